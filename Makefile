@@ -16,9 +16,9 @@ ARGS ?=
 FROM ?=
 BIN := .venv/bin
 STAMPS := build/stamps
-RUST := $(shell find crates/bloomery-core -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-RUST_CORE := $(RUST) $(shell find crates/bloomery-py -name '*.rs' -o -name Cargo.toml) pyproject.toml
-RUST_SERVER := $(RUST) $(shell find crates/bloomery-server -name '*.rs' -o -name '*.toml')
+RUST := $(shell find crates/fullbloom-core -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST_CORE := $(RUST) $(shell find crates/fullbloom-py -name '*.rs' -o -name Cargo.toml) pyproject.toml
+RUST_SERVER := $(RUST) $(shell find crates/fullbloom-server -name '*.rs' -o -name '*.toml')
 # The profile of everything but wheels and benchmarks, which are built with `release`: see Cargo.toml.
 DEVELOP := $(BIN)/maturin develop --locked --profile quick
 
@@ -39,8 +39,8 @@ build: $(STAMPS)/tools $(STAMPS)/core $(STAMPS)/server  ## Build both native mod
 demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
 
-serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `bloomery serve`
-	$(BIN)/bloomery serve $(ARGS)
+serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullbloom serve`
+	$(BIN)/fullbloom serve $(ARGS)
 
 test: build  ## Run the Rust and the Python test suites
 	scripts/test.sh
@@ -52,7 +52,7 @@ test-free-threaded: build  ## Run them on PYTHON_FREE_THREADED, an interpreter w
 	scripts/interpreters.sh --free-threaded $(PYTHON_FREE_THREADED)
 
 test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 states, 100 writers (some minutes)
-	BLOOMERY_KILLS=500 $(BIN)/python -m pytest -q tests/durability
+	FULLBLOOM_KILLS=500 $(BIN)/python -m pytest -q tests/durability
 
 test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
 	scripts/engines.sh
@@ -75,11 +75,11 @@ tsan: setup  ## Run the core's tests under ThreadSanitizer
 check: build  ## Run every static check: format, lints, types, stubs, imports, examples
 	scripts/check.sh
 
-bench: $(STAMPS)/release $(STAMPS)/rivals  ## Measure Bloomery and its rivals, interleaved, and write the record
+bench: $(STAMPS)/release $(STAMPS)/rivals  ## Measure Fullbloom and its rivals, interleaved, and write the record
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.report
 
-stubs: build  ## Generate src/bloomery/_core.pyi from the extension, and blocking modules from asyncio ones
+stubs: build  ## Generate src/fullbloom/_core.pyi from the extension, and blocking modules from asyncio ones
 	$(BIN)/python scripts/colours.py
 	$(BIN)/python -m scripts.stubs
 
@@ -93,12 +93,12 @@ wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-6
 
 sources: build  ## Build the source distribution, with the manual pages, into dist/
 	rm -rf man && mkdir man
-	$(BIN)/python -m bloomery man --quiet --output man
+	$(BIN)/python -m fullbloom man --quiet --output man
 	$(BIN)/maturin sdist --out dist
 
 clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	rm -f src/bloomery/*.so
+	rm -f src/fullbloom/*.so
 
 $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
@@ -116,13 +116,13 @@ $(STAMPS)/core: $(STAMPS)/maturin $(RUST_CORE)
 
 $(STAMPS)/server: $(STAMPS)/maturin $(RUST_SERVER)
 	@rm -f $(STAMPS)/release
-	$(DEVELOP) --quiet --manifest-path crates/bloomery-server/Cargo.toml
+	$(DEVELOP) --quiet --manifest-path crates/fullbloom-server/Cargo.toml
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/release: $(STAMPS)/tools $(RUST_CORE) $(RUST_SERVER)
 	@rm -f $(STAMPS)/core $(STAMPS)/server
 	$(BIN)/maturin develop --release --locked --quiet
-	$(BIN)/maturin develop --release --locked --quiet --manifest-path crates/bloomery-server/Cargo.toml
+	$(BIN)/maturin develop --release --locked --quiet --manifest-path crates/fullbloom-server/Cargo.toml
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/rivals: $(STAMPS)/tools requirements/bench.txt scripts/rivals.sh

@@ -1,1 +1,1 @@
-"""Benchmarks of Bloomery: definitions (what), measure (how), rivals (whom), record, report."""
+"""Benchmarks of Fullbloom: definitions (what), measure (how), rivals (whom), record, report."""

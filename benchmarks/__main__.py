@@ -20,9 +20,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0, 1 when `--check` finds a missed bar or a measurement failed, 2 for a wrong call."""
     options = _parser().parse_args(arguments)
     try:
-        import bloomery  # noqa: F401
+        import fullbloom  # noqa: F401
     except ImportError as error:
-        print(f"benchmarks: bloomery is not installed here ({error}); run `make bench`", file=sys.stderr)
+        print(f"benchmarks: fullbloom is not installed here ({error}); run `make bench`", file=sys.stderr)
         return 2
     from benchmarks import machine
 
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measures Bloomery and its rivals."
+        prog="python -m benchmarks", description="Measures Fullbloom and its rivals."
     )
     parser.add_argument(
         "--only",

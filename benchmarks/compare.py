@@ -40,16 +40,16 @@ def objects(keys: int) -> dict[str, list[Any]]:
 
 def scalar(keys: int) -> Iterator[Case]:
     """One key at a time."""
-    import bloomery
+    import fullbloom
 
     for kind, members in (
         ("int", list(range(10**12, 10**12 + keys))),
         ("str", [f"key-{i}" for i in range(keys)]),
     ):
-        f = bloomery.BloomFilter(keys)
+        f = fullbloom.BloomFilter(keys)
         yield f"add {kind} {keys}", keys, lambda f=f, m=members: (f.clear(), [f.add(key) for key in m])
         yield f"in {kind} {keys}", keys, lambda f=f, m=members: [key in f for key in m]
-    for cls in (bloomery.CountingBloomFilter, bloomery.CuckooFilter):
+    for cls in (fullbloom.CountingBloomFilter, fullbloom.CuckooFilter):
         f = cls(2 * keys)
         yield (
             f"{cls.__name__} add int {keys}",
@@ -62,13 +62,13 @@ def scalar(keys: int) -> Iterator[Case]:
 
 def lists(keys: int) -> Iterator[Case]:
     """Batches of Python objects."""
-    import bloomery
+    import fullbloom
 
     for kind, members in (
         ("int", list(range(10**12, 10**12 + keys))),
         ("str", [f"key-{i}" for i in range(keys)]),
     ):
-        f = bloomery.BloomFilter(keys)
+        f = fullbloom.BloomFilter(keys)
         yield f"update list of {kind}", keys, lambda f=f, m=members: f.update(m)
         yield f"contains_many list of {kind}", keys, lambda f=f, m=members: f.contains_many(m)
 
@@ -77,11 +77,11 @@ def columns(keys: int, threads: int) -> Iterator[Case]:
     """Batches of NumPy arrays in each layout."""
     import numpy as np
 
-    import bloomery
+    import fullbloom
 
     members = np.random.default_rng(1).integers(0, 1 << 62, keys) * 2
     for layout in ("blocked", "split", "classic", "partitioned"):
-        f = bloomery.BloomFilter(keys, layout=layout)
+        f = fullbloom.BloomFilter(keys, layout=layout)
         name = f"{layout} {keys}" + (f" on {threads} threads" if threads > 1 else "")
         yield f"update {name}", keys, lambda f=f: (f.clear(), f.update(members, threads=threads))
         yield f"add_many {name}", keys, lambda f=f: (f.clear(), f.add_many(members, threads=threads))
@@ -93,13 +93,13 @@ def structures(keys: int) -> Iterator[Case]:
     """Batches of every structure that takes keys alone."""
     import numpy as np
 
-    import bloomery
+    import fullbloom
 
     members = np.random.default_rng(2).integers(0, 1 << 62, keys) * 2
-    for row in bloomery.variants():
+    for row in fullbloom.variants():
         if {"label", "value"} & set(row["capabilities"]) or row.get("adds", "key") != "key":
             continue
-        make, name = getattr(bloomery, row["class"]), row["name"]
+        make, name = getattr(fullbloom, row["class"]), row["name"]
         filled = make(keys, 0.01)
         filled.update(members)
         yield f"{name} add_many", keys, lambda make=make: make(keys, 0.01).add_many(members)

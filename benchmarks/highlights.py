@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.model import Result, Table
 
-COLUMNS = ["what", "Bloomery", "best other filter", "Python's `set`"]
-OURS, EXACT = "bloomery", "set"
+COLUMNS = ["what", "Fullbloom", "best other filter", "Python's `set`"]
+OURS, EXACT = "fullbloom", "set"
 Row = list[str]
 
 
@@ -59,7 +59,7 @@ def _dedup(table: Table) -> Row:
     cells = {row[0]: f"{_shown(row[1])} MB/s, {row[3]} MB" for row in table.rows}
     return [
         "de-duplicate 10M lines (600 MB), order kept",
-        cells["bloomery dedup, no size given"],
+        cells["fullbloom dedup, no size given"],
         f"{cells['Python + abloom']} (abloom)",
         cells["Python set"],
     ]

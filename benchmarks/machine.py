@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.model import ROOT
 
 PACKAGES = (
-    "bloomery", "numpy", "pyarrow", "polars", "rbloom", "abloom", "fastbloom-rs",
+    "fullbloom", "numpy", "pyarrow", "polars", "rbloom", "abloom", "fastbloom-rs",
     "pybloomfiltermmap3", "pybloom-live", "pyfusefilter", "pyxorfilter", "binaryfuse", "sketch-oxide",
     "fastconstmap",
 )  # fmt: skip
@@ -55,7 +55,7 @@ def commit() -> str:
 
 def describe() -> dict[str, Any]:
     """Everything a reader needs to judge the figures."""
-    from bloomery import _core
+    from fullbloom import _core
 
     kib = _field("/proc/meminfo", "MemTotal").split()[0]
     huge = Path("/sys/kernel/mm/transparent_hugepage/enabled")

@@ -31,7 +31,7 @@ def symbol_bytes(differences: int) -> float:
     """Mean bytes of coded symbols until all differences are known; they do not depend on the sets' size."""
     import numpy as np
 
-    from bloomery.compose import RatelessDecoder, RatelessEncoder
+    from fullbloom.compose import RatelessDecoder, RatelessEncoder
 
     half, sent = differences // 2, 0
     for pair in range(PAIRS):
@@ -50,8 +50,8 @@ def row(differences: int, keys: int, rounds: int) -> str:
     """Return the row of a number of differences."""
     import numpy as np
 
-    from bloomery import InvertibleBloomFilter
-    from bloomery.compose import CharacteristicSketch, RatelessEncoder
+    from fullbloom import InvertibleBloomFilter
+    from fullbloom.compose import CharacteristicSketch, RatelessEncoder
 
     half = differences // 2
     hashes = np.random.default_rng(differences).integers(0, 1 << 64, keys + half, dtype=np.uint64)

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import bloomery
+import fullbloom
 
 FPR = 0.001
 ABSENT = 1_000_000
@@ -46,8 +46,8 @@ def dedup_exactly(path: Path) -> list[bytes]:
 
 
 def dedup_by_command(path: Path, output: Path, *options: str) -> tuple[float, list[bytes]]:
-    """Runs ``bloomery dedup``; seconds and the lines it kept."""
-    command = [sys.executable, "-m", "bloomery", "dedup", *options, "--quiet", "-o", str(output), str(path)]
+    """Runs ``fullbloom dedup``; seconds and the lines it kept."""
+    command = [sys.executable, "-m", "fullbloom", "dedup", *options, "--quiet", "-o", str(output), str(path)]
     start = time.perf_counter()
     subprocess.run(command, check=True)
     seconds = time.perf_counter() - start
@@ -97,12 +97,12 @@ def measure(keys: list[bytes], folder: Path) -> None:
     absent = [b"never a line of source \0 %d" % i for i in range(ABSENT)]
     exact: set[bytes] = set()
     rows = [("set", ns_per_key(lambda: exact.update(keys), len(keys)))]
-    seen = bloomery.BloomFilter(len(keys), fpr=FPR)
+    seen = fullbloom.BloomFilter(len(keys), fpr=FPR)
     rows.append(("filter", ns_per_key(lambda: seen.update(keys), len(keys))))
     path = folder / "lines.bloom"
     seen.save(path)
     start = time.perf_counter()
-    mapped = bloomery.open(path)
+    mapped = fullbloom.open(path)
     opened = (time.perf_counter() - start) * 1e6
     require(all(mapped.contains_many(keys)), "the mapped file finds every key")
     wrong = sum(mapped.contains_many(absent))

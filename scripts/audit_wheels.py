@@ -23,7 +23,7 @@ HOLDS = (
     r".*/sboms/.*\.json",
 )
 # What only the library's has: the service's data plane is called by the service, which knows its types.
-LIBRARY_HOLDS = (r"bloomery/py\.typed",)
+LIBRARY_HOLDS = (r"fullbloom/py\.typed",)
 
 
 def newest_glibc(extension: bytes) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ def faults(path: Path) -> list[str]:
     found = []
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
-        wanted = HOLDS + (() if path.name.startswith("bloomery_server-") else LIBRARY_HOLDS)
+        wanted = HOLDS + (() if path.name.startswith("fullbloom_server-") else LIBRARY_HOLDS)
         found += [f"has no {want}" for want in wanted if not any(re.fullmatch(want, name) for name in names)]
         extension = next((name for name in names if name.endswith(".so")), None)
         promised = re.search(r"manylinux_(\d+)_(\d+)", path.name)

@@ -27,7 +27,7 @@ run "ruff check" ruff check
 run "ruff format" ruff format --check
 run "stub is current" python -m scripts.stubs --check
 run "generated colours are current" python scripts/colours.py --check
-run "stubtest" python -m mypy.stubtest bloomery._core --allowlist .mypy-stubtest-allowlist
+run "stubtest" python -m mypy.stubtest fullbloom._core --allowlist .mypy-stubtest-allowlist
 run "mypy --strict" mypy
 run "import contracts" lint-imports --no-logo
 run "circles of imports" python scripts/check_circles.py

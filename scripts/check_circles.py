@@ -1,4 +1,4 @@
-"""Looks for circles of imports between files, in src/bloomery and in each crate.
+"""Looks for circles of imports between files, in src/fullbloom and in each crate.
 
 Python: every import counts, also inside functions and for types only. Rust: paths in `use` and in code count,
 a re-export (`pub use`) does not: whoever names it depends on the file that it leads to. Tests are left out.
@@ -49,13 +49,13 @@ def circles(graph: Graph) -> list[list[str]]:
 
 def python_graph() -> Graph:
     """Who imports whom in the package."""
-    graph = grimp.build_graph("bloomery", exclude_type_checking_imports=False, cache_dir=None)
+    graph = grimp.build_graph("fullbloom", exclude_type_checking_imports=False, cache_dir=None)
     arrows = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
     for name, targets in arrows.items():
-        lines = graph.get_import_details(importer=name, imported="bloomery")
+        lines = graph.get_import_details(importer=name, imported="fullbloom")
         # The extension is no file of the package, so that its name counts for the package itself.
         if all(re.search(r"import _core(, registry)?$", line["line_contents"]) for line in lines):
-            targets.discard("bloomery")
+            targets.discard("fullbloom")
     return arrows
 
 
@@ -205,7 +205,7 @@ class Crate:
 def main() -> int:
     """Runs both checks; 0 if there is no circle."""
     breaches = 0
-    graphs = {"src/bloomery": python_graph()}
+    graphs = {"src/fullbloom": python_graph()}
     for source in sorted(ROOT.glob("crates/*/src")):
         graphs[source.relative_to(ROOT).as_posix()] = Crate(source).graph()
     for place, graph in graphs.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 500
 UNLIMITED = re.compile(
-    r"(?:fuzz/)?Cargo\.lock|LICENSE|THIRD-PARTY-LICENSES|src/bloomery/_core\.pyi|benchmarks/record/.*|tests/golden/.*"
+    r"(?:fuzz/)?Cargo\.lock|LICENSE|THIRD-PARTY-LICENSES|src/fullbloom/_core\.pyi|benchmarks/record/.*|tests/golden/.*"
 )
 # Each name has a bracket, so that this file passes its own check.
 REGISTRY = re.compile(r"https?://[\w.-]*(?:pyp[i]|pythonhoste[d]|crates[.]io|artifac[t]|mirro[r]|nexu[s])")

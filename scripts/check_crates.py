@@ -1,4 +1,4 @@
-"""Checks the arrows between the crates and between the rooms of bloomery-core and bloomery-server.
+"""Checks the arrows between the crates and between the rooms of fullbloom-core and fullbloom-server.
 
 The rooms and what each may use stand in the table of each crate's ``src/lib.rs``; this script reads
 that table, so the documentation is the rule. Prints each breach as ``file:line: message``; exit code 1
@@ -11,8 +11,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CORE = ROOT / "crates" / "bloomery-core"
-SERVER = ROOT / "crates" / "bloomery-server"
+CORE = ROOT / "crates" / "fullbloom-core"
+SERVER = ROOT / "crates" / "fullbloom-server"
 ROW = re.compile(r"^//! \| \[?`(\w+)`\]? \|.*\| ([\w, ]+) \|$", re.MULTILINE)
 USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
 # The kernels: nothing else in the core may contain `unsafe`, and nothing in the server.
@@ -85,8 +85,8 @@ def check_manifest() -> list[str]:
     """The core depends neither on Python nor on the crate above it."""
     manifest = tomllib.loads((CORE / "Cargo.toml").read_text(encoding="utf-8"))
     names = set(manifest.get("dependencies", {})) | set(manifest.get("dev-dependencies", {}))
-    forbidden = sorted(name for name in names if name.startswith(("pyo3", "bloomery")))
-    return [f"crates/bloomery-core/Cargo.toml:1: the core may not depend on {name}" for name in forbidden]
+    forbidden = sorted(name for name in names if name.startswith(("pyo3", "fullbloom")))
+    return [f"crates/fullbloom-core/Cargo.toml:1: the core may not depend on {name}" for name in forbidden]
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """Checks that third-party packages stay at the edge.
 
-``import bloomery`` (and its command line) must load no third-party package, and each third-party package is
-imported by one file of ``src/bloomery`` at most, besides a blocking twin generated from it. Packages of the
-extra ``server`` may be used all over the room ``service``, which only ``bloomery serve`` and its kin load,
+``import fullbloom`` (and its command line) must load no third-party package, and each third-party package is
+imported by one file of ``src/fullbloom`` at most, besides a blocking twin generated from it. Packages of the
+extra ``server`` may be used all over the room ``service``, which only ``fullbloom serve`` and its kin load,
 and a client all over its engine's; others stand in one file there, too.
 Prints each breach; exit code 1 if any.
 """
@@ -14,13 +14,13 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "src" / "bloomery"
+PACKAGE = ROOT / "src" / "fullbloom"
 #: What the room of an extra is made of.
 ROOMS = {
     "engines": {"redis"},
     "service": {
         "alembic",
-        "bloomery_server",
+        "fullbloom_server",
         "fastapi",
         "pydantic",
         "pydantic_settings",
@@ -34,7 +34,7 @@ import sys
 before = set(sys.modules)
 import {module}
 names = {{name.partition(".")[0] for name in set(sys.modules) - before}}
-print(*sorted(names - set(sys.stdlib_module_names) - {{"bloomery"}}))
+print(*sorted(names - set(sys.stdlib_module_names) - {{"fullbloom"}}))
 """
 
 
@@ -53,14 +53,14 @@ def imported_in(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add((node.module or "").partition(".")[0])
     # The interpreter may be older than a module that is tried first, as compression.zstd of 3.14.
-    return names - set(sys.stdlib_module_names) - {"bloomery", "compression"}
+    return names - set(sys.stdlib_module_names) - {"fullbloom", "compression"}
 
 
 def main() -> int:
     """Runs both checks; 0 if they hold."""
     breaches = [
         f"import {module} loads {', '.join(names)}"
-        for module in ("bloomery", "bloomery.theory", "bloomery.cli")
+        for module in ("fullbloom", "fullbloom.theory", "fullbloom.cli")
         if (names := loaded_by(module))
     ]
     users = defaultdict(list)
@@ -80,7 +80,7 @@ def main() -> int:
             for found in rooms.values()
             if len(found) > 1
         ]
-    print("\n".join(breaches) or "import bloomery loads the standard library only")
+    print("\n".join(breaches) or "import fullbloom loads the standard library only")
     return 1 if breaches else 0
 
 

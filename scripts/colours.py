@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("src/bloomery/client/async_*.py", "src/bloomery/engines/redis/*/async_*.py")
+SOURCES = ("src/fullbloom/client/async_*.py", "src/fullbloom/engines/redis/*/async_*.py")
 NOTICE = "# Generated from {} by scripts/colours.py (`make stubs`); do not edit.\n\n"
 DIRECTIVE = re.compile(r"  # blocking: (\w+)$")
 #: Replaced in this order.
@@ -93,7 +93,7 @@ def blocking(text: str, origin: str) -> str:
 
 def tidy(text: str) -> str:
     """The text with its imports sorted, and formatted."""
-    name = ["--stdin-filename", "src/bloomery/generated.py", "-"]
+    name = ["--stdin-filename", "src/fullbloom/generated.py", "-"]
     for command in (["check", "--fix", "--quiet", "--select", "I,F401"], ["format", "--quiet"]):
         run = subprocess.run(
             ["ruff", *command, *name], cwd=ROOT, input=text, capture_output=True, text=True, check=False

@@ -29,8 +29,8 @@ build_python() {
     RUSTFLAGS="$coverage" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=8 \
         CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
         PYO3_PYTHON="$PWD/.venv/bin/python" \
-        cargo build --quiet --release --locked --package bloomery-py --target "$host" --target-dir "$build/python"
-    local archive objects="$build/libfuzzer" package="$build/package/bloomery"
+        cargo build --quiet --release --locked --package fullbloom-py --target "$host" --target-dir "$build/python"
+    local archive objects="$build/libfuzzer" package="$build/package/fullbloom"
     # Apart from the targets in Rust: an interpreter has no AddressSanitizer.
     cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --package libfuzzer-sys --target "$host" \
         --target-dir "$build/driver"
@@ -40,7 +40,7 @@ build_python() {
     # Without the parts that only a program can have: main, and what runs before it.
     (cd "$objects" && ar x "$archive" && rm -f -- *FuzzerMain.o *FuzzerInterceptors.o)
     c++ -shared -o "$build/libdriver.so" "$objects"/*.o -lpthread
-    cp -r src/bloomery/. "$package"
+    cp -r src/fullbloom/. "$package"
     rm -f "$package"/_core*.so
     cp "$build/python/$host/release/lib_core.so" "$package/_core.abi3.so"
 }
@@ -61,7 +61,7 @@ run() {
     [[ "$target" == container ]] && corpora+=(tests/golden) && length=3072
     echo "fuzz: $target, $seconds s"
     ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
-        BLOOMERY_FUZZ_DRIVER="$build/libdriver.so" BLOOMERY_FUZZ_LAST="fuzz/work/$target.last" \
+        FULLBLOOM_FUZZ_DRIVER="$build/libdriver.so" FULLBLOOM_FUZZ_LAST="fuzz/work/$target.last" \
         PYTHONPATH="$build/package" OPENBLAS_NUM_THREADS=1 \
         "${command[@]}" -max_total_time="$seconds" -runs="${RUNS:--1}" -max_len="$length" -timeout=20 -print_final_stats=1 \
         -artifact_prefix="fuzz/work/$target-" "${corpora[@]}" >"fuzz/work/$target.log" 2>&1 || {

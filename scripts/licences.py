@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "THIRD-PARTY-LICENSES"
-HEAD = """The extension module of Bloomery contains code of the following Rust crates and of Rust's standard
+HEAD = """The extension module of Fullbloom contains code of the following Rust crates and of Rust's standard
 library (MIT OR Apache-2.0, https://github.com/rust-lang/rust). Their licences are below.
 `python scripts/licences.py` writes this file.
 """

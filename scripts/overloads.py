@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bloomery import _core, errors
+from fullbloom import _core, errors
 
 HEADER = """import os
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypeVar,
 import numpy as np
 from numpy.typing import NDArray
 
-from bloomery.keys import (
+from fullbloom.keys import (
     ArrowArray, Frame, Hashes, Key, Keys, ListedHashes, ListedKeys, Numbers, NumPyArray, OtherColumns, Series
 )
 

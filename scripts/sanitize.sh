@@ -7,7 +7,7 @@ kind="$1"
 host="$(rustc -vV | sed -n 's/^host: //p')"
 # Sanitizers are behind a flag that the stable compiler has under this name, too.
 export RUSTC_BOOTSTRAP=1
-test=(cargo test --locked --package bloomery-core --lib --test threads --target "$host" --target-dir "target/$kind")
+test=(cargo test --locked --package fullbloom-core --lib --test threads --target "$host" --target-dir "target/$kind")
 
 case "$kind" in
 address)

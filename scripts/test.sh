@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
 
-cargo test --locked --package bloomery-core --package bloomery-server 2>&1 | tee build/test-rust.log
+cargo test --locked --package fullbloom-core --package fullbloom-server 2>&1 | tee build/test-rust.log
 rust=${PIPESTATUS[0]}
 .venv/bin/python -m pytest --numprocesses "${WORKERS:-auto}" --dist loadfile "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}

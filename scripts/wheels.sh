@@ -39,9 +39,9 @@ for target in "${targets[@]}"; do
     flags="${RUSTFLAGS:-}"
     # A shared library needs musl's, not its own copy of it.
     [[ $target == *-musl ]] && flags+=" -C target-feature=-crt-static"
-    for crate in bloomery-py bloomery-server; do
+    for crate in fullbloom-py fullbloom-server; do
         # The first crate's settings are those of the root.
-        [[ $crate == bloomery-py ]] && manifest=() || manifest=(--manifest-path "crates/$crate/Cargo.toml")
+        [[ $crate == fullbloom-py ]] && manifest=() || manifest=(--manifest-path "crates/$crate/Cargo.toml")
         RUSTFLAGS="$flags" maturin build --release --locked --quiet --zig --compression-level 9 "${manifest[@]}" \
             --target "$target" --compatibility "$platform" --out dist
         echo "wheels: $(ls -1t dist/*.whl | head -n 1)"

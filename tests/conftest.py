@@ -25,7 +25,7 @@ def golden() -> Path:
 @pytest.fixture
 def force_isa() -> Iterator[Any]:
     """A function that chooses the vector instructions for the process; the test's end restores them."""
-    from bloomery import _core
+    from fullbloom import _core
 
     before = _core.isa()
     yield _core.force_isa

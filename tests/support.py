@@ -14,7 +14,7 @@ from collections.abc import Sized
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# BLOOMERY_LONG=1 multiplies every count of trials; larger numbers multiply by more.
-LONG = int(os.environ.get("BLOOMERY_LONG", "0") or "0")
+# FULLBLOOM_LONG=1 multiplies every count of trials; larger numbers multiply by more.
+LONG = int(os.environ.get("FULLBLOOM_LONG", "0") or "0")
 SCALE = 10 * LONG if LONG else 1
 
 # The bar of the project: never above the target beyond this many standard deviations.
@@ -93,7 +93,7 @@ class Variant(NamedTuple):
 
     def companion(self, key: Any) -> int:
         """The label or value that the tests give ``key`` where a class takes pairs: 1, 2 or 3."""
-        return 1 + bloomery.hash_key(key) % 3
+        return 1 + fullbloom.hash_key(key) % 3
 
     def add(self, made: Any, key: Any) -> Any:
         """Add a key, with its companion where the class wants one."""
@@ -140,8 +140,8 @@ def variants_with(*needs: str) -> list[Variant]:
     where that is.
     """
     found = []
-    for row in bloomery.variants():
-        cls, capabilities = getattr(bloomery, row["class"]), tuple(row["capabilities"])
+    for row in fullbloom.variants():
+        cls, capabilities = getattr(fullbloom, row["class"]), tuple(row["capabilities"])
         choices = [(layout, None) for layout in row["layouts"] or [None]]
         # Stages of the kind that has layouts are there by layout.
         choices += [(None, kind) for kind in (cls.kinds()[1:] if hasattr(cls, "kinds") else [])]
@@ -176,7 +176,7 @@ def window_of(made: Any) -> int:
 
 def layouts() -> list[str]:
     """Layouts of the plain filter, from its registry row."""
-    return next(list(row["layouts"]) for row in bloomery.variants() if row["class"] == "BloomFilter")
+    return next(list(row["layouts"]) for row in fullbloom.variants() if row["class"] == "BloomFilter")
 
 
 # Which schemes a layout can use; the first is its default.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import bloomery
+import fullbloom
 from benchmarks.attacks import search
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def offer(made: Any, keys: Any) -> int:
     for key in keys.tolist():
         try:
             made.add(key)
-        except bloomery.FilterFull:
+        except fullbloom.FilterFull:
             refused += 1
     return refused
 
@@ -74,7 +74,7 @@ def pollution() -> Row:
     """Keys that set as many bits as they can."""
 
     def make(**options: Any) -> Any:
-        return bloomery.BloomFilter(10_000, 0.01, layout="classic", **options)
+        return fullbloom.BloomFilter(10_000, 0.01, layout="classic", **options)
 
     like = make()
     found = search.polluting(like.num_bits, like.num_hashes, 10_000)
@@ -88,7 +88,7 @@ def target() -> Row:
     """Keys that cover the bits of one that was never added."""
 
     def make(**options: Any) -> Any:
-        return bloomery.BloomFilter(10_000, 0.01, layout="classic", **options)
+        return fullbloom.BloomFilter(10_000, 0.01, layout="classic", **options)
 
     like, victims = make(), random_keys(100, seed=2)
     crowds = [search.covering(like.num_bits, like.num_hashes, int(victim)) for victim in victims]
@@ -113,13 +113,13 @@ def target() -> Row:
 def offline() -> Row:
     """False positives found without a question to the filter, by who knows its keys."""
     members = np.arange(10_000)
-    twin = bloomery.BloomFilter(10_000, 0.01)
+    twin = fullbloom.BloomFilter(10_000, 0.01)
     twin.update(members)
     candidates = np.arange(1 << 40, (1 << 40) + 200_000)
     wrong = candidates[np.asarray(twin.contains_many(candidates))][:1000]
     told = []
     for options, asked in (({}, random_keys(1000)), ({}, wrong), ({"secret": SECRET}, wrong)):
-        made = bloomery.BloomFilter(10_000, 0.01, **options)
+        made = fullbloom.BloomFilter(10_000, 0.01, **options)
         made.update(members)
         told.append(f"{int(np.sum(made.contains_many(asked)))} of 1000")
     return Row(
@@ -134,7 +134,7 @@ def flood() -> Row:
     """Keys that share a few buckets of a cuckoo filter."""
 
     def make(**options: Any) -> Any:
-        return bloomery.CuckooFilter(10_000, **options)
+        return fullbloom.CuckooFilter(10_000, **options)
 
     like = make()
     found = search.cuckoo(like.num_buckets, like.fingerprint_bits, 200, region=13)
@@ -152,7 +152,7 @@ def clusters() -> Row:
     """Keys at home in few slots of a quotient filter."""
 
     def make(**options: Any) -> Any:
-        return bloomery.QuotientFilter(120_000, **options)
+        return fullbloom.QuotientFilter(120_000, **options)
 
     found = search.quotient(make().quotient_bits, 60_000, homes=1 << 10)
 
@@ -178,7 +178,7 @@ def dynamic() -> Row:
     """Keys that share buckets in every stage."""
 
     def make(**options: Any) -> Any:
-        return bloomery.DynamicCuckooFilter(10_000, max_stages=256, **options)
+        return fullbloom.DynamicCuckooFilter(10_000, max_stages=256, **options)
 
     like = make()
     found = search.cuckoo(like.num_buckets, like.fingerprint_bits, 700, region=13)
@@ -190,7 +190,7 @@ def scalable() -> Row:
     """Keys that share buckets in the newest stage of a chain of cuckoo filters, each twice as large."""
 
     def make(**options: Any) -> Any:
-        return bloomery.ScalableBloomFilter(1000, kind="cuckoo", **options)
+        return fullbloom.ScalableBloomFilter(1000, kind="cuckoo", **options)
 
     twin, parts, tried = make(), [], 0
     for _ in range(5):
@@ -211,7 +211,7 @@ def counters() -> Row:
     """Keys that cover the counters of a victim, each added until counters overflow."""
 
     def make(**options: Any) -> Any:
-        return bloomery.CountingBloomFilter(10_000, 0.01, layout="classic", **options)
+        return fullbloom.CountingBloomFilter(10_000, 0.01, layout="classic", **options)
 
     like, victim = make(), int(random_keys(1, seed=7)[0])
     found = search.covering(like.num_counters, like.num_hashes, victim)
@@ -234,5 +234,5 @@ ATTACKS: tuple[Callable[[], Row], ...] = (
 def measured() -> list[Row]:
     """All rows; some four seconds."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bloomery.CapacityWarning)
+        warnings.simplefilter("ignore", fullbloom.CapacityWarning)
         return [attack() for attack in ATTACKS]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def matching(count: int, wanted: Callable[[Hashes], Any], start: int = 1 << 40) 
     held, tried = 0, 0
     while held < count and tried < 1 << 26:
         keys = np.arange(start + tried, start + tried + STEP, dtype=np.int64)
-        keys = keys[wanted(bloomery.hash_many(keys))]
+        keys = keys[wanted(fullbloom.hash_many(keys))]
         parts.append(keys)
         held, tried = held + len(keys), tried + STEP
     return Found(np.concatenate(parts)[:count], tried)
@@ -87,7 +87,7 @@ def polluting(num_bits: int, num_hashes: int, count: int) -> Found:
     while len(keys) < count:
         start = (1 << 40) + tried
         candidates = np.arange(start, start + STEP, dtype=np.int64)
-        bits = positions(bloomery.hash_many(candidates), num_bits, num_hashes)
+        bits = positions(fullbloom.hash_many(candidates), num_bits, num_hashes)
         tried += STEP
         before = len(keys)
         for at in np.flatnonzero((~ones[bits]).sum(axis=1) >= least):
@@ -102,11 +102,11 @@ def polluting(num_bits: int, num_hashes: int, count: int) -> Found:
 
 def covering(num_bits: int, num_hashes: int, victim: Any) -> Found:
     """Keys that set all bits of `victim` between them."""
-    missing = set(positions(bloomery.hash_many(np.array([victim])), num_bits, num_hashes)[0].tolist())
+    missing = set(positions(fullbloom.hash_many(np.array([victim])), num_bits, num_hashes)[0].tolist())
     keys, tried = [], 0
     while missing:
         candidates = np.arange((1 << 40) + tried, (1 << 40) + tried + STEP, dtype=np.int64)
-        bits = positions(bloomery.hash_many(candidates), num_bits, num_hashes)
+        bits = positions(fullbloom.hash_many(candidates), num_bits, num_hashes)
         tried += STEP
         for at in np.flatnonzero(np.isin(bits, list(missing)).any(axis=1)):
             if missing & set(bits[at].tolist()):

@@ -18,7 +18,7 @@ def main() -> int:
         if name not in NAMES:
             print(f"no measurement is called {name!r}; there are {', '.join(NAMES)}", file=sys.stderr)
             return 2
-        with tempfile.TemporaryDirectory(prefix="bloomery-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="fullbloom-bench-") as folder:
             load = ", ".join(f"{share:.1f}" for share in os.getloadavg())
             print(f"{name} (load before: {load})", flush=True)
             for line in importlib.import_module(f"benchmarks.engines.{name}").run(Path(folder)):

@@ -18,7 +18,7 @@ import redis
 import redis.asyncio
 
 from benchmarks.engines.servers import free_port, server
-from bloomery.engines.redis import (
+from fullbloom.engines.redis import (
     AsyncRedisBloomFilter,
     RedisBloomFilter,
     RedisCountingFilter,

@@ -1,8 +1,8 @@
 """One client, one server, 1 % at a million keys: batches of 1,000 and single keys, by turns in one run.
 
 Beside `RedisBloomFilter` in strings stand the client's own pipelines of GETBIT and SETBIT, one a bit, on
-bits of the same shape and size, and filters of the server's own: of `bloomery serve`, keyed and plain, and,
-where BLOOMERY_REDISBLOOM names the module, of RedisBloom.
+bits of the same shape and size, and filters of the server's own: of `fullbloom serve`, keyed and plain, and,
+where FULLBLOOM_REDISBLOOM names the module, of RedisBloom.
 Keys a second: the median of turns.
 """
 
@@ -20,8 +20,8 @@ import redis
 
 from benchmarks.engines.servers import server
 from benchmarks.service.running import running
-from bloomery import BloomFilter
-from bloomery.engines.redis import RedisBloomFilter
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import RedisBloomFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ def contenders(
     made = {"strings": RedisBloomFilter(client, "strings", CAPACITY, FPR)}
     made["4 shards"] = RedisBloomFilter(client, "sharded", CAPACITY, FPR, shards=4)
     made["classic"] = RedisBloomFilter(client, "classic", CAPACITY, FPR, layout="classic")
-    if os.environ.get("BLOOMERY_REDISBLOOM"):
+    if os.environ.get("FULLBLOOM_REDISBLOOM"):
         made["module"] = RedisBloomFilter(client, "module", CAPACITY, FPR, backend="module")
     for name, service in services.items():
         RedisBloomFilter(service, "module", CAPACITY, FPR, backend="module").delete()
@@ -134,7 +134,7 @@ def single(client: redis.Redis) -> Iterator[str]:
 
 def run(folder: Path) -> Iterator[str]:
     """The lines of the table."""
-    module = os.environ.get("BLOOMERY_REDISBLOOM")
+    module = os.environ.get("FULLBLOOM_REDISBLOOM")
     with (
         server(folder, *(["--loadmodule", module] if module else [])) as port,
         redis.Redis(port=port) as client,

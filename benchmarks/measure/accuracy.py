@@ -54,14 +54,14 @@ def worker(layout: str, turn: int, fprs: list[float], sizes: list[int], **settin
 def _cell(
     layout: str, fpr: float, size: int, pattern: str, spread: list[Any], settings: dict[str, Any]
 ) -> Cell:
-    from bloomery import errors
+    from fullbloom import errors
 
     seeds = max(1, min(settings["max_seeds"], settings["seed_keys"] // size))
     trials = max(settings["min_trials"], min(settings["max_trials"], round(settings["hits"] / fpr)))
     cell: Cell = {"layout": layout, "fpr": fpr, "size": size, "pattern": pattern}
     try:
         rates, each = _rates(layout, fpr, size, pattern, range(seeds), trials, settings["threads"])
-    except errors.BloomeryError as error:
+    except errors.FullbloomError as error:
         return {**cell, "refused": str(error)}
     cell |= _sum_up(rates, each, fpr, size, spread)
     if cell["z"] > DEVIATIONS:
@@ -91,7 +91,7 @@ def _rates(
     """The measured rate of each filter, and the trials each had."""
     import numpy as np
 
-    from bloomery import BloomFilter
+    from fullbloom import BloomFilter
 
     each = -(-trials // len(seeds))
     rates = []

@@ -40,7 +40,7 @@ def run(definition: Definition, quick: bool) -> Result:
 
 def worker(column: str, keys: int, rounds: int, fpr: float) -> dict[str, list[float]]:
     """Samples by operation."""
-    from bloomery import BloomFilter
+    from fullbloom import BloomFilter
 
     members, absent = _column(column, keys, 0), _column(column, keys, 1)
     f = BloomFilter(keys, fpr)

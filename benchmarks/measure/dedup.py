@@ -63,8 +63,8 @@ def build(path: str, lines: int) -> dict[str, int]:
 
 
 def _programs(ours: list[list[str]], made: dict[str, int], result: Result) -> tuple[list[Any], list[Any]]:
-    script = shutil.which("bloomery", path=str(Path(sys.executable).parent))
-    start = [script] if script else [sys.executable, "-m", "bloomery"]
+    script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
+    start = [script] if script else [sys.executable, "-m", "fullbloom"]
     words = {"file": str(FILE), "distinct": made["distinct"]}
     mine = [[name, start + [word.format(**words) for word in command]] for name, *command in ours]
     python, rivals = sys.executable, HERE / "rivals"

@@ -28,7 +28,7 @@ def cascade(included: int, excluded: int, rounds: int) -> dict[str, Any]:
     """Seconds of builds, ns a look-up, bits, bits by the formula, keys told wrongly."""
     import numpy as np
 
-    from bloomery import theory
+    from fullbloom import theory
 
     keys = np.random.default_rng(included).integers(-(1 << 62), 1 << 62, included + excluded, dtype=np.int64)
     keys = keys * 2 + (np.arange(len(keys)) < included)
@@ -54,7 +54,7 @@ def cascade(included: int, excluded: int, rounds: int) -> dict[str, Any]:
 
 
 def _build(kept: list[Any], here: Any, there: Any) -> float:
-    from bloomery import FilterCascade
+    from fullbloom import FilterCascade
 
     return clock.wall_and_cpu(lambda: kept.append(FilterCascade.build(here, there)), 1)[1] / 1e9
 
@@ -63,7 +63,7 @@ def zones(zones: list[int], asked: int, rounds: int) -> dict[str, Any]:
     """By kind and zone: ns a key of batches, bits, false positives, microseconds to list the members."""
     import numpy as np
 
-    from bloomery import ZoneFilter
+    from fullbloom import ZoneFilter
 
     draw = np.random.default_rng(7)
     answer: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What `import bloomery` and the command cost before they do anything."""
+"""What `import fullbloom` and the command cost before they do anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.isolate import isolated
 from benchmarks.measure import say
 from benchmarks.model import ROOT, WORK, Definition, Figure, Result, Table, number
 
-BARE, IMPORT, VERSION = "python -c pass", "python -c 'import bloomery'", "bloomery --version"
+BARE, IMPORT, VERSION = "python -c pass", "python -c 'import fullbloom'", "fullbloom --version"
 
 
 def run(definition: Definition, quick: bool) -> Result:
@@ -33,7 +33,7 @@ def run(definition: Definition, quick: bool) -> Result:
         rows.append([name, f"{number(mid)} ({number(low)})", over])
         say("  ".join(rows[-1]))
         if name == IMPORT:
-            result.figures["import/ms"] = Figure(paired, "ms", "import bloomery", low - min(bare))
+            result.figures["import/ms"] = Figure(paired, "ms", "import fullbloom", low - min(bare))
         if name == VERSION:
             result.figures["version/ms"] = Figure(mid, "ms", "whole process", low)
     columns = ["process", "ms: median (minimum)", "over bare Python: median of pairs (of minima)"]
@@ -48,11 +48,11 @@ def run(definition: Definition, quick: bool) -> Result:
 
 def worker(rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each process; no samples for one that fails."""
-    script = shutil.which("bloomery", path=str(Path(sys.executable).parent))
+    script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
     commands = {
         BARE: [sys.executable, "-c", "pass"],
-        IMPORT: [sys.executable, "-c", "import bloomery"],
-        VERSION: [script, "--version"] if script else [sys.executable, "-m", "bloomery", "--version"],
+        IMPORT: [sys.executable, "-c", "import fullbloom"],
+        VERSION: [script, "--version"] if script else [sys.executable, "-m", "fullbloom", "--version"],
     }
     samples: dict[str, list[float]] = {name: [] for name in commands}
     works = {
@@ -68,13 +68,13 @@ def worker(rounds: int) -> dict[str, list[float]]:
 
 
 def foreign() -> list[str]:
-    """Top-level modules that `import bloomery` brings in and that are neither ours nor Python's."""
+    """Top-level modules that `import fullbloom` brings in and that are neither ours nor Python's."""
     code = (
-        "import sys; before = set(sys.modules); import bloomery; "
+        "import sys; before = set(sys.modules); import fullbloom; "
         "print(*sorted({n.partition('.')[0] for n in set(sys.modules) - before}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return [n for n in done.stdout.split() if n not in sys.stdlib_module_names and n != "bloomery"]
+    return [n for n in done.stdout.split() if n not in sys.stdlib_module_names and n != "fullbloom"]
 
 
 def _wheel(result: Result) -> None:

@@ -1,4 +1,4 @@
-"""`bloomery build` of a static filter, in memory and under a bound."""
+"""`fullbloom build` of a static filter, in memory and under a bound."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def run(definition: Definition, quick: bool) -> Result:
     made = {bound: WORK / f"large{bound}" for bound in bounds}
     try:
         isolated("benchmarks.measure.large_build:build", {"path": str(FILE), "lines": settings["lines"]})
-        script = shutil.which("bloomery", path=str(Path(sys.executable).parent))
-        ours = [script] if script else [sys.executable, "-m", "bloomery"]
+        script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
+        ours = [script] if script else [sys.executable, "-m", "fullbloom"]
         ours += ["build", "--quiet", "--kind", settings["kind"]]
         limits = {bound: ["--memory", bound] if bound else [] for bound in bounds}
         commands = {bound: [*ours, *limits[bound], str(made[bound]), str(FILE)] for bound in bounds}

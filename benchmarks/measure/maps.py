@@ -33,14 +33,14 @@ def run(definition: Definition, quick: bool) -> Result:
 
 def makers(value_bits: int, check_bits: int) -> dict[str, Any]:
     """How each is built of keys and values, by registry name; with values that may change, too."""
-    import bloomery
+    import fullbloom
 
     made: dict[str, Any] = {}
-    for row in bloomery.variants():
+    for row in fullbloom.variants():
         names = {name for name, _, _ in row["parameters"]}
         if row["adds"] != "build_pairs":
             continue
-        build = getattr(bloomery, row["class"]).build
+        build = getattr(fullbloom, row["class"]).build
         options: dict[str, Any] = {"value_bits": value_bits, "check_bits": check_bits}
         made[row["name"]] = (build, options)
         if "mutable" in names:

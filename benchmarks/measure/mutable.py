@@ -39,13 +39,13 @@ def run(definition: Definition, quick: bool) -> Result:
 
 def makers(keys: int, fpr: float) -> dict[str, Any]:
     """An empty structure of each kind by its registry name; cuckoo as its bars ask."""
-    import bloomery
+    import fullbloom
 
     made: dict[str, Any] = {}
-    for row in bloomery.variants():
+    for row in fullbloom.variants():
         if row["adds"] != "key":
             continue
-        cls = getattr(bloomery, row["class"])
+        cls = getattr(fullbloom, row["class"])
         options: dict[str, Any] = {"layout": "blocked"} if "blocked" in row["layouts"] else {}
         if row["name"] == "cuckoo":
             made[row["name"]] = lambda cls=cls: cls(keys, 0.0019, fingerprint_bits=12)
@@ -81,7 +81,7 @@ def batch(keys: int, rounds: int, fpr: float) -> dict[str, Any]:
 
 def scalar(keys: int, rounds: int, fpr: float) -> dict[str, Any]:
     """Nanoseconds a key of our counting filter and of fastbloom-rs', net of the loop."""
-    from bloomery import CountingBloomFilter
+    from fullbloom import CountingBloomFilter
 
     members = list(range(10**12, 10**12 + keys))
     samples: dict[str, dict[str, list[float]]] = {}
@@ -93,9 +93,9 @@ def scalar(keys: int, rounds: int, fpr: float) -> dict[str, Any]:
         with clock.no_gc():
             loop = min(clock.loop_empty(members) for _ in range(3))
             ours = CountingBloomFilter(keys, fpr)
-            _note(samples, "bloomery", "add", clock.loop_call(ours.add, members) - loop)
-            _note(samples, "bloomery", "in", clock.loop_in(ours, members) - loop)
-            _note(samples, "bloomery", "remove", clock.loop_call(ours.remove, members) - loop)
+            _note(samples, "fullbloom", "add", clock.loop_call(ours.add, members) - loop)
+            _note(samples, "fullbloom", "in", clock.loop_in(ours, members) - loop)
+            _note(samples, "fullbloom", "remove", clock.loop_call(ours.remove, members) - loop)
             if Rival is not None:
                 theirs = Rival(keys, fpr)
                 _note(samples, "fastbloom-rs", "add", clock.loop_call(theirs.add_int, members) - loop)
@@ -112,7 +112,7 @@ def shares(slots: int) -> dict[str, float]:
     """Loads at which cuckoo filters first refuse a key, and the bits a key of the tables."""
     import numpy as np
 
-    import bloomery
+    import fullbloom
 
     warnings.simplefilter("ignore")
     answer: dict[str, float] = {}
@@ -120,19 +120,19 @@ def shares(slots: int) -> dict[str, float]:
     for b in (2, 4, 8):
         loads = []
         for seed in range(5):
-            f = bloomery.CuckooFilter(slots, 0.0019, bucket_size=b, fingerprint_bits=16, seed=seed)
+            f = fullbloom.CuckooFilter(slots, 0.0019, bucket_size=b, fingerprint_bits=16, seed=seed)
             room = f.num_buckets * b
             keys = draw.integers(-(1 << 62), 1 << 62, room + room // 8, dtype=np.int64)
-            with contextlib.suppress(bloomery.FilterFull):
+            with contextlib.suppress(fullbloom.FilterFull):
                 f.update(keys)
             loads.append(100 * f.num_added / room)
         answer[f"load/{b}"] = min(loads)
     n = 1_000_000
-    answer["space/cuckoo"] = bloomery.CuckooFilter(n, 0.0019).nbytes * 8 / n
-    classic = bloomery.BloomFilter(n, 0.01, layout="classic").nbytes
-    counting = bloomery.CountingBloomFilter(n, 0.01, layout="classic").nbytes
+    answer["space/cuckoo"] = fullbloom.CuckooFilter(n, 0.0019).nbytes * 8 / n
+    classic = fullbloom.BloomFilter(n, 0.01, layout="classic").nbytes
+    counting = fullbloom.CountingBloomFilter(n, 0.01, layout="classic").nbytes
     answer["space/counting"] = counting / classic
-    answer["space/d-left"] = bloomery.DLeftCountingFilter(n, 0.01).nbytes / counting
+    answer["space/d-left"] = fullbloom.DLeftCountingFilter(n, 0.01).nbytes / counting
     return answer
 
 
@@ -162,13 +162,13 @@ def _report_batch(result: Result, keys: int, answer: dict[str, Any]) -> None:
 
 
 def _report_scalar(result: Result, samples: dict[str, Any]) -> None:
-    ours, rows = samples["bloomery"], []
+    ours, rows = samples["fullbloom"], []
     for who, ops in samples.items():
         row = [who]
         for op in SCALAR:
             mid, low = clock.median(ops[op]), min(ops[op])
             row.append(f"{number(mid)} ({number(low)})")
-            if who != "bloomery":
+            if who != "fullbloom":
                 ratio = mid / clock.median(ours[op])
                 row[-1] += f", {ratio:.2f}x"
                 key = f"scalar/{op}/vs {who}"

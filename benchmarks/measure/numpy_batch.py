@@ -49,7 +49,7 @@ def worker(
     """Samples [wall, cpu] by threads and operation, and those of the yardstick."""
     import numpy as np
 
-    from bloomery import BloomFilter
+    from fullbloom import BloomFilter
 
     draw = np.random.default_rng(keys)
     members = draw.integers(-(1 << 62), 1 << 62, keys, dtype=np.int64) * 2

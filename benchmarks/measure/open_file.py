@@ -59,7 +59,7 @@ def build(path: str, megabytes: int, keys: int) -> dict[str, float]:
     """Writes a filter of `megabytes` that holds `keys` integers."""
     import numpy as np
 
-    from bloomery import BloomFilter
+    from fullbloom import BloomFilter
 
     one = BloomFilter(1_000_000, 0.01)
     f = BloomFilter(megabytes * 8_000_000 * 1_000_000 // one.num_bits, 0.01)
@@ -71,7 +71,7 @@ def build(path: str, megabytes: int, keys: int) -> dict[str, float]:
 
 def once(path: str, cold: bool) -> dict[str, float]:
     """One first open."""
-    import bloomery
+    import fullbloom
 
     disk = 0.0
     if cold:
@@ -81,7 +81,7 @@ def once(path: str, cold: bool) -> dict[str, float]:
     for _ in range(3):
         before = _resident()
     start = time.perf_counter_ns()
-    f = bloomery.open(path)
+    f = fullbloom.open(path)
     opened = time.perf_counter_ns()
     after = _resident()
     asked = time.perf_counter_ns()
@@ -91,7 +91,7 @@ def once(path: str, cold: bool) -> dict[str, float]:
         raise SystemExit("the file lost a key")
     later = time.perf_counter_ns()
     for _ in range(LATER):
-        bloomery.open(path)
+        fullbloom.open(path)
     later = time.perf_counter_ns() - later
     return {
         "ms": (opened - start) / 1e6,

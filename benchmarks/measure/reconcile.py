@@ -1,4 +1,4 @@
-"""Telling two sets apart: `bloomery sync` as a program, and the rateless form alone."""
+"""Telling two sets apart: `fullbloom sync` as a program, and the rateless form alone."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def build(paths: list[str], lines: int, differences: int) -> None:
 
 def sync(paths: list[str], rounds: int) -> dict[str, Any]:
     """CPU seconds and peak memory of either side, seconds of the clock, and what the asking side tells."""
-    script = shutil.which("bloomery", path=str(Path(sys.executable).parent))
-    ours = [script] if script else [sys.executable, "-m", "bloomery"]
+    script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
+    ours = [script] if script else [sys.executable, "-m", "fullbloom"]
     cpus = sorted(os.sched_getaffinity(0), reverse=True)
     pins = [["taskset", "-c", str(cpu)] if shutil.which("taskset") else [] for cpu in (cpus[0], cpus[-1])]
     # The serving side, a child of the asking one, is measured by a program around it.
@@ -108,7 +108,7 @@ def symbols(keys: int, sizes: list[int], pairs: int) -> dict[str, list[float]]:
     """Symbols a difference, by number of differences, one a pair of sets."""
     import numpy as np
 
-    from bloomery.compose import RatelessDecoder, RatelessEncoder
+    from fullbloom.compose import RatelessDecoder, RatelessEncoder
 
     answer: dict[str, list[float]] = {}
     for size in sizes:
@@ -132,7 +132,7 @@ def stream(keys: int, differences: int, rounds: int) -> dict[str, list[float]]:
     """MB of symbols a second that are made, and taken; sets are read before."""
     import numpy as np
 
-    from bloomery.compose import RatelessDecoder, RatelessEncoder
+    from fullbloom.compose import RatelessDecoder, RatelessEncoder
 
     hashes = np.random.default_rng(keys).integers(0, 1 << 64, keys + differences // 2, dtype=np.uint64)
     wanted = differences * 3 // 2
@@ -173,7 +173,7 @@ def _report_sync(result: Result, settings: dict[str, Any], answer: dict[str, Any
         f"{clock.median(seconds):.2f} s ({min(seconds):.2f})"
     )
     columns = ["side", "CPU, s: median (minimum)", "peak memory, MB"]
-    result.tables.append(Table(f"`bloomery sync`, {lines:,} lines, {label}", columns, rows, note))
+    result.tables.append(Table(f"`fullbloom sync`, {lines:,} lines, {label}", columns, rows, note))
     result.raw["sync"] = answer
     say(f"{rows} {note}")
 

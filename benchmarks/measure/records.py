@@ -23,7 +23,7 @@ FRAMES = {
 HEADER = {"csv": b"id,user,at,price,city,verb,status,note\n", "jsonl": b""}
 SELECT = {"csv": "user", "jsonl": "user.key"}
 PYTHON = {"csv": "Python csv + set", "jsonl": "Python json + set"}
-ONE, TWO = "bloomery dedup --select", "bloomery dedup --select --threads 2"
+ONE, TWO = "fullbloom dedup --select", "fullbloom dedup --select --threads 2"
 #: Rivals of one processor: what is imported, and the program.
 OTHERS = {"Polars": "polars", "DuckDB": "duckdb"}
 ONE_THREAD = {"POLARS_MAX_THREADS": "1", "DUCKDB_THREADS": "1"}
@@ -80,8 +80,8 @@ def build(path: str, kind: str, megabytes: int) -> dict[str, int]:
 
 def _programs(kind: str, path: Path, result: Result) -> list[list[Any]]:
     """Each program: its name, its processors, its words."""
-    script = shutil.which("bloomery", path=str(Path(sys.executable).parent))
-    ours = [script] if script else [sys.executable, "-m", "bloomery"]
+    script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
+    ours = [script] if script else [sys.executable, "-m", "fullbloom"]
     ours += ["dedup", "--quiet", "--select", SELECT[kind], str(path)]
     rival = [sys.executable, str(HERE / "rivals" / "records.py")]
     programs = [[ONE, 1, ours], [PYTHON[kind], 1, [*rival, kind, str(path)]]]

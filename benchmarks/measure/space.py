@@ -33,7 +33,7 @@ def run(definition: Definition, quick: bool) -> Result:
 
 def worker(keys: int, fprs: list[float], layouts: list[str]) -> dict[str, object]:
     """Bits a key by layout or rival; None where the combination is refused."""
-    from bloomery import BloomFilter, errors
+    from fullbloom import BloomFilter, errors
 
     bits: dict[str, list[tuple[float, str] | None]] = {}
     for layout in layouts:

@@ -39,15 +39,15 @@ def _operations(settings: dict[str, Any]) -> list[str]:
 
 def makers(asked: dict[str, float]) -> dict[str, Any]:
     """How each is built of hashes, by registry name, and by cells a key where that can be chosen."""
-    import bloomery
+    import fullbloom
 
     made: dict[str, Any] = {}
-    for row in bloomery.variants():
+    for row in fullbloom.variants():
         names = {name for name, _, _ in row["parameters"]}
         if row["adds"] != "build" or "fpr" not in names:
             continue
         options: dict[str, Any] = dict(asked)
-        build = getattr(bloomery, row["class"]).build_hashed
+        build = getattr(fullbloom, row["class"]).build_hashed
         made[row["name"]] = (build, options)
         if "arity" in names:
             made[f"{row['name']} arity 4"] = (build, options | {"arity": 4})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.model import WORK
 
-VARIABLE = "BLOOMERY_YARDSTICK"
+VARIABLE = "FULLBLOOM_YARDSTICK"
 PASSES = 2
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-OURS = "bloomery"
+OURS = "fullbloom"
 FILES = (
     "ours", "exact_set", "rbloom_classic", "abloom_split", "abloom_stable", "fastbloom_rs_classic",
     "mmap3_classic", "pybloom_live_classic",

@@ -1,7 +1,7 @@
-"""Bloomery, default layout."""
+"""Fullbloom, default layout."""
 
 from benchmarks.rivals import OURS, Rival
-from bloomery import BloomFilter
+from fullbloom import BloomFilter
 
 RIVAL = Rival(
     name=OURS,

@@ -17,7 +17,7 @@ def main() -> int:
         if name not in NAMES:
             print(f"no measurement is called {name!r}; there are {', '.join(NAMES)}", file=sys.stderr)
             return 2
-        with tempfile.TemporaryDirectory(prefix="bloomery-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="fullbloom-bench-") as folder:
             print(
                 f"{name}: {importlib.import_module(f'benchmarks.service.{name}').run(Path(folder))}",
                 flush=True,

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Running:
-    """`bloomery serve`, ready; `seconds` is how long that took."""
+    """`fullbloom serve`, ready; `seconds` is how long that took."""
 
     def __init__(self, folder: Path, *flags: str) -> None:
         ready = folder / "ready.json"
         ready.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "bloomery", "serve", "--data", str(folder / "data")]
+        command = [sys.executable, "-m", "fullbloom", "serve", "--data", str(folder / "data")]
         command += ["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--ready-file", str(ready), *flags]
         start = time.perf_counter()
         self.log = (folder / "service.log").open("ab")

@@ -1,4 +1,4 @@
-"""Ten minutes (or BLOOMERY_SOAK seconds) of mixed load: memory at each tenth, and how much was asked."""
+"""Ten minutes (or FULLBLOOM_SOAK seconds) of mixed load: memory at each tenth, and how much was asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.service.running import Running, command, keys, running
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = float(os.environ.get("BLOOMERY_SOAK", "600"))
+SECONDS = float(os.environ.get("FULLBLOOM_SOAK", "600"))
 CLIENTS, NAMES = 8, 200
 
 

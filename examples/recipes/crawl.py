@@ -18,8 +18,8 @@ from scrapy.http import Response
 
 PAGES = 200
 SETTINGS = {
-    "DUPEFILTER_CLASS": "bloomery.recipes.scrapy.DupeFilter",
-    "BLOOMERY_CAPACITY": 1_000_000,
+    "DUPEFILTER_CLASS": "fullbloom.recipes.scrapy.DupeFilter",
+    "FULLBLOOM_CAPACITY": 1_000_000,
     "LOG_LEVEL": "WARNING",
     "TELNETCONSOLE_ENABLED": False,
 }

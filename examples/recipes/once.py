@@ -1,14 +1,14 @@
 """Messages arrive twice; their task runs once. Run it as ``python once.py``. Needs Celery.
 
 Broker and worker are in this process here, and so is the filter: between processes take a
-``bloomery.engines.redis.RedisBloomFilter``, or a filter of the service.
+``fullbloom.engines.redis.RedisBloomFilter``, or a filter of the service.
 """
 
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
 
-from bloomery import BloomFilter
-from bloomery.recipes.celery import once
+from fullbloom import BloomFilter
+from fullbloom.recipes.celery import once
 
 app = Celery("shop", broker="memory://", backend="cache+memory://")
 app.conf.broker_transport_options = {"polling_interval": 0.01}

@@ -6,7 +6,7 @@ Run it with the address of a service: ``python frontier.py http://127.0.0.1:8080
 import asyncio
 import sys
 
-import bloomery
+import fullbloom
 
 WORKERS = 8
 
@@ -18,7 +18,7 @@ def links(page: int) -> list[str]:
 
 async def main(url: str) -> None:
     """Crawl it: no page twice."""
-    async with bloomery.AsyncClient(url) as client:
+    async with fullbloom.AsyncClient(url) as client:
         taken = await client.create(f"crawl:{id(client):x}", grow=True, fpr=1e-6)
         frontier: asyncio.Queue[str] = asyncio.Queue()
         visited: list[str] = []

@@ -6,8 +6,8 @@ Run it with the address of a service: ``python messages.py http://127.0.0.1:8080
 import random
 import sys
 
-import bloomery
-from bloomery.client import ServiceError
+import fullbloom
+from fullbloom.client import ServiceError
 
 WEEK = 7 * 86_400
 
@@ -18,7 +18,7 @@ def main(url: str) -> None:
     ids = [f"<{draw.getrandbits(64):x}@example.org>" for _ in range(1000)]
     arriving = ids + ids[::3]
     draw.shuffle(arriving)
-    with bloomery.Client(url) as client:
+    with fullbloom.Client(url) as client:
         try:
             seen = client.create("mail:ids", capacity=1_000_000, fpr=1e-6, window=WEEK)
         except ServiceError as error:

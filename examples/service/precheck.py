@@ -1,6 +1,6 @@
 """A pre-check in front of PostgreSQL, in a FastAPI application: absent users cost no query.
 
-``BLOOMERY_URL`` is the address of a service, ``DATABASE_URL`` that of a database with a table
+``FULLBLOOM_URL`` is the address of a service, ``DATABASE_URL`` that of a database with a table
 ``users (name text primary key, mail text)``: ``uvicorn precheck:app``, ``curl localhost:8000/users/ada``.
 A name that is not in the filter is certainly not in the table: whoever writes a row adds its name first.
 
@@ -17,12 +17,12 @@ import httpx
 from fastapi import FastAPI, HTTPException
 from sqlalchemy import create_engine, text
 
-import bloomery
-from bloomery.client import ServiceError
+import fullbloom
+from fullbloom.client import ServiceError
 
 engine = create_engine(os.environ["DATABASE_URL"])
 # A pre-check that takes longer than the query saves nothing.
-client = bloomery.Client(os.environ["BLOOMERY_URL"], timeout=0.5, retries=0)
+client = fullbloom.Client(os.environ["FULLBLOOM_URL"], timeout=0.5, retries=0)
 users = client.filter("users")
 AWAY = (ServiceError, httpx.HTTPError, OSError)
 state = {"filled": False}

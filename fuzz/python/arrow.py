@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 from driver import Input, fuzz
 from rows import RELEASE, Array, Schema, key
 
-import bloomery  # after the driver, whose hooks it needs
+import fullbloom  # after the driver, whose hooks it needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FILTER = bloomery.CountingBloomFilter(4000)
-LABELLED = bloomery.SpatialBloomFilter(4000)
+FILTER = fullbloom.CountingBloomFilter(4000)
+LABELLED = fullbloom.SpatialBloomFilter(4000)
 #: What takes hashes, labels, or keys with labels beside them.
 HASHED = (
     FILTER.contains_hashed,
-    bloomery.BloomFilter(4000).add_hashed,
+    fullbloom.BloomFilter(4000).add_hashed,
     lambda labels: LABELLED.update([1, 2, 3], labels) or (),
     lambda keys: LABELLED.update(keys, 1) or (),
 )
@@ -317,16 +317,16 @@ class LentStream(Lender):
 
 
 #: RuntimeError: a stream that fails, or was consumed. ValueError: a capsule of another name.
-ALLOWED = (bloomery.BloomeryError, RuntimeError, ValueError)
+ALLOWED = (fullbloom.FullbloomError, RuntimeError, ValueError)
 
 
 def target(source: Input) -> None:
     """One input."""
     column = source.choice((LentArray, LentArray, LentStream, LentTwice))
-    acts = [bloomery.hash_many, FILTER.contains_many, FILTER.update, *HASHED]
+    acts = [fullbloom.hash_many, FILTER.contains_many, FILTER.update, *HASHED]
     rest = source.data[1:]
     lender = column(Input(rest))
-    for act in (source.choice(acts), bloomery.hash_many):
+    for act in (source.choice(acts), fullbloom.hash_many):
         if column is not LentTwice:
             lender = column(Input(rest))
         try:
@@ -339,7 +339,7 @@ def target(source: Input) -> None:
             for row in lender.told():
                 try:
                     found = row in FILTER
-                except bloomery.KeyTypeError:  # longer than tuples may be where fuzzing has a small bound
+                except fullbloom.KeyTypeError:  # longer than tuples may be where fuzzing has a small bound
                     continue
                 assert found, row
     if FILTER.num_added > 3500:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from driver import Input, fuzz
 
-import bloomery  # after the driver, whose hooks it needs
+import fullbloom  # after the driver, whose hooks it needs
 
-FILTER = bloomery.CountingBloomFilter(4000)
+FILTER = fullbloom.CountingBloomFilter(4000)
 KINDS = "bBhHiIqQefdgFD?SUVOMmT"
 FIELDS = ["i4", "S3", "U2", "f8", "V2", "(2,)i2", "M8[s]", "m8[ms]", "?", "S0", "O", "U0"]
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "25s", "7D"]
@@ -114,7 +114,7 @@ def answers(act: Any, keys: Any) -> Any:
     """The answer, or None where keys are refused."""
     try:
         return act(keys)
-    except bloomery.BloomeryError:
+    except fullbloom.FullbloomError:
         return None
 
 
@@ -125,7 +125,7 @@ def target(source: Input) -> None:
     except (TypeError, ValueError, BufferError):  # Python or NumPy makes no such thing
         return
     FILTER.clear()
-    hashes = answers(bloomery.hash_many, keys)
+    hashes = answers(fullbloom.hash_many, keys)
     added = answers(FILTER.add_many, keys)
     found = answers(FILTER.contains_many, keys)
     assert (hashes is None) == (added is None) == (found is None)
@@ -136,7 +136,7 @@ def target(source: Input) -> None:
     assert len(found) == len(hashes) == len(keys)
     assert all(found)
     try:
-        single = [bloomery.hash_key(key) for key in keys]
+        single = [fullbloom.hash_key(key) for key in keys]
     except (NotImplementedError, ValueError):  # what Python or NumPy itself cannot hand out
         return
     assert single == [int(hashed) for hashed in hashes]

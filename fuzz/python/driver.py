@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
-_LIBRARY = ctypes.CDLL(os.environ["BLOOMERY_FUZZ_DRIVER"], mode=ctypes.RTLD_GLOBAL)
+_LIBRARY = ctypes.CDLL(os.environ["FULLBLOOM_FUZZ_DRIVER"], mode=ctypes.RTLD_GLOBAL)
 
 
 class Input:
@@ -64,7 +64,7 @@ class Input:
 
 def _last() -> mmap.mmap:
     """The input at hand, with its length before it: all that is left where the stack overflowed."""
-    with Path(os.environ["BLOOMERY_FUZZ_LAST"]).open("w+b") as file:
+    with Path(os.environ["FULLBLOOM_FUZZ_LAST"]).open("w+b") as file:
         file.truncate(1 << 20)
         return mmap.mmap(file.fileno(), 0)
 

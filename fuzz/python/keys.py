@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from driver import Input, fuzz
 
-import bloomery  # after the driver, whose hooks it needs
+import fullbloom  # after the driver, whose hooks it needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 import numpy as np
 
 FILTERS = [
-    bloomery.BloomFilter(1000),
-    bloomery.BloomFilter(1000, secret=b"sixteen secrets!"),
-    bloomery.CountingBloomFilter(1000),
-    bloomery.ScalableBloomFilter(1000),
+    fullbloom.BloomFilter(1000),
+    fullbloom.BloomFilter(1000, secret=b"sixteen secrets!"),
+    fullbloom.CountingBloomFilter(1000),
+    fullbloom.ScalableBloomFilter(1000),
 ]
 
 
@@ -216,12 +216,12 @@ def made(source: Input) -> list[Any]:
 def check(filter_: Any, key: Any) -> bool:
     """Hold all ways to hand in ``key`` to each other; False where it is refused, by all of them."""
     try:
-        hashed = filter_.hash_key(key) if hasattr(filter_, "hash_key") else bloomery.hash_key(key)
-    except bloomery.KeyTypeError:
+        hashed = filter_.hash_key(key) if hasattr(filter_, "hash_key") else fullbloom.hash_key(key)
+    except fullbloom.KeyTypeError:
         for act in (filter_.add, filter_.__contains__, lambda key: filter_.update([key])):
             try:
                 act(key)
-            except bloomery.KeyTypeError:
+            except fullbloom.KeyTypeError:
                 continue
             raise AssertionError("refused by hash_key and taken by another") from None
         return False
@@ -241,7 +241,7 @@ def target(source: Input) -> None:
     assert filter_.contains_many(tuple(good)) == [True] * len(good)
     try:
         filter_.update(keys)
-    except bloomery.KeyTypeError:
+    except fullbloom.KeyTypeError:
         assert len(good) < len(keys)
     if filter_.num_added > 900:
         filter_.clear()

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from driver import Branches, Input, fuzz
 
-Branches("bloomery.cli.io", "csv", "json")
+Branches("fullbloom.cli.io", "csv", "json")
 
-import bloomery  # after the driver, whose hooks it needs
-from bloomery.cli.failures import Refusal
-from bloomery.cli.io import compressed
-from bloomery.cli.io.blocks import Blocks
-from bloomery.cli.io.records import Records
-from bloomery.cli.stops import Stops
+import fullbloom  # after the driver, whose hooks it needs
+from fullbloom.cli.failures import Refusal
+from fullbloom.cli.io import compressed
+from fullbloom.cli.io.blocks import Blocks
+from fullbloom.cli.io.records import Records
+from fullbloom.cli.stops import Stops
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +108,7 @@ def target(source: Input) -> None:
     args.files = [part.name for part in inputs]
     args.key_type, args.skip_bad = [source.choice(TYPES)], bool(source.below(2))
     out, headers = [], 0
-    seen = bloomery.BloomFilter(100)
+    seen = fullbloom.BloomFilter(100)
     try:
         records = Records(args, inputs, stops, seen, longest=1 << 20)
         for batch in records:

@@ -1,8 +1,8 @@
 //! Container files as inputs: repaired after a mutation, or sealed as they lie, and mutated where it matters.
 
-use bloomery_core::container::header::{FORMAT_VERSION, MAGIC};
-use bloomery_core::key::KEY_RULE_VERSION;
-use bloomery_core::registry::VARIANTS;
+use fullbloom_core::container::header::{FORMAT_VERSION, MAGIC};
+use fullbloom_core::key::KEY_RULE_VERSION;
+use fullbloom_core::registry::VARIANTS;
 
 const FIXED: usize = 64;
 const PARAM: usize = 16;

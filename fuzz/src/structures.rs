@@ -1,10 +1,10 @@
 //! Every row of the registry: loading a file, and doing with the structure all it can do.
 
-use bloomery_core::cells::Memory;
-use bloomery_core::container::{Container, Parsed, Verify, tag};
-use bloomery_core::registry::{FalseNegatives, VARIANTS, Variant};
-use bloomery_core::structure::{Addable, Countable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable};
-use bloomery_core::{Error, Result};
+use fullbloom_core::cells::Memory;
+use fullbloom_core::container::{Container, Parsed, Verify, tag};
+use fullbloom_core::registry::{FalseNegatives, VARIANTS, Variant};
+use fullbloom_core::structure::{Addable, Countable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable};
+use fullbloom_core::{Error, Result};
 
 /// The secret of the keyed golden file.
 const SECRET: &[u8; 16] = b"sixteen secrets!";
@@ -246,7 +246,7 @@ macro_rules! rows {
             let Ok(parsed) = Parsed::new(file, Verify::Full) else { return false };
             match parsed.header.variant {
                 $($number => {
-                    use bloomery_core::$family::$Class;
+                    use fullbloom_core::$family::$Class;
                     exercise::<$Class>(&parsed, file, put!($adds $Class), &[$(ability!($can $Class)),*]);
                 })*
                 _ => {}
@@ -255,4 +255,4 @@ macro_rules! rows {
         }
     };
 }
-bloomery_core::variants!(rows! {});
+fullbloom_core::variants!(rows! {});

@@ -1,7 +1,7 @@
 //! The container of every structure: any bytes, as they are, under a header's checksum that holds, and repaired.
 #![no_main]
 
-use bloomery_fuzz::{file, memory, structures};
+use fullbloom_fuzz::{file, memory, structures};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
 fuzz_target!(init: memory::limit(), |data: &[u8]| {

@@ -3,14 +3,14 @@
 
 use std::sync::LazyLock;
 
-use bloomery_core::Error;
-use bloomery_core::chain::FilterCascade;
-use bloomery_core::chain::cascade::{LevelKind, Plan, Shapes};
-use bloomery_core::container::Container;
-use bloomery_core::key::KeyHasher;
-use bloomery_core::structure::records::{Records, Sorted};
-use bloomery_core::structure::{Filter, Job};
-use bloomery_fuzz::{file, memory, structures};
+use fullbloom_core::Error;
+use fullbloom_core::chain::FilterCascade;
+use fullbloom_core::chain::cascade::{LevelKind, Plan, Shapes};
+use fullbloom_core::container::Container;
+use fullbloom_core::key::KeyHasher;
+use fullbloom_core::structure::records::{Records, Sorted};
+use fullbloom_core::structure::{Filter, Job};
+use fullbloom_fuzz::{file, memory, structures};
 use libfuzzer_sys::fuzz_target;
 
 const HASHER: fn() -> KeyHasher = || KeyHasher::seeded(7);

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use bloomery_fuzz::memory;
-use bloomery_server::limits::Limits;
-use bloomery_server::resp::{Dialogue, Options};
-use bloomery_server::store::{self, Store};
+use fullbloom_fuzz::memory;
+use fullbloom_server::limits::Limits;
+use fullbloom_server::resp::{Dialogue, Options};
+use fullbloom_server::store::{self, Store};
 use libfuzzer_sys::fuzz_target;
 
 /// A service whose filters are small, so that a run takes no longer than it must.

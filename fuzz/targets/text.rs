@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use bloomery_core::key::KeyHasher;
-use bloomery_core::structure::{Filter, Sizable};
-use bloomery_core::text::{self, CandidateDuplicates};
-use bloomery_core::{bloom::BloomFilter, counting::CountingBloomFilter};
+use fullbloom_core::key::KeyHasher;
+use fullbloom_core::structure::{Filter, Sizable};
+use fullbloom_core::text::{self, CandidateDuplicates};
+use fullbloom_core::{bloom::BloomFilter, counting::CountingBloomFilter};
 use libfuzzer_sys::fuzz_target;
 
 /// The records of a block with their keys, as anyone would split them.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scripts.pages.blocks import BLOCK, DOCS, END, START, replaced, table, wrapped
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def bits_a_key(cls: Any, fpr: float) -> str:
         return "-"
     try:
         return f"{8 * cls.nbytes_for(KEYS, fpr) / KEYS:.1f}"
-    except bloomery.BloomeryError:
+    except fullbloom.FullbloomError:
         return "-"
 
 
@@ -101,7 +101,7 @@ def docstring(cls: Any) -> str:
 
 def page(row: dict[str, Any], text: str) -> str:
     """The page of a row: ``text``, with what is between the marks made anew."""
-    cls = getattr(bloomery, row["class"])
+    cls = getattr(fullbloom, row["class"])
     text = text or f"# {row['name']}\n"
     own = BLOCK.sub("", text).split("\n", 1)[1].strip()
     content = listed(row, cls) if own else f"{docstring(cls)}\n\n{listed(row, cls)}"
@@ -124,7 +124,7 @@ def index(rows: list[dict[str, Any]], text: str) -> str:
     ]
     lines = []
     for row in rows:
-        cls = getattr(bloomery, row["class"])
+        cls = getattr(fullbloom, row["class"])
         bits = ", ".join(bits_a_key(cls, rate) for rate, _ in RATES)
         more = ", ".join(word for word in row["capabilities"] if word not in {"add", "map"})
         add, ask = row["ns"]
@@ -140,7 +140,7 @@ def index(rows: list[dict[str, Any]], text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page of a filter and their index, as they ought to be."""
-    rows = bloomery.variants()
+    rows = fullbloom.variants()
     made = {}
     for name, row in [("index", None), *((row["name"], row) for row in rows)]:
         path = PAGES / f"{name}.md"

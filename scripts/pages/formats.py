@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scripts.pages.blocks import DOCS, replaced, table
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def named(room: str, numbers: list[int]) -> str:
 
 def tables() -> str:
     """The three tables."""
-    rows = [[str(row["id"]), f"`{row['name']}`", *contents(row)] for row in bloomery.variants()]
+    rows = [[str(row["id"]), f"`{row['name']}`", *contents(row)] for row in fullbloom.variants()]
     numbers = _core.format_numbers()
     parts = {
         "Variants": table(["variant", "name", "parameters, in order", "sections"], rows),

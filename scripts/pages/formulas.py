@@ -1,4 +1,4 @@
-"""The table of functions in docs/theory.md: every public name of bloomery.theory, by the file it is in."""
+"""The table of functions in docs/theory.md: every public name of fullbloom.theory, by the file it is in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scripts.pages.blocks import DOCS, replaced, table
 
-from bloomery import theory
+from fullbloom import theory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def functions() -> str:
     """One table a file, in the order of the package's docstring."""
     parts = []
     for room, about in rooms().items():
-        names = [n for n in theory.__all__ if getattr(theory, n).__module__ == f"bloomery.theory.{room}"]
+        names = [n for n in theory.__all__ if getattr(theory, n).__module__ == f"fullbloom.theory.{room}"]
         rows = [[f"`{name}`", summary(name)] for name in names if inspect.isfunction(getattr(theory, name))]
         if rows:
             parts.append(f"### {about[0].upper()}{about[1:]}\n\n{table(['function', 'what it gives'], rows)}")

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = [sys.executable, "-m", "bloomery"]
+PROGRAM = [sys.executable, "-m", "fullbloom"]
 
 #: A process that has imported the command line and forks for each command: 5 ms instead of 100. The child has
 #: the descriptors, directory and words of that command, and else what a new process has.
 SERVER = """
 import json, os, socket, sys
 from pathlib import Path
-from bloomery.cli import main
-import bloomery.cli.app, bloomery.cli.parser
-bloomery.cli.parser.build_parser()
+from fullbloom.cli import main
+import fullbloom.cli.app, fullbloom.cli.parser
+fullbloom.cli.parser.build_parser()
 here = socket.socket(fileno=int(sys.argv[1]))
 while True:
     message, streams, *_ = socket.recv_fds(here, 1 << 20, 3)
@@ -115,7 +115,7 @@ def commands():
 
 
 @pytest.fixture(scope="session")
-def bloomery(commands):
+def fullbloom(commands):
     """Run a command in a fork; with an environment, or a memory to be kept, in a process of its own."""
 
     def run(*arguments, stdin=b"", check=None, cwd=None, **options):
@@ -147,7 +147,7 @@ def first_occurrences(data: bytes) -> bytes:
 def one_error_line(done) -> str:
     text = done.stderr.decode()
     assert done.returncode == 2
-    assert text.startswith("bloomery: ")
+    assert text.startswith("fullbloom: ")
     assert text.count("\n") == 1, text
     return text
 

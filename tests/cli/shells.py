@@ -32,7 +32,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class Shell:
-    """An interactive shell in ``folder``, with ``bloomery`` a program that prints its words."""
+    """An interactive shell in ``folder``, with ``fullbloom`` a program that prints its words."""
 
     def __init__(self, name: str, folder: Path, *, lazily: str | None = None, start: str = "") -> None:
         """Start it with its start-up file ``start``; ``lazily`` is a script to be found at the first Tab."""
@@ -41,8 +41,8 @@ class Shell:
         programs = folder / ".programs"
         for made in (home, programs):
             made.mkdir()
-        (programs / "bloomery").write_text(STUB)
-        (programs / "bloomery").chmod(0o755)
+        (programs / "fullbloom").write_text(STUB)
+        (programs / "fullbloom").chmod(0o755)
         words = getattr(self, f"_{name}")(home, start, lazily)
         ours, theirs = pty.openpty()
         # Wide, so that no shell scrolls or wraps what is typed.
@@ -56,7 +56,7 @@ class Shell:
         )  # fmt: skip
         os.close(theirs)
         self.seen = b""
-        self.type("bloomery ready", tab=False)
+        self.type("fullbloom ready", tab=False)
 
     @staticmethod
     def _bash(home: Path, start: str, lazily: str | None) -> list[str]:
@@ -69,7 +69,7 @@ class Shell:
         found = ""
         if lazily is not None:
             (home / "functions").mkdir()
-            (home / "functions" / "_bloomery").write_text(lazily)
+            (home / "functions" / "_fullbloom").write_text(lazily)
             found = f"fpath=({shlex.quote(str(home / 'functions'))} $fpath)\n"
         # As an installation asks for it; -u does not ask whether folders of root's may be written by others.
         (home / ".zshrc").write_text(
@@ -83,7 +83,7 @@ class Shell:
         (config / "completions").mkdir(parents=True)
         (config / "config.fish").write_text(f"set -g fish_greeting\n{start}\n")
         if lazily is not None:
-            (config / "completions" / "bloomery.fish").write_text(lazily)
+            (config / "completions" / "fullbloom.fish").write_text(lazily)
         return ["-i"]
 
     def type(self, text: str, *, tab: bool = True) -> list[str]:

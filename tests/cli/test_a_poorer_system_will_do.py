@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import bloomery as package
-from bloomery.cli import parser
+import fullbloom as package
+from fullbloom.cli import parser
 
 #: Takes away what Windows does not have. Python's own `subprocess` wants some of it: it is imported before.
 POORER = """
@@ -39,7 +39,7 @@ os.chdir(sys.argv.pop(1))
 """
 
 COMMAND = """
-from bloomery.cli import main
+from fullbloom.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -70,10 +70,10 @@ def modules():
 
     The service is for systems with POSIX's files and signals; other programs have systems of their own.
     """
-    left_out = ("bloomery.service", "bloomery.recipes.celery", "bloomery.recipes.scrapy")
-    found = pkgutil.walk_packages(package.__path__, "bloomery.", onerror=lambda _name: None)
-    names = [part.name for part in found if part.name != "bloomery.__main__"]
-    return ["bloomery", *(name for name in names if not name.startswith(left_out))]
+    left_out = ("fullbloom.service", "fullbloom.recipes.celery", "fullbloom.recipes.scrapy")
+    found = pkgutil.walk_packages(package.__path__, "fullbloom.", onerror=lambda _name: None)
+    names = [part.name for part in found if part.name != "fullbloom.__main__"]
+    return ["fullbloom", *(name for name in names if not name.startswith(left_out))]
 
 
 def run(program, directory, *words):
@@ -154,8 +154,8 @@ def test_two_runs_do_not_share_a_state(tmp_path):
 
 def test_filters_in_a_folder_are_saved_and_opened(tmp_path):
     code = """
-from bloomery import BloomFilter
-from bloomery.compose import WithRemovals
+from fullbloom import BloomFilter
+from fullbloom.compose import WithRemovals
 made = WithRemovals(BloomFilter(100), BloomFilter(100))
 made.add("a")
 made.save("folder")

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-import bloomery as package
+import fullbloom as package
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -58,9 +58,9 @@ def inputs(tmp_path_factory):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [["--threads", "2"], ["--state", "s"], ["--keep", "last"]])
-def test_dedup_keeps_rows_and_schema(bloomery, inputs, tmp_path, kind, options):
+def test_dedup_keeps_rows_and_schema(fullbloom, inputs, tmp_path, kind, options):
     words = ["--select", "id", "-o", "out", "--dupes-output", "rest", *options, inputs / KINDS[kind]]
-    done = bloomery("dedup", "--json", *words, cwd=tmp_path, check=0)
+    done = fullbloom("dedup", "--json", *words, cwd=tmp_path, check=0)
     kept, rest = (read((tmp_path / name).read_bytes(), kind) for name in ("out", "rest"))
     keep = firsts(IDS)
     if "last" in options:
@@ -70,7 +70,7 @@ def test_dedup_keeps_rows_and_schema(bloomery, inputs, tmp_path, kind, options):
     facts = json.loads(done.stdout)
     assert (facts["lines_in"], facts["lines_out"]) == (ROWS, len(keep))
     if "--state" in options:
-        again = bloomery("dedup", "--quiet", *words, cwd=tmp_path, check=0)
+        again = fullbloom("dedup", "--quiet", *words, cwd=tmp_path, check=0)
         assert again.stdout == b""
         assert read((tmp_path / "out").read_bytes(), kind).equals(TABLE.filter(TABLE["id"].is_null()))
 
@@ -91,9 +91,9 @@ def test_dedup_keeps_rows_and_schema(bloomery, inputs, tmp_path, kind, options):
         (["id", "--key-type", "float"], [None if n is None else float(n) for n in IDS]),
     ],
 )
-def test_a_filter_of_the_shell_answers_in_python(bloomery, inputs, tmp_path, select, keys):
+def test_a_filter_of_the_shell_answers_in_python(fullbloom, inputs, tmp_path, select, keys):
     for command in (["build", "f", "--fpr", "1e-9"], ["insert", "f"]):
-        bloomery(*command, "--select", *select, inputs / "in.parquet", cwd=tmp_path, check=0)
+        fullbloom(*command, "--select", *select, inputs / "in.parquet", cwd=tmp_path, check=0)
         found = package.open(tmp_path / "f")
         wanted = {key for key in keys if key is not None}
         assert all(key in found for key in list(wanted)[:1000])
@@ -102,33 +102,33 @@ def test_a_filter_of_the_shell_answers_in_python(bloomery, inputs, tmp_path, sel
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_check_prints_rows_that_are_found_or_absent(bloomery, inputs, tmp_path, kind):
+def test_check_prints_rows_that_are_found_or_absent(fullbloom, inputs, tmp_path, kind):
     half = written(TABLE.filter(pa.compute.less(TABLE["id"], 1000)), "parquet")
     (tmp_path / "half.parquet").write_bytes(half)
-    bloomery("build", "f", "--fpr", "1e-9", "--select", "id", "half.parquet", cwd=tmp_path, check=0)
+    fullbloom("build", "f", "--fpr", "1e-9", "--select", "id", "half.parquet", cwd=tmp_path, check=0)
     words = ["check", "f", "--select", "id", inputs / KINDS[kind]]
     known = [number for number, key in enumerate(IDS) if key is not None and key < 1000]
-    assert read(bloomery(*words, cwd=tmp_path, check=1).stdout, kind).equals(TABLE.take(known))
-    absent = bloomery(*words, "--absent", cwd=tmp_path, check=1).stdout
+    assert read(fullbloom(*words, cwd=tmp_path, check=1).stdout, kind).equals(TABLE.take(known))
+    absent = fullbloom(*words, "--absent", cwd=tmp_path, check=1).stdout
     assert read(absent, kind).num_rows == ROWS - len(known)
-    assert bloomery(*words, "--count", cwd=tmp_path, check=1).stdout == b"%d\n" % len(known)
-    assert bloomery(*words, "--quiet", cwd=tmp_path, check=1).stdout == b""
+    assert fullbloom(*words, "--count", cwd=tmp_path, check=1).stdout == b"%d\n" % len(known)
+    assert fullbloom(*words, "--quiet", cwd=tmp_path, check=1).stdout == b""
 
 
-def test_seen_passes_rows_on(bloomery, inputs, tmp_path):
+def test_seen_passes_rows_on(fullbloom, inputs, tmp_path):
     words = ["seen", "--quiet", "--select", "id", "--state", "s", inputs / "in.parquet"]
-    assert read(bloomery(*words, cwd=tmp_path, check=0).stdout, "parquet").equals(TABLE.take(firsts(IDS)))
-    again = bloomery(*words, "--old-only", cwd=tmp_path, check=0).stdout
+    assert read(fullbloom(*words, cwd=tmp_path, check=0).stdout, "parquet").equals(TABLE.take(firsts(IDS)))
+    again = fullbloom(*words, "--old-only", cwd=tmp_path, check=0).stdout
     assert read(again, "parquet").equals(TABLE.filter(TABLE["id"].is_valid()))
 
 
-def test_a_stream_comes_by_a_pipe(bloomery, inputs):
+def test_a_stream_comes_by_a_pipe(fullbloom, inputs):
     words = ["dedup", "--quiet", "--select", "name", "--format", "arrow"]
-    done = bloomery(*words, stdin=(inputs / "in.ipc").read_bytes(), check=0)
+    done = fullbloom(*words, stdin=(inputs / "in.ipc").read_bytes(), check=0)
     assert read(done.stdout, "stream").equals(TABLE.take(firsts(TABLE["name"].to_pylist())))
 
 
-def test_uuids_are_their_bytes(bloomery, tmp_path):
+def test_uuids_are_their_bytes(fullbloom, tmp_path):
     ids = [uuid.UUID(int=2**100 + number) for number in range(4)]
     table = pa.table(
         {"u": [str(one) for one in ids], "b": pa.array([one.bytes for one in ids], pa.binary(16))}
@@ -136,16 +136,16 @@ def test_uuids_are_their_bytes(bloomery, tmp_path):
     (tmp_path / "in.parquet").write_bytes(written(table, "parquet"))
     for column in "ub":
         words = ["--select", column, "--key-type", "uuid", "in.parquet"]
-        bloomery("build", "f", *words, cwd=tmp_path, check=0)
+        fullbloom("build", "f", *words, cwd=tmp_path, check=0)
         assert all(one in package.open(tmp_path / "f") for one in ids)
 
 
-def test_a_table_without_rows_stays_one(bloomery, tmp_path):
+def test_a_table_without_rows_stays_one(fullbloom, tmp_path):
     for kind, name in KINDS.items():
         (tmp_path / name).write_bytes(written(TABLE.slice(0, 0), kind))
-        done = bloomery("dedup", "--quiet", "--select", "id", name, cwd=tmp_path, check=0)
+        done = fullbloom("dedup", "--quiet", "--select", "id", name, cwd=tmp_path, check=0)
         assert read(done.stdout, kind).equals(TABLE.slice(0, 0))
-        bloomery("build", "f", "--select", "id", name, cwd=tmp_path, check=0)
+        fullbloom("build", "f", "--select", "id", name, cwd=tmp_path, check=0)
 
 
 REFUSED = {
@@ -162,9 +162,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("command", [["dedup", "-o", "out"], ["build", "out"]])
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_is_no_key_is_one_line(bloomery, refused, inputs, tmp_path, command, fault):
+def test_what_is_no_key_is_one_line(fullbloom, refused, inputs, tmp_path, command, fault):
     options, told = REFUSED[fault]
-    done = bloomery(*command, *options, inputs / "in.parquet", cwd=tmp_path)
+    done = fullbloom(*command, *options, inputs / "in.parquet", cwd=tmp_path)
     assert told in refused(done)
     assert done.stdout == b""
     assert list(tmp_path.iterdir()) == []
@@ -172,14 +172,14 @@ def test_what_is_no_key_is_one_line(bloomery, refused, inputs, tmp_path, command
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99999])
-def test_a_file_cut_short_is_one_line_and_leaves_nothing(bloomery, refused, inputs, tmp_path, kind, share):
+def test_a_file_cut_short_is_one_line_and_leaves_nothing(fullbloom, refused, inputs, tmp_path, kind, share):
     data = (inputs / KINDS[kind]).read_bytes()
     name = KINDS[kind]
     for command in (["dedup", "-o", "out"], ["build", "out"]):
         (tmp_path / name).write_bytes(data[: int(len(data) * share)])
         if kind == "stream" and share == 0.99999:
             (tmp_path / name).write_bytes(data[:-500])
-        told = refused(bloomery(*command, "--select", "id", name, cwd=tmp_path))
+        told = refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path))
         assert f"{name}: is no whole" in told
         assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -194,17 +194,17 @@ def test_a_file_cut_short_is_one_line_and_leaves_nothing(bloomery, refused, inpu
         (["dedup", "x.csv"], "the files are csv and parquet; give files of one format"),
     ],
 )
-def test_what_is_of_text_only_is_refused(bloomery, refused, inputs, tmp_path, words, told):
+def test_what_is_of_text_only_is_refused(fullbloom, refused, inputs, tmp_path, words, told):
     (tmp_path / "x.csv").write_bytes(b"id\n1\n")
-    assert told in refused(bloomery(*words, "--select", "id", inputs / "in.parquet", cwd=tmp_path))
+    assert told in refused(fullbloom(*words, "--select", "id", inputs / "in.parquet", cwd=tmp_path))
 
 
-def test_files_of_unlike_columns_are_refused_where_rows_are_written(bloomery, refused, tmp_path):
+def test_files_of_unlike_columns_are_refused_where_rows_are_written(fullbloom, refused, tmp_path):
     for name, columns in (("a.parquet", {"id": [1, 2]}), ("b.parquet", {"n": ["x"], "id": [2]})):
         (tmp_path / name).write_bytes(written(pa.table(columns), "parquet"))
-    told = refused(bloomery("dedup", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path))
+    told = refused(fullbloom("dedup", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path))
     assert "b.parquet: has other columns than a.parquet" in told
-    bloomery("build", "f", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path, check=0)
+    fullbloom("build", "f", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path, check=0)
     assert package.open(tmp_path / "f").num_added == 2
 
 
@@ -212,8 +212,8 @@ def test_without_pyarrow_the_extra_is_named(inputs, tmp_path):
     import subprocess
     import sys
 
-    code = "import sys; sys.modules['pyarrow'] = None; from bloomery.cli import main; main(sys.argv[1:])"
+    code = "import sys; sys.modules['pyarrow'] = None; from fullbloom.cli import main; main(sys.argv[1:])"
     words = [sys.executable, "-c", code, "dedup", "--select", "id", str(inputs / "in.parquet")]
     done = subprocess.run(words, capture_output=True, cwd=tmp_path, timeout=60)
-    assert b"bloomery[arrow]" in done.stderr
+    assert b"fullbloom[arrow]" in done.stderr
     assert b"Traceback" not in done.stderr

@@ -5,65 +5,65 @@ import subprocess
 
 import pytest
 
-import bloomery as package
-from bloomery import _core
-from bloomery.cli.completion import commands
-from bloomery.cli.filters.overfull import is_overfull
-from bloomery.cli.parser import COMMANDS, build_parser
-from bloomery.plan import choices
+import fullbloom as package
+from fullbloom import _core
+from fullbloom.cli.completion import commands
+from fullbloom.cli.filters.overfull import is_overfull
+from fullbloom.cli.parser import COMMANDS, build_parser
+from fullbloom.plan import choices
 
 
 @pytest.fixture
-def built(bloomery, tmp_path):
+def built(fullbloom, tmp_path):
     path = tmp_path / "f.bloom"
-    bloomery("build", path, "--capacity", "1000", "--fpr", "1e-9", stdin=b"a\nb\nc\n", check=0)
+    fullbloom("build", path, "--capacity", "1000", "--fpr", "1e-9", stdin=b"a\nb\nc\n", check=0)
     return path
 
 
-def test_check_has_the_exit_codes_of_grep(bloomery, refused, built):
-    assert bloomery("check", built, stdin=b"a\nb\n", check=0).stdout == b"a\nb\n"
-    assert bloomery("check", built, stdin=b"a\nx\n", check=1).stdout == b"a\n"
-    assert bloomery("check", built, "--absent", stdin=b"a\nx\n", check=1).stdout == b"x\n"
-    assert bloomery("check", built, "--count", stdin=b"a\nx\nb\n", check=1).stdout == b"2\n"
-    assert bloomery("check", built, "-q", stdin=b"a\nx\n", check=1).stdout == b""
+def test_check_has_the_exit_codes_of_grep(fullbloom, refused, built):
+    assert fullbloom("check", built, stdin=b"a\nb\n", check=0).stdout == b"a\nb\n"
+    assert fullbloom("check", built, stdin=b"a\nx\n", check=1).stdout == b"a\n"
+    assert fullbloom("check", built, "--absent", stdin=b"a\nx\n", check=1).stdout == b"x\n"
+    assert fullbloom("check", built, "--count", stdin=b"a\nx\nb\n", check=1).stdout == b"2\n"
+    assert fullbloom("check", built, "-q", stdin=b"a\nx\n", check=1).stdout == b""
     assert (
-        json.loads(bloomery("check", built, "--count", "--json", stdin=b"a\nx\n", check=1).stdout)["absent"]
+        json.loads(fullbloom("check", built, "--count", "--json", stdin=b"a\nx\n", check=1).stdout)["absent"]
         == 1
     )
-    assert bloomery("check", built, stdin=b"", check=0).stdout == b""
-    refused(bloomery("check", built, "/nonexistent/file"))
+    assert fullbloom("check", built, stdin=b"", check=0).stdout == b""
+    refused(fullbloom("check", built, "/nonexistent/file"))
 
 
-def test_built_files_are_those_of_python(bloomery, tmp_path):
+def test_built_files_are_those_of_python(fullbloom, tmp_path):
     (tmp_path / "in").write_bytes(b"a\nb\r\nc")
-    text = bloomery("build", "out", "in", "--fpr", "0.001", cwd=tmp_path, check=0).stdout.decode()
+    text = fullbloom("build", "out", "in", "--fpr", "0.001", cwd=tmp_path, check=0).stdout.decode()
     assert "3 lines read" in text
     found = package.open(tmp_path / "out", verify="full")
     assert isinstance(found, package.BloomFilter)
     assert (found.capacity, found.target_fpr) == (3, 0.001)
     assert all(key in found for key in "abc")
-    piped = json.loads(bloomery("build", "grown", "--json", cwd=tmp_path, stdin=b"a\nb\n", check=0).stdout)
+    piped = json.loads(fullbloom("build", "grown", "--json", cwd=tmp_path, stdin=b"a\nb\n", check=0).stdout)
     assert (piped["class"], piped["num_added"]) == ("ScalableBloomFilter", 2)
 
 
-def test_info_tells_what_the_file_holds(bloomery, refused, built):
-    facts = json.loads(bloomery("info", built, "--json", check=0).stdout)
+def test_info_tells_what_the_file_holds(fullbloom, refused, built):
+    facts = json.loads(fullbloom("info", built, "--json", check=0).stdout)
     assert (facts["capacity"], facts["num_added"], facts["target_fpr"]) == (1000, 3, 1e-9)
     damaged = bytearray(built.read_bytes())
     damaged[-1] ^= 4
     built.write_bytes(damaged)
-    refused(bloomery("info", "--verify", "full", built))
+    refused(fullbloom("info", "--verify", "full", built))
 
 
-def test_merge_unites_and_warns_when_overfull(bloomery, refused, tmp_path):
+def test_merge_unites_and_warns_when_overfull(fullbloom, refused, tmp_path):
     for name in "ab":
         text = "".join(f"{name}{i}\n" for i in range(1000)).encode()
-        bloomery("build", tmp_path / name, "--capacity", "1000", stdin=text, check=0)
-    done = bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
+        fullbloom("build", tmp_path / name, "--capacity", "1000", stdin=text, check=0)
+    done = fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
     assert b"fuller than it was made for" in done.stderr
-    bloomery("check", tmp_path / "m", "-q", stdin=b"a1\nb1\n", check=0)
-    bloomery("build", tmp_path / "c", "--capacity", "5", stdin=b"x\n", check=0)
-    assert "num_bits" in refused(bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
+    fullbloom("check", tmp_path / "m", "-q", stdin=b"a1\nb1\n", check=0)
+    fullbloom("build", tmp_path / "c", "--capacity", "5", stdin=b"x\n", check=0)
+    assert "num_bits" in refused(fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_merge_unites_and_warns_when_overfull(bloomery, refused, tmp_path):
     # A table of 1,024 slots has room for more than 700 lines at the rate.
     [("bloom", 1050, b", not 0.01"), ("quotient", 708, b"still within 0.01")],
 )
-def test_a_rate_is_compared_before_it_is_said_to_be_above(bloomery, tmp_path, kind, keys, said):
+def test_a_rate_is_compared_before_it_is_said_to_be_above(fullbloom, tmp_path, kind, keys, said):
     capacity = 1000 if kind == "bloom" else 700
     for name, numbers in (("a", range(600)), ("b", range(600, keys))):
         text = "".join(f"{i}\n" for i in numbers).encode()
-        bloomery("build", tmp_path / name, "--kind", kind, "--capacity", capacity, stdin=text, check=0)
-    done = bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
+        fullbloom("build", tmp_path / name, "--kind", kind, "--capacity", capacity, stdin=text, check=0)
+    done = fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
     assert b"fuller" in done.stderr
     assert said in done.stderr
     merged = package.open(tmp_path / "m")
@@ -88,11 +88,11 @@ def test_a_rate_is_compared_before_it_is_said_to_be_above(bloomery, tmp_path, ki
     ("options", "about"),
     [((), True), (("--capacity", "50000"), True), (("--kind", "cuckoo", "--capacity", "50000"), False)],
 )
-def test_a_number_of_lines_that_is_an_estimate_is_called_one(bloomery, tmp_path, options, about):
+def test_a_number_of_lines_that_is_an_estimate_is_called_one(fullbloom, tmp_path, options, about):
     text = b"".join(b"%d\n" % i for i in range(50_000))
-    done = bloomery("build", tmp_path / "f", *options, stdin=text, check=0).stdout
+    done = fullbloom("build", tmp_path / "f", *options, stdin=text, check=0).stdout
     assert (b"50,000 lines read, about 49,9" in done) == about
-    few = bloomery("build", tmp_path / "f", *options, stdin=b"a\nb\na\n", check=0).stdout
+    few = fullbloom("build", tmp_path / "f", *options, stdin=b"a\nb\na\n", check=0).stdout
     assert b"about" not in few
 
 
@@ -105,30 +105,30 @@ def test_plan_recommends_what_auto_picks(items, fpr):
     assert (best.num_bits, best.num_hashes) == _core.size_for(best.layout, items, fpr)
 
 
-def test_plan_marks_what_does_not_fit(bloomery, refused):
-    done = bloomery("plan", "--items", "1e6", "--fpr", "1e-3", "--memory", "1M", check=1)
+def test_plan_marks_what_does_not_fit(fullbloom, refused):
+    done = fullbloom("plan", "--items", "1e6", "--fpr", "1e-3", "--memory", "1M", check=1)
     assert done.stdout.count(b"too large") == 5
-    rows = json.loads(bloomery("plan", "--fpr", "1e-3", "--memory", "1M", "--json", check=0).stdout)[
+    rows = json.loads(fullbloom("plan", "--fpr", "1e-3", "--memory", "1M", "--json", check=0).stdout)[
         "choices"
     ]
     assert all(row["nbytes"] <= 1 << 20 and row["fpr"] <= 1e-3 for row in rows)
-    assert "give --items, or both" in refused(bloomery("plan", "--fpr", "0.1"))
-    assert "give --items, or both" in refused(bloomery("plan", "--memory", "1M"))
+    assert "give --items, or both" in refused(fullbloom("plan", "--fpr", "0.1"))
+    assert "give --items, or both" in refused(fullbloom("plan", "--memory", "1M"))
 
 
 @pytest.mark.parametrize("text", ["1M", "1m", "1000K", "1e6", "1_000_000", "1000000", "0.001G"])
-def test_counts_are_written_as_people_write_them(bloomery, text):
-    assert json.loads(bloomery("plan", "--items", text, "--json", check=0).stdout)["asked"]["items"] == 10**6
+def test_counts_are_written_as_people_write_them(fullbloom, text):
+    assert json.loads(fullbloom("plan", "--items", text, "--json", check=0).stdout)["asked"]["items"] == 10**6
 
 
 @pytest.mark.parametrize("text", ["M", "1MM", "1X", "0M", "1.5", "0.0001K", "-1M", "1Mi", "infM", "nanK"])
-def test_counts_that_are_none_are_refused(bloomery, refused, text):
-    assert text in refused(bloomery("plan", f"--items={text}"))
+def test_counts_that_are_none_are_refused(fullbloom, refused, text):
+    assert text in refused(fullbloom("plan", f"--items={text}"))
 
 
 @pytest.mark.parametrize("needs", [[], ["--needs", "remove"], ["--needs", "merge", "--universe", "10M"]])
-def test_the_json_of_a_plan_is_complete(bloomery, needs):
-    told = json.loads(bloomery("plan", "--items", "1M", "--json", *needs, check=0).stdout)
+def test_the_json_of_a_plan_is_complete(fullbloom, needs):
+    told = json.loads(fullbloom("plan", "--items", "1M", "--json", *needs, check=0).stdout)
     assert (told["asked"]["items"], told["asked"]["fpr"], told["asked"]["memory"]) == (10**6, 0.01, None)
     assert told["asked"]["needs"] == needs[1:2]
     assert [row["recommended"] for row in told["choices"]].count(True) == 1
@@ -151,8 +151,8 @@ def test_the_json_of_a_plan_is_complete(bloomery, needs):
         ["--items", "1000", "--memory", "700"],
     ],
 )
-def test_plan_shows_what_constructors_accept(bloomery, options):
-    rows = json.loads(bloomery("plan", *options, "--json", check=0).stdout)["choices"]
+def test_plan_shows_what_constructors_accept(fullbloom, options):
+    rows = json.loads(fullbloom("plan", *options, "--json", check=0).stdout)["choices"]
     assert rows[0]["recommended"]
     for row in rows:
         assert row["fpr"] <= 0.5
@@ -169,17 +169,17 @@ def test_plan_shows_what_constructors_accept(bloomery, options):
         (["--memory", "256G", "--fpr", "0.01", "--needs", "parquet"], "lower memory"),
     ],
 )
-def test_plan_says_when_nothing_is_left(bloomery, refused, options, remedy):
-    assert remedy in refused(bloomery("plan", *options))
+def test_plan_says_when_nothing_is_left(fullbloom, refused, options, remedy):
+    assert remedy in refused(fullbloom("plan", *options))
 
 
 @pytest.mark.parametrize(
     "options", [["--memory", "256G", "--fpr", "0.01"], ["--items", "2e11", "--fpr", "0.01"]]
 )
-def test_plan_leaves_out_what_has_no_shape_and_says_so(bloomery, options):
-    done = bloomery("plan", *options, check=0)
+def test_plan_leaves_out_what_has_no_shape_and_says_so(fullbloom, options):
+    done = fullbloom("plan", *options, check=0)
     assert b"left out: split (num_bits" in done.stdout
-    facts = json.loads(bloomery("plan", *options, "--json", check=0).stdout)
+    facts = json.loads(fullbloom("plan", *options, "--json", check=0).stdout)
     assert {row["layout"] for row in facts["choices"]} == {"blocked", "classic", "partitioned", "two-block"}
     assert list(facts["left_out"]) == ["split"]
 
@@ -200,9 +200,9 @@ def test_a_need_may_be_a_text():
         ["build", "f", "in"],
     ],
 )
-def test_a_rate_out_of_reach_is_refused_as_it_was_given(bloomery, refused, tmp_path, options):
+def test_a_rate_out_of_reach_is_refused_as_it_was_given(fullbloom, refused, tmp_path, options):
     (tmp_path / "in").write_bytes(b"a\n")
-    done = bloomery(*options, "--fpr", "1e-300", stdin=b"a\n", cwd=tmp_path)
+    done = fullbloom(*options, "--fpr", "1e-300", stdin=b"a\n", cwd=tmp_path)
     assert "got 1e-300" in refused(done)
     assert done.stdout == b""
 
@@ -226,21 +226,21 @@ def test_a_rate_out_of_reach_is_refused_as_it_was_given(bloomery, refused, tmp_p
     ],
     ids=lambda arguments: " ".join(arguments) or "none",
 )
-def test_bad_input_is_one_line_and_exit_code_2(bloomery, refused, arguments):
-    refused(bloomery(*arguments))
+def test_bad_input_is_one_line_and_exit_code_2(fullbloom, refused, arguments):
+    refused(fullbloom(*arguments))
 
 
-def test_quiet_is_quiet(bloomery, tmp_path):
-    assert bloomery("dedup", "--quiet", stdin=b"a\n", check=0).stderr == b""
-    done = bloomery("build", "-q", tmp_path / "f", "--capacity", "1", stdin=b"a\nb\n", check=0)
+def test_quiet_is_quiet(fullbloom, tmp_path):
+    assert fullbloom("dedup", "--quiet", stdin=b"a\n", check=0).stderr == b""
+    done = fullbloom("build", "-q", tmp_path / "f", "--capacity", "1", stdin=b"a\nb\n", check=0)
     assert done.stdout + done.stderr == b""
 
 
-def test_every_command_has_help_with_an_example(bloomery):
+def test_every_command_has_help_with_an_example(fullbloom):
     for name in COMMANDS:
-        text = bloomery(name, "--help", check=0).stdout.decode()
+        text = fullbloom(name, "--help", check=0).stdout.decode()
         assert "example:" in text
-        assert f"bloomery {name}" in text.split("example:")[1]
+        assert f"fullbloom {name}" in text.split("example:")[1]
 
 
 # Those of a service or server that runs are tried on one: tests/service, tests/engines.
@@ -248,26 +248,26 @@ OF_SERVERS = {"backup", "restore", "token", "redis-load", "redis-save", "redis-i
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in OF_SERVERS])
-def test_the_example_of_every_help_runs(bloomery, program, tmp_path, name):
+def test_the_example_of_every_help_runs(fullbloom, program, tmp_path, name):
     for text in ("words.txt", "urls.txt", "typed.txt", "app.log"):
         (tmp_path / text).write_bytes(b"a\nb\na\n")
     for part in ("words", "monday", "tuesday"):
-        bloomery("build", f"{part}.bloom", "words.txt", cwd=tmp_path, check=0)
+        fullbloom("build", f"{part}.bloom", "words.txt", cwd=tmp_path, check=0)
     (tmp_path / "others.txt").write_bytes(b"c\nd\n")
     for part in ("old", "new"):
         words = ["--kind", "cascade", f"{part}.cascade", "words.txt", "--except", "others.txt"]
-        bloomery("build", *words, cwd=tmp_path, check=0)
+        fullbloom("build", *words, cwd=tmp_path, check=0)
     example = COMMANDS[name].EXAMPLE.replace("tail -F", "cat").replace("2G", "64M")
     # A service would run on.
-    example = example.replace("bloomery serve", "bloomery serve --check")
+    example = example.replace("fullbloom serve", "fullbloom serve --check")
     # The other machine is this one.
-    example = example.replace("ssh host bloomery", " ".join(program))
-    script = f'set -o pipefail; bloomery() {{ {" ".join(program)} "$@"; }}; {example}'
+    example = example.replace("ssh host fullbloom", " ".join(program))
+    script = f'set -o pipefail; fullbloom() {{ {" ".join(program)} "$@"; }}; {example}'
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, timeout=60)
-    assert (done.returncode, b"bloomery: " in done.stderr) == (0, False), done.stderr
+    assert (done.returncode, b"fullbloom: " in done.stderr) == (0, False), done.stderr
 
 
-def test_options_may_stand_between_files(bloomery, refused, tmp_path):
+def test_options_may_stand_between_files(fullbloom, refused, tmp_path):
     for name, text in (("a", b"a\n"), ("b", b"b\n"), ("-q", b"q\n")):
         (tmp_path / name).write_bytes(text)
     for arguments, out in (
@@ -278,13 +278,13 @@ def test_options_may_stand_between_files(bloomery, refused, tmp_path):
         ("check f --count -", b"0\n"),
         ("check f --absent a b", b"b\n"),
     ):
-        assert bloomery(*arguments.split(), cwd=tmp_path, stdin=b"in\n").stdout == out
-    assert "--foo" in refused(bloomery("dedup", "a", "--foo", "b", cwd=tmp_path))
+        assert fullbloom(*arguments.split(), cwd=tmp_path, stdin=b"in\n").stdout == out
+    assert "--foo" in refused(fullbloom("dedup", "a", "--foo", "b", cwd=tmp_path))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_lists_every_command_and_option(bloomery, shell):
-    script = bloomery("completion", shell, check=0).stdout.decode()
+def test_completion_lists_every_command_and_option(fullbloom, shell):
+    script = fullbloom("completion", shell, check=0).stdout.decode()
     found = {name: options for name, _, options in commands(build_parser())}
     assert tuple(found) == tuple(COMMANDS)
     for name, options in found.items():
@@ -294,16 +294,16 @@ def test_completion_lists_every_command_and_option(bloomery, shell):
             assert (short if shell == "fish" else flag) in script
 
 
-def test_the_bash_completion_completes(bloomery, tmp_path):
-    script = bloomery("completion", "bash", check=0).stdout.decode()
-    ask = 'COMP_WORDS=(bloomery dedup --dup); COMP_CWORD=2; _bloomery; echo "${COMPREPLY[@]}"'
+def test_the_bash_completion_completes(fullbloom, tmp_path):
+    script = fullbloom("completion", "bash", check=0).stdout.decode()
+    ask = 'COMP_WORDS=(fullbloom dedup --dup); COMP_CWORD=2; _fullbloom; echo "${COMPREPLY[@]}"'
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, timeout=20, cwd=tmp_path)
     assert done.stdout == b"--dupes-output\n"
 
 
 def test_the_version_needs_no_argparse(program):
     code = (
-        "import sys; from bloomery.cli import main; main(['--version']); sys.exit('argparse' in sys.modules)"
+        "import sys; from fullbloom.cli import main; main(['--version']); sys.exit('argparse' in sys.modules)"
     )
     assert subprocess.run([program[0], "-c", code], capture_output=True, timeout=20).returncode == 0
 

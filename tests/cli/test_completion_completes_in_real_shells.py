@@ -7,8 +7,8 @@ import shutil
 import pytest
 from cli.shells import Shell
 
-from bloomery.cli.completion import commands
-from bloomery.cli.parser import COMMANDS, build_parser
+from fullbloom.cli.completion import commands
+from fullbloom.cli.parser import COMMANDS, build_parser
 
 SHELLS = ["bash", "zsh", "fish"]
 FILES = ["my file.txt", "it's $5 & more.txt", "na\u00efve.txt", "sub dir/in ner.txt", "-dash.txt"]
@@ -58,14 +58,14 @@ def shell(tmp_path):
 
 
 @pytest.fixture
-def script(bloomery):
-    return lambda name: bloomery("completion", name, check=0).stdout.decode()
+def script(fullbloom):
+    return lambda name: fullbloom("completion", name, check=0).stdout.decode()
 
 
 def typed(shell, text):
     """The words after Tab; zsh and fish leave "=" or a space behind an option, which is theirs to choose."""
     return [
-        word.removesuffix("=") if word.startswith("--") else word for word in shell.type(f"bloomery {text}")
+        word.removesuffix("=") if word.startswith("--") else word for word in shell.type(f"fullbloom {text}")
     ]
 
 
@@ -100,10 +100,10 @@ def test_the_first_tab_of_bash_after_evaluating(shell, script):
 
 
 @pytest.mark.parametrize("name", SHELLS)
-def test_the_start_up_file_may_be_the_one_of_the_help(shell, bloomery, tmp_path, name):
+def test_the_start_up_file_may_be_the_one_of_the_help(shell, fullbloom, tmp_path, name):
     """As the page says: the program itself prints the script, before anything else is set up."""
     printed = tmp_path / "script"
-    printed.write_bytes(bloomery("completion", name, check=0).stdout)
+    printed.write_bytes(fullbloom("completion", name, check=0).stdout)
     ways = {"bash": 'eval "$(cat {})"', "zsh": 'eval "$(cat {})"', "fish": "cat {} | source"}
     assert typed(shell(name, start=ways[name].format(printed)), "dedup my") == TYPED["dedup my"]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import bloomery as package
-from bloomery.cli import main
-from bloomery.cli.parser import COMMANDS, build_parser
+import fullbloom as package
+from fullbloom.cli import main
+from fullbloom.cli.parser import COMMANDS, build_parser
 
 NAME = b"\xff\xfe\x1b[2Jname"
 MOST = 500
@@ -88,9 +88,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def ask(bloomery, folder):
+def ask(fullbloom, folder):
     """Run a command in the folder; words may be bytes."""
-    return partial(bloomery, cwd=folder)
+    return partial(fullbloom, cwd=folder)
 
 
 def hidden(folder):
@@ -104,7 +104,7 @@ def sound(done, codes=(0, 1, 2)):
     assert done.returncode in codes, text
     assert all(char.isprintable() for char in text.replace("\n", "")), text
     if done.returncode == 2:
-        assert text.startswith("bloomery: ")
+        assert text.startswith("fullbloom: ")
         assert text.count("\n") == 1, text
         assert len(text) <= MOST
     return text
@@ -251,7 +251,7 @@ def test_a_number_that_is_none_names_its_option(capsys, command, option):
         assert main(words) == 2
         out, text = capsys.readouterr()
         assert (out, text.count("\n")) == ("", 1)
-        assert text.startswith("bloomery: ")
+        assert text.startswith("fullbloom: ")
         assert option in text
         assert len(text) <= MOST
         assert text[:-1].isprintable()
@@ -285,13 +285,13 @@ def test_a_column_that_is_none_is_one_line(ask, folder, value, header):
     ],
     ids=lambda line: repr(line[:12]),
 )
-def test_json_that_cannot_be_read_names_its_line(bloomery, line):
-    done = bloomery("dedup", "--select", "id", "--format", "jsonl", stdin=b'{"id": 1}\n' + line + b"\n")
+def test_json_that_cannot_be_read_names_its_line(fullbloom, line):
+    done = fullbloom("dedup", "--select", "id", "--format", "jsonl", stdin=b'{"id": 1}\n' + line + b"\n")
     assert "line 2" in sound(done, codes=(2,))
 
 
-def test_a_number_of_many_digits_is_called_so(bloomery):
-    done = bloomery("dedup", "--select", "id", "--format", "jsonl", stdin=b'{"id": %s}\n' % (b"9" * 5000))
+def test_a_number_of_many_digits_is_called_so(fullbloom):
+    done = fullbloom("dedup", "--select", "id", "--format", "jsonl", stdin=b'{"id": %s}\n' % (b"9" * 5000))
     assert "more than 4,300 digits" in sound(done, codes=(2,))
 
 
@@ -302,9 +302,9 @@ def test_ctrl_c_at_any_time_of_the_start_is_one_line_at_most(program, tmp_path, 
         import os, sys
         class Ready:
             def find_spec(self, name, path, target=None):
-                if name == "bloomery.cli.app":
+                if name == "fullbloom.cli.app":
                     os.write(1, b"x")
-        from bloomery.cli import main
+        from fullbloom.cli import main
         sys.meta_path.insert(0, Ready())
         sys.exit(main(["dedup"]))"""
     for delay in (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12):
@@ -319,7 +319,7 @@ def test_ctrl_c_at_any_time_of_the_start_is_one_line_at_most(program, tmp_path, 
         time.sleep(delay)
         process.send_signal(number)
         errors = process.communicate(timeout=20)[1]
-        assert errors in {b"bloomery: interrupted\n", b""}, errors.decode()
+        assert errors in {b"fullbloom: interrupted\n", b""}, errors.decode()
         assert process.returncode in {130, -number}
 
 
@@ -334,17 +334,17 @@ def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module
                 raise KeyboardInterrupt
         class Stop:
             def find_spec(self, name, path, target=None):
-                if name == 'bloomery.cli.{module}':
+                if name == 'fullbloom.cli.{module}':
                     if {within!r} == 'a class':
                         type('Made', (), {{'name': Name()}})
                     raise KeyboardInterrupt
-        from bloomery.cli import main
+        from fullbloom.cli import main
         sys.meta_path.insert(0, Stop())
         sys.exit(main(['dedup']))"""
     done = subprocess.run(
         [program[0], "-c", code], input=b"", capture_output=True, cwd=tmp_path, timeout=20, check=False
     )
-    assert (done.returncode, done.stderr) == (130, b"bloomery: interrupted\n")
+    assert (done.returncode, done.stderr) == (130, b"fullbloom: interrupted\n")
 
 
 @pytest.mark.parametrize("module", ["_core", "errors", "cli", "cli.app"])
@@ -360,16 +360,16 @@ def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, mod
                 os.kill(os.getpid(), signal.SIGINT)
         class Stop:
             def find_spec(self, name, path, target=None):
-                if name == 'bloomery.{module}':
+                if name == 'fullbloom.{module}':
                     if {within!r} == 'a class':
                         type('Made', (), {{'name': Name()}})
                     os.kill(os.getpid(), signal.SIGINT)
         sys.meta_path.insert(0, Stop())"""
     )
-    script = tmp_path / "bloomery"
-    script.write_text("import sys\nfrom bloomery.cli import main\nsys.exit(main())\n")
+    script = tmp_path / "fullbloom"
+    script.write_text("import sys\nfrom fullbloom.cli import main\nsys.exit(main())\n")
     done = subprocess.run(
-        [program[0], *(["-m", "bloomery"] if start == "-m" else [str(script)]), "dedup"],
+        [program[0], *(["-m", "fullbloom"] if start == "-m" else [str(script)]), "dedup"],
         input=b"",
         capture_output=True,
         cwd=tmp_path,
@@ -377,11 +377,13 @@ def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, mod
         timeout=20,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (130, b"bloomery: interrupted\n")
+    assert (done.returncode, done.stderr) == (130, b"fullbloom: interrupted\n")
 
 
 def test_whoever_imports_the_package_keeps_his_ctrl_c(program, tmp_path):
-    code = "import signal, bloomery.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    code = (
+        "import signal, fullbloom.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    )
     done = subprocess.run(
         [program[0], "-c", code], capture_output=True, cwd=tmp_path, timeout=20, check=False
     )

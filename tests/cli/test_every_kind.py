@@ -9,11 +9,11 @@ import subprocess
 import pytest
 from support import chance, most_counted, variants_with
 
-import bloomery as package
-from bloomery.cli.filters.kinds import grows, is_static, kinds
-from bloomery.plan import choices
-from bloomery.recipes.dedup import add_new, keeps_copies, unique
-from bloomery.recipes.seen import mark_lines, old_lines
+import fullbloom as package
+from fullbloom.cli.filters.kinds import grows, is_static, kinds
+from fullbloom.plan import choices
+from fullbloom.recipes.dedup import add_new, keeps_copies, unique
+from fullbloom.recipes.seen import mark_lines, old_lines
 
 ROWS = {row["name"]: row for row in package.variants()}
 KINDS = [row["name"] for row in kinds()]
@@ -80,9 +80,9 @@ def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if not grows(kind)])
-def test_dedup_within_a_memory(bloomery, exact, text, kind):
+def test_dedup_within_a_memory(fullbloom, exact, text, kind):
     options = ["--seed", 1, "--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
-    done = bloomery("dedup", *options, stdin=text, check=0)
+    done = fullbloom("dedup", *options, stdin=text, check=0)
     assert_first_of_each(done.stdout, exact(text), kind)
     facts = json.loads(done.stderr)
     assert facts["filter"]["class"] == ROWS[kind]["class"]
@@ -90,49 +90,49 @@ def test_dedup_within_a_memory(bloomery, exact, text, kind):
 
 
 @pytest.mark.parametrize("kind", KEEPING)
-def test_dedup_verify_is_exact(bloomery, exact, text, tmp_path, kind):
+def test_dedup_verify_is_exact(fullbloom, exact, text, tmp_path, kind):
     (tmp_path / "in").write_bytes(text)
-    done = bloomery("dedup", "--verify", "--fpr", "0.02", *sized(kind), tmp_path / "in", check=0)
+    done = fullbloom("dedup", "--verify", "--fpr", "0.02", *sized(kind), tmp_path / "in", check=0)
     assert done.stdout == exact(text)
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_state_reopens_as_its_own_class(bloomery, refused, tmp_path, command, kind):
+def test_a_state_reopens_as_its_own_class(fullbloom, refused, tmp_path, command, kind):
     state, options = tmp_path / "s", ["--fpr", rate_of(kind), *sized(kind)]
-    first = bloomery(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0)
+    first = fullbloom(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0)
     assert first.stdout == b"a\nb\n"
     assert (b"forgets" in first.stderr) == (kind in FORGETTING)
     assert type(package.open(state, verify="full")).__name__ == ROWS[kind]["class"]
-    assert bloomery(command, "--state", state, stdin=b"b\nc\n", check=0).stdout == b"c\n"
-    assert bloomery(command, "--state", state, *options, stdin=b"c\nd\n", check=0).stdout == b"d\n"
+    assert fullbloom(command, "--state", state, stdin=b"b\nc\n", check=0).stdout == b"c\n"
+    assert fullbloom(command, "--state", state, *options, stdin=b"c\nd\n", check=0).stdout == b"d\n"
     before = state.read_bytes()
     other = next(name for name in KINDS if name != kind)
-    told = refused(bloomery(command, "--state", state, *sized(other), stdin=b"x\n"))
+    told = refused(fullbloom(command, "--state", state, *sized(other), stdin=b"x\n"))
     assert f"--kind {other} (it has {kind})" in told
     assert state.read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_seen_marks_and_shows_what_came_by(bloomery, program, kind):
+def test_seen_marks_and_shows_what_came_by(fullbloom, program, kind):
     options = ["-q", "--fpr", rate_of(kind), *sized(kind)]
     lines = b"a\nb\r\na\nb\nc"
     assert (
         piped(program, "seen", "--mark", *options, stdin=lines) == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
     )
     assert piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
-    assert bloomery("seen", "--new-only", *options, stdin=lines, check=0).stdout == b"a\nb\r\nc"
+    assert fullbloom("seen", "--new-only", *options, stdin=lines, check=0).stdout == b"a\nb\r\nc"
 
 
 @pytest.mark.parametrize("kind", KEEPING)
-def test_build_check_info(bloomery, program, text, tmp_path, kind):
+def test_build_check_info(fullbloom, program, text, tmp_path, kind):
     path = tmp_path / "f.bloom"
     piped(program, "build", path, "--fpr", rate_of(kind), *sized(kind, "--capacity", 4 * COUNT), stdin=text)
     found = package.open(path, verify="full")
     assert type(found).__name__ == ROWS[kind]["class"]
-    assert bloomery("check", path, stdin=text, check=0).stdout == text
-    assert bloomery("check", path, "--absent", stdin=b"never\n", check=1).stdout == b"never\n"
-    facts = json.loads(bloomery("info", path, "--json", check=0).stdout)
+    assert fullbloom("check", path, stdin=text, check=0).stdout == text
+    assert fullbloom("check", path, "--absent", stdin=b"never\n", check=1).stdout == b"never\n"
+    facts = json.loads(fullbloom("info", path, "--json", check=0).stdout)
     assert facts["class"] == ROWS[kind]["class"]
     if "count" in ROWS[kind]["capabilities"] and not ROWS[kind]["once"]:
         most = min(11, most_counted(found))
@@ -140,65 +140,65 @@ def test_build_check_info(bloomery, program, text, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if "merge" in ROWS[kind]["capabilities"]])
-def test_merge(bloomery, refused, tmp_path, kind):
+def test_merge(fullbloom, refused, tmp_path, kind):
     for name in "ab":
         lines = "".join(f"{name}{i}\n" for i in range(100)).encode()
-        bloomery("build", tmp_path / name, *sized(kind, "--capacity"), stdin=lines, check=0)
-    bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
-    bloomery("check", tmp_path / "m", "-q", stdin=b"a1\nb1\na99\nb99\n", check=0)
-    bloomery("build", tmp_path / "c", "--seed", "5", *sized(kind, "--capacity"), stdin=b"x\n", check=0)
-    assert "seed" in refused(bloomery("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
+        fullbloom("build", tmp_path / name, *sized(kind, "--capacity"), stdin=lines, check=0)
+    fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
+    fullbloom("check", tmp_path / "m", "-q", stdin=b"a1\nb1\na99\nb99\n", check=0)
+    fullbloom("build", tmp_path / "c", "--seed", "5", *sized(kind, "--capacity"), stdin=b"x\n", check=0)
+    assert "seed" in refused(fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
 
 
-def test_what_cannot_merge_is_one_line(bloomery, refused, tmp_path):
-    bloomery("build", tmp_path / "grown", stdin=b"a\n", check=0)
-    bloomery("build", tmp_path / "plain", "--capacity", "10", stdin=b"a\n", check=0)
-    told = refused(bloomery("merge", tmp_path / "m", tmp_path / "plain", tmp_path / "grown"))
+def test_what_cannot_merge_is_one_line(fullbloom, refused, tmp_path):
+    fullbloom("build", tmp_path / "grown", stdin=b"a\n", check=0)
+    fullbloom("build", tmp_path / "plain", "--capacity", "10", stdin=b"a\n", check=0)
+    told = refused(fullbloom("merge", tmp_path / "m", tmp_path / "plain", tmp_path / "grown"))
     assert "cannot be merged" in told
     assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize("command", ["build", "dedup", "seen"])
-def test_a_wrong_kind_is_one_line_that_names_the_others(bloomery, refused, tmp_path, command):
+def test_a_wrong_kind_is_one_line_that_names_the_others(fullbloom, refused, tmp_path, command):
     arguments = [tmp_path / "out"] if command == "build" else []
-    told = refused(bloomery(command, *arguments, "--kind", "colander", stdin=b"a\n"))
+    told = refused(fullbloom(command, *arguments, "--kind", "colander", stdin=b"a\n"))
     assert "colander" in told
     assert all(kind in told for kind in KINDS)
     others = [row["name"] for row in package.variants() if row["name"] not in KINDS]
     for kind in others:
         if command == "build" and is_static(kind):
             continue
-        refused(bloomery(command, *arguments, "--kind", kind, stdin=b"a\n"))
+        refused(fullbloom(command, *arguments, "--kind", kind, stdin=b"a\n"))
     for kind in FORGETTING:
         if command == "build":
-            told = refused(bloomery(command, *arguments, *sized(kind, "--capacity"), stdin=b"a\n"))
+            told = refused(fullbloom(command, *arguments, *sized(kind, "--capacity"), stdin=b"a\n"))
             assert "forgets" in told
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not grows(kind)])
-def test_a_fixed_kind_wants_its_size(bloomery, refused, tmp_path, kind):
-    assert "--expected" in refused(bloomery("seen", "--kind", kind, stdin=b"a\n"))
-    assert "--expected" in refused(bloomery("dedup", "--kind", kind, stdin=b"a\n"))
+def test_a_fixed_kind_wants_its_size(fullbloom, refused, tmp_path, kind):
+    assert "--expected" in refused(fullbloom("seen", "--kind", kind, stdin=b"a\n"))
+    assert "--expected" in refused(fullbloom("dedup", "--kind", kind, stdin=b"a\n"))
     if kind in KEEPING:
-        assert "--capacity" in refused(bloomery("build", tmp_path / "o", "--kind", kind, stdin=b"a\n"))
+        assert "--capacity" in refused(fullbloom("build", tmp_path / "o", "--kind", kind, stdin=b"a\n"))
         (tmp_path / "in").write_bytes(b"a\nb\n")
-        bloomery("build", "--kind", kind, tmp_path / "o", tmp_path / "in", check=0)
+        fullbloom("build", "--kind", kind, tmp_path / "o", tmp_path / "in", check=0)
         assert type(package.open(tmp_path / "o")).__name__ == ROWS[kind]["class"]
     for layout in {"classic", "blocked"} - set(ROWS[kind]["layouts"]):
-        told = refused(bloomery("seen", *sized(kind), "--layout", layout, stdin=b"a\n"))
+        told = refused(fullbloom("seen", *sized(kind), "--layout", layout, stdin=b"a\n"))
         assert layout in told
 
 
 @pytest.mark.parametrize("need", sorted({word for row in package.variants() for word in row["capabilities"]}))
-def test_plan_lists_every_row_that_meets_a_need(bloomery, need):
+def test_plan_lists_every_row_that_meets_a_need(fullbloom, need):
     meet = {row["name"] for row in package.variants() if need in row["capabilities"]}
     # Pairs are for who asks for what only they can do, numbers for who names their universe.
     usual = {"key", "pair"} if need in {"label", "value"} else {"key"}
     # What takes no key later is for who asks for what is made at once.
     usual |= {"build"} if need in {"static", "overlap"} else set()
     meet &= {row["name"] for row in package.variants() if row["adds"] in usual}
-    done = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, "--json", check=0)
+    done = fullbloom("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, "--json", check=0)
     rows = json.loads(done.stdout)["choices"]
     assert {row["structure"] for row in rows} == meet
     for row in rows:
@@ -209,15 +209,15 @@ def test_plan_lists_every_row_that_meets_a_need(bloomery, need):
         assert row["false_negatives"] == entry["false_negatives"]
     kept = [row["false_negatives"] != "by design" for row in rows]
     assert kept == sorted(kept, reverse=True), "what forgets comes last"
-    table = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, check=0).stdout.decode()
+    table = fullbloom("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, check=0).stdout.decode()
     assert all(name in table for name in meet)
     assert "false negatives" in table
 
 
-def test_plan_takes_several_needs_and_any_two_of_three(bloomery):
+def test_plan_takes_several_needs_and_any_two_of_three(fullbloom):
     rows = choices(10**6, 0.01, needs={"merge", "map"})
     assert all({"merge", "map"} <= set(ROWS[row.structure]["capabilities"]) for row in rows)
-    done = bloomery("plan", "--items", "1e6", "--fpr", "0.01", "--needs", "merge,map", "--json", check=0)
+    done = fullbloom("plan", "--items", "1e6", "--fpr", "0.01", "--needs", "merge,map", "--json", check=0)
     assert [row["structure"] for row in json.loads(done.stdout)["choices"]] == [row.structure for row in rows]
     for row in choices(fpr=0.01, memory=1 << 20, needs={"add"}):
         assert row.nbytes <= 1 << 20
@@ -226,19 +226,19 @@ def test_plan_takes_several_needs_and_any_two_of_three(bloomery):
         assert row.nbytes <= 1 << 20
         assert row.fpr < 0.02
     assert not any(row.fits for row in choices(10**7, 1e-4, memory=1 << 20, needs={"add"}))
-    bloomery("plan", "--items", "1e7", "--fpr", "1e-4", "--memory", "1M", "--needs", "add", check=1)
+    fullbloom("plan", "--items", "1e7", "--fpr", "1e-4", "--memory", "1M", "--needs", "add", check=1)
 
 
-def test_an_unknown_need_is_answered_with_the_known(bloomery, refused):
-    told = refused(bloomery("plan", "--items", "9", "--fpr", "0.1", "--needs", "fly,merge"))
+def test_an_unknown_need_is_answered_with_the_known(fullbloom, refused):
+    told = refused(fullbloom("plan", "--items", "9", "--fpr", "0.1", "--needs", "fly,merge"))
     assert "unknown need fly" in told
     assert all(word in told for row in package.variants() for word in row["capabilities"])
     everything = ",".join(sorted({word for row in package.variants() for word in row["capabilities"]}))
-    told = refused(bloomery("plan", "--needs", "fly"))
+    told = refused(fullbloom("plan", "--needs", "fly"))
     assert "unknown need fly" in told, "before it is said that --items is missing"
     for words in ([], ["--fpr", "0.1"], ["--memory", "1M"], ["--needs", "add"]):
-        assert "give --items, or both" in refused(bloomery("plan", *words))
-    assert "no structure" in refused(bloomery("plan", "--items", "9", "--fpr", "0.1", "--needs", everything))
+        assert "give --items, or both" in refused(fullbloom("plan", *words))
+    assert "no structure" in refused(fullbloom("plan", "--items", "9", "--fpr", "0.1", "--needs", everything))
 
 
 class Copies:

@@ -13,7 +13,7 @@ import termios
 
 import pytest
 
-import bloomery as package
+import fullbloom as package
 
 PASSWORDS = [b"password", b"hunter2", "p\u00e4ssw\u00f6rd".encode(), b" spaces ", b"", b"a:b", b"\xff\xfe"]
 ALGORITHMS = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"]
@@ -28,9 +28,9 @@ def leaked(words=PASSWORDS, algorithm="sha1"):
 
 
 @pytest.fixture
-def built(bloomery, tmp_path):
+def built(fullbloom, tmp_path):
     (tmp_path / "leaked.txt").write_bytes(leaked())
-    bloomery("build", "--hex", "--fpr", "1e-9", "f", "leaked.txt", cwd=tmp_path, check=0)
+    fullbloom("build", "--hex", "--fpr", "1e-9", "f", "leaked.txt", cwd=tmp_path, check=0)
     return tmp_path / "f"
 
 
@@ -54,37 +54,37 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_hashes_are_found_in_every_form(bloomery, built, form):
-    done = bloomery("check", "--hex", built, stdin=form, check=0)
+def test_hashes_are_found_in_every_form(fullbloom, built, form):
+    done = fullbloom("check", "--hex", built, stdin=form, check=0)
     assert done.stdout == b""
     lines = len(form.splitlines())
-    assert bloomery("check", "--hex", "--count", built, stdin=form, check=0).stdout == b"%d\n" % lines
+    assert fullbloom("check", "--hex", "--count", built, stdin=form, check=0).stdout == b"%d\n" % lines
     text = leaked([b"other"]) + form
-    assert bloomery("check", "--hex", "-q", built, stdin=text, check=1).stdout == b""
+    assert fullbloom("check", "--hex", "-q", built, stdin=text, check=1).stdout == b""
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_usual_length_is_taken(bloomery, tmp_path, algorithm):
+def test_every_usual_length_is_taken(fullbloom, tmp_path, algorithm):
     text = leaked(algorithm=algorithm)
-    bloomery("build", "--hex", tmp_path / "f", "--capacity", "99", stdin=text, check=0)
-    bloomery("check", "--hex", tmp_path / "f", stdin=text.lower(), check=0)
-    bloomery("check", "--hex", tmp_path / "f", stdin=leaked([b"x"], algorithm), check=1)
+    fullbloom("build", "--hex", tmp_path / "f", "--capacity", "99", stdin=text, check=0)
+    fullbloom("check", "--hex", tmp_path / "f", stdin=text.lower(), check=0)
+    fullbloom("check", "--hex", tmp_path / "f", stdin=leaked([b"x"], algorithm), check=1)
 
 
-def test_passwords_are_found_by_their_hash(bloomery, built):
+def test_passwords_are_found_by_their_hash(fullbloom, built):
     text = b"\n".join(PASSWORDS) + b"\r\n"
-    assert bloomery("check", "--sha1-of", built, stdin=text, check=0).stdout == b""
-    told = json.loads(bloomery("check", "--sha1-of", built, "--json", stdin=text + b"other", check=1).stdout)
+    assert fullbloom("check", "--sha1-of", built, stdin=text, check=0).stdout == b""
+    told = json.loads(fullbloom("check", "--sha1-of", built, "--json", stdin=text + b"other", check=1).stdout)
     assert (told["lines"], told["found"], told["absent"]) == (len(PASSWORDS) + 1, len(PASSWORDS), 1)
-    absent = bloomery("check", "--sha1-of", built, "--absent", "--count", stdin=text + b"other", check=1)
+    absent = fullbloom("check", "--sha1-of", built, "--absent", "--count", stdin=text + b"other", check=1)
     assert absent.stdout == b"1\n"
 
 
 @pytest.mark.parametrize("command", [["build", "g", "--capacity", "99"], ["insert", "f"]], ids=lambda c: c[0])
-def test_filters_are_made_of_passwords_and_of_hashes(bloomery, built, command):
+def test_filters_are_made_of_passwords_and_of_hashes(fullbloom, built, command):
     folder = built.parent
-    bloomery(*command, "--sha1-of", cwd=folder, stdin=b"x\ny\n", check=0)
-    bloomery("insert", command[1], "--hex", cwd=folder, stdin=leaked([b"z"]).lower(), check=0)
+    fullbloom(*command, "--sha1-of", cwd=folder, stdin=b"x\ny\n", check=0)
+    fullbloom("insert", command[1], "--hex", cwd=folder, stdin=leaked([b"z"]).lower(), check=0)
     found = package.open(folder / command[1], verify="full")
     assert all(digest(word) in found for word in (b"x", b"y", b"z"))
     assert b"x" not in found
@@ -107,25 +107,25 @@ BAD = {
 
 @pytest.mark.parametrize(("text", "line"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("command", [["check", "f"], ["insert", "f"], ["build", "new"]], ids=lambda c: c[0])
-def test_what_is_no_hash_is_refused_by_its_place_alone(bloomery, refused, built, command, text, line):
+def test_what_is_no_hash_is_refused_by_its_place_alone(fullbloom, refused, built, command, text, line):
     folder = built.parent
     (folder / "in").write_bytes(text)
     before = built.read_bytes()
-    done = bloomery(*command, "--hex", "in", cwd=folder)
+    done = fullbloom(*command, "--hex", "in", cwd=folder)
     assert f"in: line {line} is " in refused(done)
     assert_unseen(done, text.splitlines())
     assert (built.read_bytes(), (folder / "new").exists()) == (before, False)
 
 
-def test_places_are_counted_in_their_own_file(bloomery, refused, built):
+def test_places_are_counted_in_their_own_file(fullbloom, refused, built):
     folder = built.parent
     (folder / "one").write_bytes(leaked().rstrip())  # its last line has no end
     (folder / "two").write_bytes(leaked() + b"wrong\n")
-    message = refused(bloomery("check", "--hex", "f", "one", "one", "two", cwd=folder))
+    message = refused(fullbloom("check", "--hex", "f", "one", "one", "two", cwd=folder))
     assert f"two: line {len(PASSWORDS) + 1} is no hash" in message
     many = leaked() * 60_000  # more than a block
     (folder / "long").write_bytes(many + b"wrong\n")
-    message = refused(bloomery("check", "--hex", "f", "long", cwd=folder))
+    message = refused(fullbloom("check", "--hex", "f", "long", cwd=folder))
     assert f"long: line {60_000 * len(PASSWORDS) + 1:,} is no hash" in message
 
 
@@ -140,12 +140,12 @@ def assert_unseen(done, words):
     "options", [[], ["--absent"], ["--count"], ["--json"], ["-q"], ["--absent", "--json"]]
 )
 @pytest.mark.parametrize("mode", ["--hex", "--sha1-of"])
-def test_nothing_of_a_line_is_printed(bloomery, built, mode, options):
+def test_nothing_of_a_line_is_printed(fullbloom, built, mode, options):
     words = [*PASSWORDS, b"other password"]
     text = leaked(words) if mode == "--hex" else b"\n".join(words)
-    done = bloomery("check", mode, built, *options, stdin=text, check=1)
+    done = fullbloom("check", mode, built, *options, stdin=text, check=1)
     assert_unseen(done, [*words, *text.splitlines()])
-    done = bloomery("check", mode, built, "--max-line", "64K", stdin=b"password" * 10_000)
+    done = fullbloom("check", mode, built, "--max-line", "64K", stdin=b"password" * 10_000)
     assert done.returncode == 2
     assert_unseen(done, words)
 
@@ -156,8 +156,8 @@ def test_nothing_of_a_line_is_printed(bloomery, built, mode, options):
      ["build", "--sha1-of", "--select", "1", "g"]],
     ids=" ".join,
 )  # fmt: skip
-def test_options_that_contradict_are_refused(bloomery, refused, built, words):
-    refused(bloomery(*words, cwd=built.parent, stdin=b"a\n"))
+def test_options_that_contradict_are_refused(fullbloom, refused, built, words):
+    refused(fullbloom(*words, cwd=built.parent, stdin=b"a\n"))
     assert not (built.parent / "g").exists()
 
 

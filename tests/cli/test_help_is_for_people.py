@@ -7,33 +7,33 @@ import sys
 
 import pytest
 
-from bloomery.cli import progress as progress_of
-from bloomery.cli.parser import COMMANDS
-from bloomery.cli.progress import Progress
+from fullbloom.cli import progress as progress_of
+from fullbloom.cli.parser import COMMANDS
+from fullbloom.cli.progress import Progress
 
 
 @pytest.mark.parametrize("words", [["help"], ["help", "help"], ["help", "--help"]], ids=" ".join)
-def test_help_without_a_command_is_that_of_all(bloomery, words):
-    assert bloomery(*words, check=0).stdout == bloomery("--help", check=0).stdout
+def test_help_without_a_command_is_that_of_all(fullbloom, words):
+    assert fullbloom(*words, check=0).stdout == fullbloom("--help", check=0).stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_with_a_command_is_that_of_the_command(bloomery, name):
-    assert bloomery("help", name, check=0).stdout == bloomery(name, "--help", check=0).stdout
+def test_help_with_a_command_is_that_of_the_command(fullbloom, name):
+    assert fullbloom("help", name, check=0).stdout == fullbloom(name, "--help", check=0).stdout
 
 
-def test_help_with_another_word_names_the_commands(bloomery, refused):
-    assert "did you mean dedup?" in refused(bloomery("help", "dedupe"))
-    message = refused(bloomery("help", "xyz"))
+def test_help_with_another_word_names_the_commands(fullbloom, refused):
+    assert "did you mean dedup?" in refused(fullbloom("help", "dedupe"))
+    message = refused(fullbloom("help", "xyz"))
     assert all(name in message for name in COMMANDS)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
 @pytest.mark.parametrize("name", ["help", *COMMANDS])
-def test_help_fits_the_terminal(bloomery, name, columns):
+def test_help_fits_the_terminal(fullbloom, name, columns):
     words = [name] if name == "help" else [name, "--help"]
     environment = os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"}
-    text = bloomery(*words, check=0, env=environment).stdout.decode()
+    text = fullbloom(*words, check=0, env=environment).stdout.decode()
     told, _, example = text.partition("example:\n")
     assert max(map(len, told.splitlines())) <= columns
     if columns == 200:  # texts use the room, though no more of it than is pleasant to read

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import zstandard
 
-import bloomery as package
+import fullbloom as package
 
 MEBI = 1 << 20
 
@@ -86,44 +86,44 @@ def test_a_line_without_end_is_refused_in_little_memory(within, refused, endless
 
 
 @pytest.mark.parametrize("pack", PACKS)
-def test_what_unpacks_to_much_stays_within_the_memory(bloomery, tmp_path, pack):
+def test_what_unpacks_to_much_stays_within_the_memory(fullbloom, tmp_path, pack):
     rows = b"".join(b"%0999d\n" % (i % 3) for i in range(64 << 10))
     packed = gzip.compress(rows) if pack == "gzip" else zstandard.compress(rows)
     (tmp_path / "in").write_bytes(packed)
-    facts = bloomery("dedup", "--memory", "40M", "--json", tmp_path / "in", check=0).stderr
+    facts = fullbloom("dedup", "--memory", "40M", "--json", tmp_path / "in", check=0).stderr
     assert b'"lines_in": 65536, "lines_out": 3' in facts
     peak = int(facts.split(b'"peak_memory": ')[1].split(b",")[0])
     assert peak <= 1.05 * 40 * MEBI
 
 
-def test_a_longest_line_is_counted_to_the_byte(bloomery, refused, tmp_path):
+def test_a_longest_line_is_counted_to_the_byte(fullbloom, refused, tmp_path):
     most = 1 << 16
     for ending in (b"", b"\n", b"\nb\n"):
         for before in (b"", b"x\n", b"x\n" * 300_000):
             fits, more = (before + b"h" * length + ending for length in (most, most + 1))
             options = ["dedup", "--no-output", "--max-line", "64K"]
-            bloomery(*options, stdin=fits, check=0)
+            fullbloom(*options, stdin=fits, check=0)
             assert f"the line at byte {len(before):,} is longer than" in refused(
-                bloomery(*options, stdin=more)
+                fullbloom(*options, stdin=more)
             )
     (tmp_path / "a").write_bytes(b"h" * most)
     (tmp_path / "b").write_bytes(b"h" * (most + 1))
-    done = bloomery("dedup", "--max-line", "64K", tmp_path / "a", tmp_path / "a", check=0)
+    done = fullbloom("dedup", "--max-line", "64K", tmp_path / "a", tmp_path / "a", check=0)
     assert done.stdout == b"h" * most + b"\n"
     assert f"{tmp_path / 'b'}: the line at byte 0" in refused(
-        bloomery("dedup", "--max-line", "64K", tmp_path / "a", tmp_path / "b")
+        fullbloom("dedup", "--max-line", "64K", tmp_path / "a", tmp_path / "b")
     )
 
 
 @pytest.mark.parametrize("piped", [True, False])
 @pytest.mark.parametrize("order", ["first", "between", "last", "only"])
-def test_zstd_frames_without_data_are_skipped(bloomery, tmp_path, piped, order):
+def test_zstd_frames_without_data_are_skipped(fullbloom, tmp_path, piped, order):
     text = b"a\nb\na\n"
     frame = zstandard.compress(text)
     parts = {"first": [SKIPPABLE, frame], "between": [frame, SKIPPABLE, frame], "last": [frame, SKIPPABLE]}
     packed = b"".join(parts.get(order, [SKIPPABLE]))
     (tmp_path / "in").write_bytes(packed)
-    done = bloomery("dedup", "-" if piped else tmp_path / "in", stdin=packed, check=0)
+    done = fullbloom("dedup", "-" if piped else tmp_path / "in", stdin=packed, check=0)
     assert done.stdout == (b"" if order == "only" else b"a\nb\n")
 
 
@@ -131,42 +131,42 @@ def test_zstd_frames_without_data_are_skipped(bloomery, tmp_path, piped, order):
     "options", [{"level": 1}, {"level": 19}, {"write_checksum": True}, {"write_content_size": False}], ids=str
 )
 @pytest.mark.parametrize("nbytes", [0, 1, 200, 300, 70_000, 3_000_000])
-def test_every_form_of_a_frame_is_read(bloomery, tmp_path, options, nbytes):
+def test_every_form_of_a_frame_is_read(fullbloom, tmp_path, options, nbytes):
     text = bytes(range(97, 107)) * (nbytes // 10) + b"z" * (nbytes % 10)
     packer = zstandard.ZstdCompressor(**options)
     (tmp_path / "in").write_bytes(packer.compress(text) + packer.compress(text))
-    assert bloomery("dedup", tmp_path / "in", check=0).stdout == text * 2
+    assert fullbloom("dedup", tmp_path / "in", check=0).stdout == text * 2
 
 
 @pytest.mark.parametrize("cut", [1, 3, 4, 5, 8, 11, -1, -4])
-def test_a_frame_cut_anywhere_is_refused(bloomery, refused, cut):
+def test_a_frame_cut_anywhere_is_refused(fullbloom, refused, cut):
     packed = SKIPPABLE[:12].replace(b"\xe0\x93\x04", b"\x04\0\0") + zstandard.ZstdCompressor(
         write_checksum=True
     ).compress(b"a\nb\n" * 1000)
-    text = bloomery("dedup", stdin=packed[:cut])
+    text = fullbloom("dedup", stdin=packed[:cut])
     if 0 < cut < 4:  # no magic yet: a line like any other
         assert text.returncode == 0
     else:
         assert "cut short" in refused(text)
 
 
-def test_what_is_no_frame_is_refused(bloomery, refused):
-    assert "no frame begins with" in refused(bloomery("dedup", stdin=zstandard.compress(b"a\n") + b"junk"))
+def test_what_is_no_frame_is_refused(fullbloom, refused):
+    assert "no frame begins with" in refused(fullbloom("dedup", stdin=zstandard.compress(b"a\n") + b"junk"))
     reserved = _frame(blocks=(9 << 3 | 3 << 1 | 1).to_bytes(3, "little") + b"123456789")
-    assert "damaged zstd data" in refused(bloomery("dedup", stdin=reserved))
+    assert "damaged zstd data" in refused(fullbloom("dedup", stdin=reserved))
 
 
-def test_a_window_beyond_the_memory_is_refused(bloomery, refused):
-    text = refused(bloomery("dedup", "--memory", "64M", stdin=_frame(b"a\n", window=26)))
+def test_a_window_beyond_the_memory_is_refused(fullbloom, refused):
+    text = refused(fullbloom("dedup", "--memory", "64M", stdin=_frame(b"a\n", window=26)))
     assert "window of 64.0 MiB, more than 4.0 MiB" in text
-    assert bloomery("dedup", stdin=_frame(b"a\n", window=26), check=0).stdout == b"a\n"
+    assert fullbloom("dedup", stdin=_frame(b"a\n", window=26), check=0).stdout == b"a\n"
     # More memory is a remedy only where there was less than the largest window takes.
     assert "more --memory" in text
-    text = refused(bloomery("dedup", stdin=_frame(b"a\n", window=28)))
+    text = refused(fullbloom("dedup", stdin=_frame(b"a\n", window=28)))
     assert "more than 128.0 MiB; pack it with a smaller one" in text
 
 
 @pytest.mark.parametrize("size", ["0", "1K", "-1", "x", "9" * 5000])
 @pytest.mark.parametrize("command", [["dedup"], ["seen"], ["build", "o"], ["check", "f"]], ids=" ".join)
-def test_a_longest_line_of_no_use_is_refused(bloomery, refused, command, size):
-    assert "--max-line" in refused(bloomery(*command, f"--max-line={size}"))
+def test_a_longest_line_of_no_use_is_refused(fullbloom, refused, command, size):
+    assert "--max-line" in refused(fullbloom(*command, f"--max-line={size}"))

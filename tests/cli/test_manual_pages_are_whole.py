@@ -1,4 +1,4 @@
-"""`bloomery man`: a page for the program and for each command, which `man` shows without a complaint."""
+"""`fullbloom man`: a page for the program and for each command, which `man` shows without a complaint."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import subprocess
 
 import pytest
 
-from bloomery.cli.completion import commands
-from bloomery.cli.man import _plain
-from bloomery.cli.parser import COMMANDS, build_parser
+from fullbloom.cli.completion import commands
+from fullbloom.cli.man import _plain
+from fullbloom.cli.parser import COMMANDS, build_parser
 
 OPTIONS = {name: options for name, _, options in commands(build_parser())}
 
@@ -47,10 +47,10 @@ def shown():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_page_of_a_command_has_its_options_texts_and_example(bloomery, shown, name):
-    text = shown(bloomery("man", name, check=0).stdout)
+def test_the_page_of_a_command_has_its_options_texts_and_example(fullbloom, shown, name):
+    text = shown(fullbloom("man", name, check=0).stdout)
     words = " ".join(text.replace("\u2010", "-").split())
-    assert f"bloomery {name} [option ...]" in words
+    assert f"fullbloom {name} [option ...]" in words
     for option in OPTIONS[name]:
         assert all(re.search(rf"(^|[ ,]){re.escape(flag)}\b", words) for flag in option.names), option.names
         assert " ".join(option.help.split())[:30] in words
@@ -58,36 +58,36 @@ def test_the_page_of_a_command_has_its_options_texts_and_example(bloomery, shown
     assert "%%" not in text
 
 
-def test_the_page_of_the_program_has_all_commands(bloomery, shown):
-    text = shown(bloomery("man", check=0).stdout)
-    assert all(f"bloomery-{name}(1)" in text for name in COMMANDS)
+def test_the_page_of_the_program_has_all_commands(fullbloom, shown):
+    text = shown(fullbloom("man", check=0).stdout)
+    assert all(f"fullbloom-{name}(1)" in text for name in COMMANDS)
     assert "130 stopped by Ctrl-C" in " ".join(text.split())
 
 
-def test_all_pages_are_written_into_a_folder(bloomery, refused, tmp_path):
-    done = bloomery("man", "--output", tmp_path, "--json", check=0)
-    names = {f"bloomery-{name}.1" for name in COMMANDS} | {"bloomery.1"}
+def test_all_pages_are_written_into_a_folder(fullbloom, refused, tmp_path):
+    done = fullbloom("man", "--output", tmp_path, "--json", check=0)
+    names = {f"fullbloom-{name}.1" for name in COMMANDS} | {"fullbloom.1"}
     assert {path.name for path in tmp_path.iterdir()} == names
     assert len(json.loads(done.stdout)["files"]) == len(names)
-    assert (tmp_path / "bloomery-dedup.1").read_bytes() == bloomery("man", "dedup", check=0).stdout
+    assert (tmp_path / "fullbloom-dedup.1").read_bytes() == fullbloom("man", "dedup", check=0).stdout
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    bloomery("man", "--output", tmp_path, "-q", check=0)
+    fullbloom("man", "--output", tmp_path, "-q", check=0)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    refused(bloomery("man", "--output", tmp_path / "none"))
-    refused(bloomery("man", "--output", tmp_path / "bloomery.1"))
-    assert "drop COMMAND" in refused(bloomery("man", "dedup", "--output", tmp_path))
+    refused(fullbloom("man", "--output", tmp_path / "none"))
+    refused(fullbloom("man", "--output", tmp_path / "fullbloom.1"))
+    assert "drop COMMAND" in refused(fullbloom("man", "dedup", "--output", tmp_path))
 
 
 @pytest.mark.parametrize("word", ["dedupe", "", "../x", "\x1b[2J", "x" * 5000])
-def test_another_word_names_the_commands(bloomery, refused, word):
-    message = refused(bloomery("man", word))
+def test_another_word_names_the_commands(fullbloom, refused, word):
+    message = refused(fullbloom("man", word))
     assert all(name in message for name in COMMANDS)
 
 
-def test_the_pages_are_the_same_on_every_machine(bloomery):
-    plain = bloomery("man", "dedup", check=0).stdout
+def test_the_pages_are_the_same_on_every_machine(fullbloom):
+    plain = fullbloom("man", "dedup", check=0).stdout
     environment = os.environ | {"COLUMNS": "40", "LC_ALL": "C", "TERM": "xterm", "FORCE_COLOR": "1"}
-    assert bloomery("man", "dedup", check=0, env=environment).stdout == plain
+    assert fullbloom("man", "dedup", check=0, env=environment).stdout == plain
     assert b"\x1b" not in plain
 
 

@@ -6,69 +6,69 @@ import json
 
 import pytest
 
-import bloomery as package
+import fullbloom as package
 
 KIND = ["--kind", "bloomier"]
 PAIRS = {f"key {i}": i * i for i in range(5000)}
 TEXT = "".join(f"{key}\t{value}\r\n" for key, value in PAIRS.items()).encode()
 
 
-def test_it_is_what_python_builds(bloomery, tmp_path):
+def test_it_is_what_python_builds(fullbloom, tmp_path):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--fpr", "1e-6", "--seed", "5"]
-    told = bloomery("build", *KIND, "f", "in", *options, "--json", cwd=tmp_path, check=0)
+    told = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=tmp_path, check=0)
     facts = json.loads(told.stdout)
     assert (facts["lines"], facts["num_added"], facts["class"]) == (5000, 5000, "BloomierMap")
     assert package.open(tmp_path / "f", verify="full") == package.BloomierMap.build(PAIRS, fpr=1e-6, seed=5)
-    bloomery("build", *KIND, "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
+    fullbloom("build", *KIND, "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "f").read_bytes()
 
 
-def test_values_are_told_of_found_lines(bloomery, tmp_path):
-    bloomery("build", *KIND, "--fpr", "1e-9", "f", cwd=tmp_path, stdin=TEXT, check=0)
+def test_values_are_told_of_found_lines(fullbloom, tmp_path):
+    fullbloom("build", *KIND, "--fpr", "1e-9", "f", cwd=tmp_path, stdin=TEXT, check=0)
     keys = "".join(f"{key}\n" for key in PAIRS).encode()
-    told = bloomery("check", "--values", "f", cwd=tmp_path, stdin=keys, check=0).stdout
+    told = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=keys, check=0).stdout
     assert told == TEXT.replace(b"\r", b"")
     asked = b"nobody\nkey 7"
-    assert bloomery("check", "--values", "f", cwd=tmp_path, stdin=asked, check=1).stdout == b"key 7\t49\n"
-    assert bloomery("check", "f", cwd=tmp_path, stdin=asked, check=1).stdout == b"key 7"
-    count = bloomery("check", "--values", "--count", "f", cwd=tmp_path, stdin=asked, check=1).stdout
+    assert fullbloom("check", "--values", "f", cwd=tmp_path, stdin=asked, check=1).stdout == b"key 7\t49\n"
+    assert fullbloom("check", "f", cwd=tmp_path, stdin=asked, check=1).stdout == b"key 7"
+    count = fullbloom("check", "--values", "--count", "f", cwd=tmp_path, stdin=asked, check=1).stdout
     assert count == b"1\n"
 
 
-def test_keys_may_have_tabs_and_no_key_is_one_too(bloomery, tmp_path):
-    bloomery("build", *KIND, "f", cwd=tmp_path, stdin=b"a\tb\t1\n\t2\n18\t144115188075855871", check=0)
-    told = bloomery("check", "--values", "f", cwd=tmp_path, stdin=b"a\tb\n\n18\n", check=0).stdout
+def test_keys_may_have_tabs_and_no_key_is_one_too(fullbloom, tmp_path):
+    fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\tb\t1\n\t2\n18\t144115188075855871", check=0)
+    told = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=b"a\tb\n\n18\n", check=0).stdout
     assert told == b"a\tb\t1\n\t2\n18\t144115188075855871\n"
 
 
 @pytest.mark.parametrize(
     "line", [b"alone", b"a\t", b"a\t-1", b"a\t1.5", b"a\t18446744073709551616", b"a\t\xb2", b""]
 )
-def test_a_line_without_a_number_is_refused_by_its_number(bloomery, refused, tmp_path, line):
+def test_a_line_without_a_number_is_refused_by_its_number(fullbloom, refused, tmp_path, line):
     (tmp_path / "in").write_bytes(b"a\t1\n" + line + b"\nb\t2\n")
     assert "in: line 2 of the input is no key, tab and whole number" in refused(
-        bloomery("build", *KIND, "f", "in", cwd=tmp_path)
+        fullbloom("build", *KIND, "f", "in", cwd=tmp_path)
     )
     assert not (tmp_path / "f").exists()
 
 
-def test_one_key_with_two_values_is_told_by_its_lines(bloomery, refused, tmp_path):
-    told = refused(bloomery("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t1\nb\t2\nb\t2\na\t3\n"))
+def test_one_key_with_two_values_is_told_by_its_lines(fullbloom, refused, tmp_path):
+    told = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t1\nb\t2\nb\t2\na\t3\n"))
     assert "lines 1 and 4 of the input are one key" in told
 
 
-def test_numbers_too_wide_for_the_rate_are_told(bloomery, refused, tmp_path):
-    told = refused(bloomery("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t18446744073709551615\n"))
+def test_numbers_too_wide_for_the_rate_are_told(fullbloom, refused, tmp_path):
+    told = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t18446744073709551615\n"))
     assert told.strip().endswith(
         "numbers up to 18446744073709551615 at --fpr 0.01 take more than 64 bits; give a higher --fpr"
     )
 
 
-def test_a_secret_keeps_lines_out_of_messages(bloomery, refused, tmp_path):
+def test_a_secret_keeps_lines_out_of_messages(fullbloom, refused, tmp_path):
     (tmp_path / "secret").write_bytes(b"sixteen secrets!")
     words = ["build", *KIND, "f", "--secret-file", "secret"]
-    assert "private" not in refused(bloomery(*words, cwd=tmp_path, stdin=b"private\n"))
+    assert "private" not in refused(fullbloom(*words, cwd=tmp_path, stdin=b"private\n"))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_a_secret_keeps_lines_out_of_messages(bloomery, refused, tmp_path):
         (["build", *KIND, "g", "in", "--capacity", "9"], "drop --capacity"),
         (["check", "f", "in", "--values", "--absent"], "--values and --absent exclude each other"),
         (["check", "bloom", "in", "--values"], "a BloomFilter has no values"),
-        (["insert", "f", "in"], "bloomery build --kind bloomier"),
+        (["insert", "f", "in"], "fullbloom build --kind bloomier"),
         (["merge", "g", "f", "f"], "make one of all lines"),
     ],
 )
-def test_what_maps_have_no_use_for_is_refused(bloomery, refused, tmp_path, words, why):
+def test_what_maps_have_no_use_for_is_refused(fullbloom, refused, tmp_path, words, why):
     (tmp_path / "in").write_bytes(b"a\t1\n")
     package.BloomierMap.build({"a": 1}).save(tmp_path / "f")
     package.BloomFilter(9).save(tmp_path / "bloom")
-    assert why in refused(bloomery(*words, cwd=tmp_path))
+    assert why in refused(fullbloom(*words, cwd=tmp_path))

@@ -11,18 +11,18 @@ import uuid
 
 import pytest
 
-import bloomery as package
-from bloomery import BloomFilter, _core
+import fullbloom as package
+from fullbloom import BloomFilter, _core
 
 CSV = b"id;name;day\n7;ann;1\n 8;bob;2\n7;eve;3\n9;ann;1\n"
 IDS = {"int": [7, 8, 9], "float": [7.0, 8.0, 9.0], "str": ["7", " 8", "9"], "auto": ["7", " 8", "9"]}
 
 
 @pytest.mark.parametrize("kind", IDS)
-def test_a_filter_of_the_shell_answers_to_typed_keys(bloomery, tmp_path, kind):
+def test_a_filter_of_the_shell_answers_to_typed_keys(fullbloom, tmp_path, kind):
     (tmp_path / "in.csv").write_bytes(CSV)
     options = ["--select", "id", "--delimiter", ";", "--key-type", kind, "--fpr", "1e-9"]
-    bloomery("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
+    fullbloom("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
     found = package.open(tmp_path / "f")
     for other, keys in IDS.items():
         same = other == kind or {other, kind} == {"str", "auto"}
@@ -30,16 +30,16 @@ def test_a_filter_of_the_shell_answers_to_typed_keys(bloomery, tmp_path, kind):
     assert found.num_added == 3
 
 
-def test_a_filter_of_the_shell_answers_to_a_column(bloomery, tmp_path):
+def test_a_filter_of_the_shell_answers_to_a_column(fullbloom, tmp_path):
     numpy = pytest.importorskip("numpy")
     (tmp_path / "in.csv").write_bytes(CSV)
     options = ["--select", "1", "--delimiter", "semicolon", "--key-type", "int", "--fpr", "1e-9"]
-    bloomery("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
+    fullbloom("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
     column = numpy.array([7, 8, 9, 10], dtype="int32")
     assert package.open(tmp_path / "f").contains_many(column).tolist() == [True, True, True, False]
 
 
-def test_other_types_of_cells(bloomery, tmp_path):
+def test_other_types_of_cells(fullbloom, tmp_path):
     one = uuid.UUID(int=2**100 + 7)
     rows = ["u,b,n", f"{one},true,", f"{{{one.hex}}},False,{2**70}", f"urn:uuid:{one},TRUE,-{2**63}", ",,"]
     (tmp_path / "in.csv").write_text("\n".join(rows))
@@ -49,27 +49,27 @@ def test_other_types_of_cells(bloomery, tmp_path):
         ("n", "int", [2**70, -(2**63)]),
     ):
         options = ["--select", select, "--key-type", kind, "--fpr", "1e-9"]
-        bloomery("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
+        fullbloom("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
         found = package.open(tmp_path / "f")
         assert all(key in found for key in keys)
         assert found.num_added == len(keys)
 
 
-def test_several_columns_are_the_tuple(bloomery, tmp_path):
+def test_several_columns_are_the_tuple(fullbloom, tmp_path):
     (tmp_path / "in.csv").write_bytes(CSV)
     (tmp_path / "in.jsonl").write_text(
         '{"a": {"id": 7}, "n": "ann"}\n{"n": "bob", "a": {"id": 8.5}}\n{"n": 1}\n'
     )
     options = ["--fpr", "1e-9", "--select"]
     table = ["id", "--select", "name", "--delimiter", ";", "--key-type", "int", "--key-type", "str"]
-    bloomery("build", "f", "in.csv", *options, *table, cwd=tmp_path, check=0)
+    fullbloom("build", "f", "in.csv", *options, *table, cwd=tmp_path, check=0)
     found = package.open(tmp_path / "f")
     assert all(key in found for key in [(7, "ann"), (8, "bob"), (7, "eve"), (9, "ann")])
     assert ("ann", 7) not in found
-    bloomery("build", "f", "in.jsonl", *options, "a.id", "--select", "n", cwd=tmp_path, check=0)
+    fullbloom("build", "f", "in.jsonl", *options, "a.id", "--select", "n", cwd=tmp_path, check=0)
     found = package.open(tmp_path / "f")
     assert [(7, "ann") in found, (8.5, "bob") in found, found.num_added] == [True, True, 2]
-    done = bloomery(
+    done = fullbloom(
         "dedup", "in.csv", *table[3:5], "--select", "day", "--select", "name", cwd=tmp_path, check=0
     )
     assert done.stdout == CSV.replace(b"9;ann;1\n", b"")
@@ -91,7 +91,7 @@ def table_of(draw, rows):
 
 @pytest.mark.parametrize("options", [[], ["--threads", "2"], ["--threads", "3", "--verify"]])
 @pytest.mark.parametrize("keep", ["first", "last"])
-def test_a_large_table_is_read_as_python_reads_it(bloomery, tmp_path, options, keep):
+def test_a_large_table_is_read_as_python_reads_it(fullbloom, tmp_path, options, keep):
     if keep == "last" and "--verify" in options:
         options = options[:2]
     raws, keyed = table_of(random.Random(len(options)), 30_000)
@@ -106,22 +106,22 @@ def test_a_large_table_is_read_as_python_reads_it(bloomery, tmp_path, options, k
                 seen.add(keys[place])
                 kept.append(place)
         words = [word for select in selects for word in ("--select", select)]
-        done = bloomery("dedup", *words, "--keep", keep, *options, "in.csv", cwd=tmp_path, check=0)
+        done = fullbloom("dedup", *words, "--keep", keep, *options, "in.csv", cwd=tmp_path, check=0)
         assert done.stdout == header + b"".join(raws[place] for place in sorted(kept))
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_the_last_of_plain_lines(bloomery, lines, tmp_path, threads):
+def test_the_last_of_plain_lines(fullbloom, lines, tmp_path, threads):
     (tmp_path / "in").write_bytes(lines + b"\n")
     rest = lines.split(b"\n")
     places = {line: place for place, line in enumerate(rest)}
     kept = b"".join(rest[place] + b"\n" for place in sorted(places.values()))
-    done = bloomery("dedup", "--keep", "last", "--threads", threads, "in", cwd=tmp_path, check=0)
+    done = fullbloom("dedup", "--keep", "last", "--threads", threads, "in", cwd=tmp_path, check=0)
     assert done.stdout == kept
 
 
-def test_plain_lines_on_two_threads(bloomery, lines, exact):
-    assert bloomery("dedup", "--threads", "2", stdin=lines, check=0).stdout == exact(lines)
+def test_plain_lines_on_two_threads(fullbloom, lines, exact):
+    assert fullbloom("dedup", "--threads", "2", stdin=lines, check=0).stdout == exact(lines)
 
 
 def value_of(draw, depth=0):
@@ -188,35 +188,35 @@ TABLES = {
     "command", [["dedup", "-o", "out"], ["dedup", "-o", "out", "--threads", "2"], ["build", "out"]]
 )
 @pytest.mark.parametrize("fault", [*FAULTS, *TABLES])
-def test_records_that_are_none_are_one_line_with_file_and_line(bloomery, refused, tmp_path, command, fault):
+def test_records_that_are_none_are_one_line_with_file_and_line(fullbloom, refused, tmp_path, command, fault):
     name, data, told, *_ = {**FAULTS, **TABLES}[fault]
     (tmp_path / name).write_bytes(data)
-    assert f"{name}: " in (text := refused(bloomery(*command, "--select", "id", name, cwd=tmp_path)))
+    assert f"{name}: " in (text := refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path)))
     assert told in text
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_records_that_are_none_are_skipped_and_counted(bloomery, tmp_path, fault):
+def test_records_that_are_none_are_skipped_and_counted(fullbloom, tmp_path, fault):
     name, data, told, left = FAULTS[fault]
     (tmp_path / name).write_bytes(data)
     words = ["--select", "id", "--skip-bad", name]
-    done = bloomery("dedup", "--json", "-o", "out", *words, cwd=tmp_path, check=0)
+    done = fullbloom("dedup", "--json", "-o", "out", *words, cwd=tmp_path, check=0)
     facts = json.loads(done.stdout)
     assert (facts["bad"], facts["lines_out"], facts["lines_in"]) == (1, left, left)
     assert told in done.stderr.decode()
     rows = data.split(b"\n")
     del rows[left if name == "in.jsonl" and fault != "array" else 2]
     assert (tmp_path / "out").read_bytes().split(b"\n") == rows + [b""] * (fault == "cut off")
-    done = bloomery("build", "f", *words, cwd=tmp_path, check=0)
+    done = fullbloom("build", "f", *words, cwd=tmp_path, check=0)
     assert b"1 record left out" in done.stderr
     assert package.open(tmp_path / "f").num_added == left
 
 
-def test_a_quote_left_open_in_a_large_table_costs_one_row(bloomery, tmp_path):
+def test_a_quote_left_open_in_a_large_table_costs_one_row(fullbloom, tmp_path):
     rows = [b"%d,abcdefgh\n" % i for i in range(200_000)]
     (tmp_path / "in.csv").write_bytes(b"id,t\n" + b"".join(rows[:9]) + b'9,"open\n' + b"".join(rows[9:]))
-    done = bloomery("dedup", "--select", "id", "--skip-bad", "in.csv", cwd=tmp_path, check=0)
+    done = fullbloom("dedup", "--select", "id", "--skip-bad", "in.csv", cwd=tmp_path, check=0)
     assert done.stdout == b"id,t\n" + b"".join(rows)
 
 
@@ -229,18 +229,18 @@ def test_a_quote_left_open_in_a_large_table_costs_one_row(bloomery, tmp_path):
         ("float", "x", "no float"),
     ],
 )
-def test_a_key_of_another_type_is_named(bloomery, refused, tmp_path, kind, cell, told):
+def test_a_key_of_another_type_is_named(fullbloom, refused, tmp_path, kind, cell, told):
     (tmp_path / "in.csv").write_text(f"id\n\n{cell}\n")
-    done = bloomery("dedup", "--select", "id", "--key-type", kind, "in.csv", cwd=tmp_path)
+    done = fullbloom("dedup", "--select", "id", "--key-type", kind, "in.csv", cwd=tmp_path)
     text = refused(done)
     assert "in.csv: line 3: " in text
     assert told in text
 
 
-def test_several_tables_have_one_header_and_columns_of_their_own(bloomery, tmp_path):
+def test_several_tables_have_one_header_and_columns_of_their_own(fullbloom, tmp_path):
     (tmp_path / "a.csv").write_bytes(b"id,n\n1,a\n2,b")
     (tmp_path / "b.csv").write_bytes(b"n,id\na,2\nb,3")
-    done = bloomery("dedup", "--select", "id", "a.csv", "b.csv", cwd=tmp_path, check=0)
+    done = fullbloom("dedup", "--select", "id", "a.csv", "b.csv", cwd=tmp_path, check=0)
     assert done.stdout == b"id,n\n1,a\n2,b\nb,3"
 
 
@@ -256,9 +256,9 @@ def test_several_tables_have_one_header_and_columns_of_their_own(bloomery, tmp_p
         (["--select", "a,b", "in.csv"], "give --select for each"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(bloomery, refused, tmp_path, words, told):
+def test_options_that_make_no_sense_are_refused(fullbloom, refused, tmp_path, words, told):
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n")
-    assert told in refused(bloomery("dedup", *words, cwd=tmp_path))
+    assert told in refused(fullbloom("dedup", *words, cwd=tmp_path))
 
 
 def test_a_live_stream_is_answered_at_once_on_two_threads(program, tmp_path):
@@ -274,14 +274,14 @@ def test_a_live_stream_is_answered_at_once_on_two_threads(program, tmp_path):
         assert process.stdout.read() == b""
 
 
-def test_output_is_packed_by_its_suffix(bloomery, lines, exact, tmp_path):
+def test_output_is_packed_by_its_suffix(fullbloom, lines, exact, tmp_path):
     for suffix in (".gz", ".zst"):
         if suffix == ".zst" and sys.version_info < (3, 14):
             pytest.importorskip("zstandard")
         words = ["-o", f"kept{suffix}", "--dupes-output", f"dropped{suffix}"]
-        bloomery("dedup", *words, stdin=lines, cwd=tmp_path, check=0)
+        fullbloom("dedup", *words, stdin=lines, cwd=tmp_path, check=0)
         assert (tmp_path / f"kept{suffix}").stat().st_size < len(exact(lines)) // 2
-        assert bloomery("dedup", f"kept{suffix}", cwd=tmp_path, check=0).stdout == exact(lines)
+        assert fullbloom("dedup", f"kept{suffix}", cwd=tmp_path, check=0).stdout == exact(lines)
         assert (tmp_path / f"dropped{suffix}").stat().st_size > 0
     first = (tmp_path / "kept.gz").read_bytes()
     assert first[:4] == b"\x1f\x8b\x08\x00"

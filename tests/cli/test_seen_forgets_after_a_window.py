@@ -1,4 +1,4 @@
-"""`bloomery seen --window`: within it nothing is forgotten, past two all is; time never goes back."""
+"""`fullbloom seen --window`: within it nothing is forgotten, past two all is; time never goes back."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-import bloomery as package
-from bloomery import registry
-from bloomery.cli.filters.kinds import kinds, windowed
-from bloomery.cli.window import window
-from bloomery.recipes.seen import Clock, mark, only_new
+import fullbloom as package
+from fullbloom import registry
+from fullbloom.cli.filters.kinds import kinds, windowed
+from fullbloom.cli.window import window
+from fullbloom.recipes.seen import Clock, mark, only_new
 
 KINDS = [row["name"] for row in windowed()]
 CLASSES = [registry.class_of(row) for row in windowed()]
@@ -26,10 +26,10 @@ def test_the_kinds_are_those_that_count_a_window():
 
 
 @pytest.mark.parametrize("kind", [[], *(["--kind", kind] for kind in KINDS)], ids=str)
-def test_a_window_of_lines_never_denies_its_last_lines(bloomery, kind):
+def test_a_window_of_lines_never_denies_its_last_lines(fullbloom, kind):
     lines = [*range(1000), *range(900, 1000), *range(50)]
     text = b"".join(b"%d\n" % line for line in lines)
-    done = bloomery("seen", "--window", "100", "--mark", *kind, stdin=text, check=0)
+    done = fullbloom("seen", "--window", "100", "--mark", *kind, stdin=text, check=0)
     marks = [line.split(b"\t")[0] for line in done.stdout.splitlines()]
     assert marks[:1000] == [b"new"] * 1000
     assert marks[1000:1100] == [b"old"] * 100  # the last hundred
@@ -42,20 +42,20 @@ RECORDS = ["--select", "1", "--format", "csv", "--no-header"]
 
 @pytest.mark.parametrize("select", [[], RECORDS], ids=["lines", "records"])
 @pytest.mark.parametrize("mode", ["--new-only", "--old-only"])
-def test_lines_that_are_read_at_once_age_too(bloomery, mode, select):
+def test_lines_that_are_read_at_once_age_too(fullbloom, mode, select):
     """Lines of one block are looked up before the first is added; a window may be shorter than a block."""
     for lines, numbers in ((3, [*range(8), 6, 0]), (100, [*range(1000), *range(950, 1000), *range(50)])):
         text = b"".join(b"%d\n" % number for number in numbers)
         options = ["--quiet", "--window", str(lines), mode, *select]
-        done = bloomery("seen", *options, stdin=text, check=0)
+        done = fullbloom("seen", *options, stdin=text, check=0)
         new = [*range(8), 0] if lines == 3 else [*range(1000), *range(50)]
         old = [6] if lines == 3 else [*range(950, 1000)]
         assert [int(line) for line in done.stdout.split()] == (new if mode == "--new-only" else old)
 
 
 @pytest.mark.parametrize("kind", [[], *(["--kind", kind] for kind in KINDS)], ids=str)
-def test_a_window_of_time_holds_for_the_run(bloomery, kind):
-    done = bloomery("seen", "--window", "1h", "--mark", *kind, stdin=b"a\nb\na\n", check=0)
+def test_a_window_of_time_holds_for_the_run(fullbloom, kind):
+    done = fullbloom("seen", "--window", "1h", "--mark", *kind, stdin=b"a\nb\na\n", check=0)
     assert done.stdout == b"new\ta\nnew\tb\nold\ta\n"
 
 
@@ -82,25 +82,27 @@ def saved(cls, path, ago):
 
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize(("ago", "answer"), [(0.5 * HOUR, b"old"), (2.5 * HOUR, b"new"), (1e9, b"new")])
-def test_time_passes_between_two_runs(bloomery, tmp_path, cls, ago, answer):
+def test_time_passes_between_two_runs(fullbloom, tmp_path, cls, ago, answer):
     saved(cls, tmp_path / "s", ago)
     for words in (["seen", "--mark"], ["seen", "--mark", "--window", "1h"]):
-        done = bloomery(*words, "--state", tmp_path / "s", stdin=b"a\n", check=0)
+        done = fullbloom(*words, "--state", tmp_path / "s", stdin=b"a\n", check=0)
         assert done.stdout == answer + b"\ta\n"
         saved(cls, tmp_path / "s", ago)
-    assert (bloomery("dedup", "--state", tmp_path / "s", stdin=b"a\n").stdout == b"a\n") == (answer == b"new")
+    assert (fullbloom("dedup", "--state", tmp_path / "s", stdin=b"a\n").stdout == b"a\n") == (
+        answer == b"new"
+    )
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize("ahead", [100.0, 1e7, 1e12])
-def test_a_clock_that_was_set_back_forgets_nothing(bloomery, tmp_path, cls, ahead):
+def test_a_clock_that_was_set_back_forgets_nothing(fullbloom, tmp_path, cls, ahead):
     saved(cls, tmp_path / "s", -ahead)
-    done = bloomery("seen", "--mark", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0)
+    done = fullbloom("seen", "--mark", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0)
     assert done.stdout == b"old\ta\nnew\tb\n"
-    assert re.search(rb"bloomery: the clock is .* behind", done.stderr)
+    assert re.search(rb"fullbloom: the clock is .* behind", done.stderr)
     again = package.open(tmp_path / "s", verify="full")
     assert again.now >= time.time() + ahead - 60
-    assert b"behind" not in bloomery("seen", "-q", "--state", tmp_path / "s", stdin=b"a\n", check=0).stderr
+    assert b"behind" not in fullbloom("seen", "-q", "--state", tmp_path / "s", stdin=b"a\n", check=0).stderr
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -158,15 +160,15 @@ BAD += [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_bad_windows_are_one_line(bloomery, refused, text):
-    done = bloomery("seen", f"--window={text}", stdin=b"a\n")
+def test_bad_windows_are_one_line(fullbloom, refused, text):
+    done = fullbloom("seen", f"--window={text}", stdin=b"a\n")
     assert "window" in refused(done)
     assert done.stdout == b""
 
 
 @pytest.mark.parametrize("text", ["1e18", "900T", "1" + "0" * 17])
-def test_a_window_of_too_many_lines_says_so(bloomery, refused, text):
-    done = bloomery("seen", "--window", text, stdin=b"a\n")
+def test_a_window_of_too_many_lines_says_so(fullbloom, refused, text):
+    done = fullbloom("seen", "--window", text, stdin=b"a\n")
     assert refused(done)
     assert done.stdout == b""
 
@@ -186,31 +188,33 @@ def test_windows_are_written_as_people_write_them(text, lines, seconds):
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_kinds_have_no_window(bloomery, refused, kind):
-    message = refused(bloomery("seen", "--window", "1h", "--kind", kind, stdin=b"a\n"))
+def test_other_kinds_have_no_window(fullbloom, refused, kind):
+    message = refused(fullbloom("seen", "--window", "1h", "--kind", kind, stdin=b"a\n"))
     assert all(name in message for name in KINDS)
 
 
-def test_a_window_of_lines_says_how_many_to_expect(bloomery, refused):
-    assert "--expected" in refused(bloomery("seen", "--window", "100", "--expected", "50", stdin=b"a\n"))
+def test_a_window_of_lines_says_how_many_to_expect(fullbloom, refused):
+    assert "--expected" in refused(fullbloom("seen", "--window", "100", "--expected", "50", stdin=b"a\n"))
 
 
 @pytest.mark.parametrize("made", ["1h", "1000", None])
 @pytest.mark.parametrize("asked", ["2h", "2000"])
-def test_a_state_of_another_window_is_refused(bloomery, refused, tmp_path, made, asked):
+def test_a_state_of_another_window_is_refused(fullbloom, refused, tmp_path, made, asked):
     options = [] if made is None else ["--window", made]
-    bloomery("seen", "--state", tmp_path / "s", *options, stdin=b"a\n", check=0)
+    fullbloom("seen", "--state", tmp_path / "s", *options, stdin=b"a\n", check=0)
     before = (tmp_path / "s").read_bytes()
-    assert "--window" in refused(bloomery("seen", "--state", tmp_path / "s", "--window", asked, stdin=b"b\n"))
+    assert "--window" in refused(
+        fullbloom("seen", "--state", tmp_path / "s", "--window", asked, stdin=b"b\n")
+    )
     assert (tmp_path / "s").read_bytes() == before
     if made:
-        bloomery("seen", "--state", tmp_path / "s", "--window", made, stdin=b"b\n", check=0)
+        fullbloom("seen", "--state", tmp_path / "s", "--window", made, stdin=b"b\n", check=0)
 
 
 @pytest.mark.parametrize("quiet", [[], ["-q"]], ids=["", "quiet"])
-def test_more_lines_than_expected_in_a_window_of_time_are_told(bloomery, quiet):
+def test_more_lines_than_expected_in_a_window_of_time_are_told(fullbloom, quiet):
     text = b"".join(b"%d\n" % i for i in range(5000))
     words = ["seen", "--window", "1h", "--expected", "100", "--fpr", "0.01", *quiet]
-    done = bloomery(*words, stdin=text, check=1)
+    done = fullbloom(*words, stdin=text, check=1)
     assert b"give more --expected" in done.stderr
-    assert b"expected" not in bloomery(*words, stdin=text[:200], check=0).stderr
+    assert b"expected" not in fullbloom(*words, stdin=text[:200], check=0).stderr

@@ -8,9 +8,9 @@ import pytest
 
 
 @pytest.fixture
-def shell(program, tmp_path, bloomery):
+def shell(program, tmp_path, fullbloom):
     (tmp_path / "in").write_bytes(b"a\na\n")
-    bloomery("build", tmp_path / "f", tmp_path / "in", check=0)
+    fullbloom("build", tmp_path / "f", tmp_path / "in", check=0)
 
     def run(text, **settings):
         command = f"{' '.join(program)} {text}"
@@ -60,6 +60,6 @@ def test_a_report_does_not_go_to_standard_output_for_want_of_stderr(shell):
 
 
 @pytest.mark.parametrize("size", ["9" * 400, "9" * 400 + "G", "8388608T"])
-def test_a_size_beyond_all_machines_is_refused(bloomery, refused, size):
-    assert "--memory" in refused(bloomery("dedup", "--memory", size))
-    assert "--memory" in refused(bloomery("plan", "--memory", size, "--items", "9"))
+def test_a_size_beyond_all_machines_is_refused(fullbloom, refused, size):
+    assert "--memory" in refused(fullbloom("dedup", "--memory", size))
+    assert "--memory" in refused(fullbloom("plan", "--memory", size, "--items", "9"))

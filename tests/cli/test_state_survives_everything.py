@@ -13,16 +13,16 @@ from support import Variant, variants_with
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 @pytest.mark.parametrize("options", [[], ["--expected", "1000"]])
-def test_a_second_run_goes_on(bloomery, tmp_path, command, options):
+def test_a_second_run_goes_on(fullbloom, tmp_path, command, options):
     state = tmp_path / "s"
-    assert bloomery(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0).stdout == b"a\nb\n"
-    assert bloomery(command, "--state", state, *options, stdin=b"b\nc\n", check=0).stdout == b"c\n"
+    assert fullbloom(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0).stdout == b"a\nb\n"
+    assert fullbloom(command, "--state", state, *options, stdin=b"b\nc\n", check=0).stdout == b"c\n"
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_a_second_run_goes_on_within_its_memory(bloomery, tmp_path):
+def test_a_second_run_goes_on_within_its_memory(fullbloom, tmp_path):
     for text, new in ((b"a\nb\n", b"a\nb\n"), (b"b\nc\n", b"c\n"), (b"c\nd\n", b"d\n")):
-        done = bloomery("dedup", "--memory", "40M", "--state", tmp_path / "s", stdin=text, check=0)
+        done = fullbloom("dedup", "--memory", "40M", "--state", tmp_path / "s", stdin=text, check=0)
         assert done.stdout == new
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
@@ -31,35 +31,35 @@ GROWING = [variant for variant in variants_with("grow") if variant.row["role"] =
 
 
 @pytest.mark.parametrize("variant", GROWING, ids=lambda variant: variant.id)
-def test_dedup_goes_on_with_a_growing_state_of_any_stages(bloomery, tmp_path, variant: Variant):
+def test_dedup_goes_on_with_a_growing_state_of_any_stages(fullbloom, tmp_path, variant: Variant):
     seen = variant.make(1000, 1e-3)
     seen.add("a")
     seen.save(tmp_path / "s")
-    assert bloomery("dedup", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0).stdout == b"b\n"
+    assert fullbloom("dedup", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0).stdout == b"b\n"
 
 
 @pytest.mark.parametrize(
     "option", [["--seed", "5"], ["--expected", "7"], ["--fpr", "0.1"], ["--kind", "scalable"]]
 )
-def test_a_state_made_otherwise_is_refused(bloomery, refused, tmp_path, option):
-    bloomery("dedup", "--expected", "10", "--state", tmp_path / "s", check=0)
+def test_a_state_made_otherwise_is_refused(fullbloom, refused, tmp_path, option):
+    fullbloom("dedup", "--expected", "10", "--state", tmp_path / "s", check=0)
     before = (tmp_path / "s").read_bytes()
-    assert option[0] in refused(bloomery("dedup", "--state", tmp_path / "s", *option))
+    assert option[0] in refused(fullbloom("dedup", "--state", tmp_path / "s", *option))
     assert (tmp_path / "s").read_bytes() == before
 
 
-def test_a_damaged_state_is_refused_and_left_alone(bloomery, refused, tmp_path):
-    bloomery("dedup", "--expected", "1000", "--state", tmp_path / "s", stdin=b"a\n", check=0)
+def test_a_damaged_state_is_refused_and_left_alone(fullbloom, refused, tmp_path):
+    fullbloom("dedup", "--expected", "1000", "--state", tmp_path / "s", stdin=b"a\n", check=0)
     damaged = bytearray((tmp_path / "s").read_bytes())
     damaged[-1] ^= 1
     (tmp_path / "s").write_bytes(damaged)
-    refused(bloomery("dedup", "--state", tmp_path / "s", stdin=b"b\n"))
+    refused(fullbloom("dedup", "--state", tmp_path / "s", stdin=b"b\n"))
     assert (tmp_path / "s").read_bytes() == damaged
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, number):
+def test_a_signal_saves_what_was_emitted(fullbloom, program, tmp_path, command, number):
     process = subprocess.Popen(
         [*program, command, "--state", str(tmp_path / "s")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -70,8 +70,8 @@ def test_a_signal_saves_what_was_emitted(bloomery, program, tmp_path, command, n
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + number
-    assert errors == b"bloomery: interrupted\n"
-    assert bloomery(command, "--state", tmp_path / "s", stdin=b"a\nb\nc\n", check=0).stdout == b"c\n"
+    assert errors == b"fullbloom: interrupted\n"
+    assert fullbloom(command, "--state", tmp_path / "s", stdin=b"a\nb\nc\n", check=0).stdout == b"c\n"
 
 
 def test_a_hang_up_does_not_stop_what_nohup_started(program):
@@ -85,7 +85,7 @@ def test_a_hang_up_does_not_stop_what_nohup_started(program):
     assert process.returncode == 0
 
 
-def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(bloomery, program, tmp_path):
+def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(fullbloom, program, tmp_path):
     data = b"".join(b"%08d\n" % i for i in range(400_000))
     (tmp_path / "in").write_bytes(data)
     process = subprocess.Popen(
@@ -96,7 +96,7 @@ def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(bloomery, program,
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(timeout=20) == 2
-    rest = bloomery("dedup", "--state", tmp_path / "s", tmp_path / "in", check=0).stdout
+    rest = fullbloom("dedup", "--state", tmp_path / "s", tmp_path / "in", check=0).stdout
     # A line cut by the closing pipe did not arrive, and comes again whole.
     whole = got[: got.rfind(b"\n") + 1]
     assert len(whole) + len(rest) <= len(data)
@@ -112,7 +112,7 @@ def test_head_ends_dedup_quietly(program, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(bloomery, program, refused, tmp_path):
+def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(fullbloom, program, refused, tmp_path):
     with Path("/dev/full").open("wb") as full:
         process = subprocess.run(
             [*program, "dedup", "--state", str(tmp_path / "s")],
@@ -121,8 +121,8 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(bloomery, prog
             stderr=subprocess.PIPE,
         )
     assert "No space left" in refused(process)
-    assert bloomery("dedup", "--state", tmp_path / "s", stdin=b"a\n", check=0).stdout == b"a\n"
-    refused(bloomery("dedup", "-o", "/dev/full", stdin=b"a\n"))
+    assert fullbloom("dedup", "--state", tmp_path / "s", stdin=b"a\n", check=0).stdout == b"a\n"
+    refused(fullbloom("dedup", "-o", "/dev/full", stdin=b"a\n"))
     with Path("/dev/full").open("wb") as full:
         refused(
             subprocess.run(
@@ -132,11 +132,11 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(bloomery, prog
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_no_half_written_file_is_left(bloomery, program, refused, tmp_path, number):
+def test_no_half_written_file_is_left(fullbloom, program, refused, tmp_path, number):
     (tmp_path / "o").write_bytes(b"before")
     (tmp_path / "bad.gz").write_bytes(b"\x1f\x8b damaged")
     options = ["dedup", "-o", tmp_path / "o", "--state", tmp_path / "s", "-", tmp_path / "bad.gz"]
-    refused(bloomery(*options, stdin=b"a\n"))
+    refused(fullbloom(*options, stdin=b"a\n"))
     process = subprocess.Popen(
         [*program, *map(str, options[:5])], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -170,23 +170,23 @@ def test_seen_answers_every_line_at_once_and_saves_in_time(program, tmp_path):
     assert process.returncode == 0
 
 
-def test_a_secret_is_needed_again_and_never_printed(bloomery, refused, tmp_path):
+def test_a_secret_is_needed_again_and_never_printed(fullbloom, refused, tmp_path):
     (tmp_path / "raw").write_bytes(bytes(range(65, 81)))
     (tmp_path / "hex").write_text(bytes(range(65, 81)).hex())
     (tmp_path / "bad").write_bytes(b"short")
     state = ["--state", tmp_path / "s"]
-    first = bloomery("dedup", "--secret-file", tmp_path / "raw", *state, "--json", stdin=b"a\n", check=0)
+    first = fullbloom("dedup", "--secret-file", tmp_path / "raw", *state, "--json", stdin=b"a\n", check=0)
     assert b"ABCDEFGH" not in first.stderr + (tmp_path / "s").read_bytes()
     assert (
-        bloomery("dedup", "--secret-file", tmp_path / "hex", *state, stdin=b"a\nb\n", check=0).stdout
+        fullbloom("dedup", "--secret-file", tmp_path / "hex", *state, stdin=b"a\nb\n", check=0).stdout
         == b"b\n"
     )
-    refused(bloomery("dedup", *state, stdin=b"a\n"))
-    assert "short" not in refused(bloomery("dedup", "--secret-file", tmp_path / "bad"))
+    refused(fullbloom("dedup", *state, stdin=b"a\n"))
+    assert "short" not in refused(fullbloom("dedup", "--secret-file", tmp_path / "bad"))
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_state_is_of_one_run_at_a_time(bloomery, program, refused, tmp_path, command):
+def test_a_state_is_of_one_run_at_a_time(fullbloom, program, refused, tmp_path, command):
     options = [command, "-q", "--state", tmp_path / "s"]
     with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         first.stdin.write(b"a\n")
@@ -194,25 +194,25 @@ def test_a_state_is_of_one_run_at_a_time(bloomery, program, refused, tmp_path, c
         assert first.stdout.readline() == b"a\n"
         (tmp_path / "link").symlink_to("s")
         for path in ("s", "link"):
-            assert "another run" in refused(bloomery("dedup", "--state", tmp_path / path, stdin=b"b\n"))
+            assert "another run" in refused(fullbloom("dedup", "--state", tmp_path / path, stdin=b"b\n"))
         first.communicate(timeout=20)
-    assert bloomery(*options, stdin=b"a\nb\n", check=0).stdout == b"b\n"
+    assert fullbloom(*options, stdin=b"a\nb\n", check=0).stdout == b"b\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "s"]
 
 
-def test_a_killed_run_does_not_hold_its_state(bloomery, program, tmp_path):
+def test_a_killed_run_does_not_hold_its_state(fullbloom, program, tmp_path):
     options = ["dedup", "-q", "--state", tmp_path / "s"]
     with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         first.stdin.write(b"a\n")
         first.stdin.flush()
         first.stdout.readline()
         first.kill()
-    assert bloomery(*options, stdin=b"a\n", check=0).stdout == b"a\n"
+    assert fullbloom(*options, stdin=b"a\n", check=0).stdout == b"a\n"
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_state_that_cannot_be_saved_is_refused_before_any_work(bloomery, refused, tmp_path, command):
+def test_a_state_that_cannot_be_saved_is_refused_before_any_work(fullbloom, refused, tmp_path, command):
     (tmp_path / "locked").mkdir(mode=0o555)
     os.mkfifo(tmp_path / "pipe")
     states = ["/proc/s", "/dev/null", tmp_path / "pipe", tmp_path / "none" / "s"]
@@ -220,18 +220,18 @@ def test_a_state_that_cannot_be_saved_is_refused_before_any_work(bloomery, refus
         states.append(tmp_path / "locked" / "s")
     for state in states:
         output = ["-o", tmp_path / "o"] if command == "dedup" else []
-        done = bloomery(command, *output, "--state", state, stdin=b"a\n")
+        done = fullbloom(command, *output, "--state", state, stdin=b"a\n")
         assert str(state) in refused(done)
         assert done.stdout == b""
         assert not (tmp_path / "o").exists()
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_lines_printed_and_not_remembered_are_counted(bloomery, refused, tmp_path, command):
+def test_lines_printed_and_not_remembered_are_counted(fullbloom, refused, tmp_path, command):
     data = b"".join(b"%d\n" % i for i in range(3000))
     options = ["-q", "--kind", "cuckoo", "--state", tmp_path / "s"]
-    done = bloomery(command, *options, "--expected", "1000", stdin=data)
+    done = fullbloom(command, *options, "--expected", "1000", stdin=data)
     told = re.search(r"; ([\d,]+) printed lines are not in the state", refused(done))[1]
     printed = done.stdout
-    unknown = bloomery("check", tmp_path / "s", "--absent", stdin=printed).stdout
+    unknown = fullbloom("check", tmp_path / "s", "--absent", stdin=printed).stdout
     assert unknown.count(b"\n") == int(told.replace(",", "")) > 0

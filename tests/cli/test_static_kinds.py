@@ -15,13 +15,13 @@ import time
 
 import pytest
 
-import bloomery as package
-from bloomery.cli.failures import Interrupted
-from bloomery.cli.filters.kinds import static
-from bloomery.cli.filters.static import built
-from bloomery.cli.parser import parse
-from bloomery.cli.progress import Progress
-from bloomery.cli.stops import Stops
+import fullbloom as package
+from fullbloom.cli.failures import Interrupted
+from fullbloom.cli.filters.kinds import static
+from fullbloom.cli.filters.static import built
+from fullbloom.cli.parser import parse
+from fullbloom.cli.progress import Progress
+from fullbloom.cli.stops import Stops
 
 ROWS = {row["name"]: row for row in static()}
 KINDS = list(ROWS)
@@ -35,91 +35,91 @@ def test_there_are_static_kinds():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_build_check_info(bloomery, tmp_path, kind):
+def test_build_check_info(fullbloom, tmp_path, kind):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--kind", kind, "--fpr", "1e-6"]
-    told = bloomery("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
+    told = fullbloom("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
     facts = json.loads(told.stdout)
     assert (facts["lines"], facts["num_added"], facts["class"]) == (2000, 900, ROWS[kind]["class"])
-    bloomery("build", "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
-    bloomery("build", "bounded", *options, "--memory", "200M", "in", cwd=tmp_path, check=0)
+    fullbloom("build", "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
+    fullbloom("build", "bounded", *options, "--memory", "200M", "in", cwd=tmp_path, check=0)
     made = getattr(package, ROWS[kind]["class"]).build(LINES, 1e-6)
     for name in ("f", "piped", "bounded"):
         assert package.open(tmp_path / name, verify="full") == made
-    assert bloomery("check", "f", cwd=tmp_path, stdin=TEXT, check=0).stdout == TEXT
-    assert bloomery("check", "f", "--absent", cwd=tmp_path, stdin=b"never\n", check=1).stdout == b"never\n"
-    assert json.loads(bloomery("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
+    assert fullbloom("check", "f", cwd=tmp_path, stdin=TEXT, check=0).stdout == TEXT
+    assert fullbloom("check", "f", "--absent", cwd=tmp_path, stdin=b"never\n", check=1).stdout == b"never\n"
+    assert json.loads(fullbloom("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
 
 
 @pytest.mark.parametrize("kind", ["ribbon", "cascade"])
-def test_too_little_memory_is_told_with_what_would_do(bloomery, refused, tmp_path, kind):
+def test_too_little_memory_is_told_with_what_would_do(fullbloom, refused, tmp_path, kind):
     count = 6_000_000
     (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(count)))
     (tmp_path / "out").write_bytes(b"".join(b"%d\n" % i for i in range(count, count + count // 2)))
     words = ["build", "f", "--kind", kind, "in", *(["--except", "out"] if kind == "cascade" else [])]
-    told = refused(bloomery(*words, "--memory", "85M", cwd=tmp_path))
+    told = refused(fullbloom(*words, "--memory", "85M", cwd=tmp_path))
     assert "--memory 85.0 MiB is too little" in told
     enough = re.search(r"give (\d+M) or more", told)[1]
-    bloomery(*words, "--memory", enough, "--quiet", cwd=tmp_path, check=0)
+    fullbloom(*words, "--memory", enough, "--quiet", cwd=tmp_path, check=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_records_are_keyed_by_their_columns(bloomery, tmp_path, kind):
+def test_records_are_keyed_by_their_columns(fullbloom, tmp_path, kind):
     rows = b"name,n\n" + b"".join(b"a%d,%d\n" % (i, i) for i in range(300))
     (tmp_path / "in.csv").write_bytes(rows)
     chosen = ["--select", "n", "--key-type", "int"]
-    bloomery("build", "f", "--kind", kind, *chosen, "in.csv", cwd=tmp_path, check=0)
+    fullbloom("build", "f", "--kind", kind, *chosen, "in.csv", cwd=tmp_path, check=0)
     assert package.open(tmp_path / "f") == getattr(package, ROWS[kind]["class"]).build(range(300), 0.01)
-    assert bloomery("check", "f", *chosen, "in.csv", cwd=tmp_path, check=0).stdout == rows
-    assert bloomery("check", "f", "--threads", "2", cwd=tmp_path, stdin=b"x\n").returncode == 1
+    assert fullbloom("check", "f", *chosen, "in.csv", cwd=tmp_path, check=0).stdout == rows
+    assert fullbloom("check", "f", "--threads", "2", cwd=tmp_path, stdin=b"x\n").returncode == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_secret_and_leaked_hashes(bloomery, tmp_path, kind):
+def test_a_secret_and_leaked_hashes(fullbloom, tmp_path, kind):
     (tmp_path / "secret").write_bytes(b"sixteen secrets!")
     leaked = b"0123456789ABCDEF0123456789ABCDEF01234567:3\n"
     keyed = ["--secret-file", "secret", "--hex"]
-    bloomery("build", "f", "--kind", kind, *keyed, cwd=tmp_path, stdin=leaked, check=0)
+    fullbloom("build", "f", "--kind", kind, *keyed, cwd=tmp_path, stdin=leaked, check=0)
     assert leaked[:40].decode() in package.open(tmp_path / "f", secret=b"sixteen secrets!")
-    bloomery("check", "f", *keyed, cwd=tmp_path, stdin=leaked.lower(), check=0)
+    fullbloom("check", "f", *keyed, cwd=tmp_path, stdin=leaked.lower(), check=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_adds_lines_refuses_it_in_one_line(bloomery, refused, tmp_path, kind):
-    bloomery("build", "f", "--kind", kind, cwd=tmp_path, stdin=b"a\n", check=0)
+def test_what_adds_lines_refuses_it_in_one_line(fullbloom, refused, tmp_path, kind):
+    fullbloom("build", "f", "--kind", kind, cwd=tmp_path, stdin=b"a\n", check=0)
     before = (tmp_path / "f").read_bytes()
-    remedy = f"bloomery build --kind {kind}"
+    remedy = f"fullbloom build --kind {kind}"
     for words in (["dedup"], ["seen"]):
-        assert remedy in refused(bloomery(*words, "--kind", kind, cwd=tmp_path, stdin=b"b\n"))
-        assert remedy in refused(bloomery(*words, "--state", "f", cwd=tmp_path, stdin=b"b\n"))
-    assert remedy in refused(bloomery("insert", "f", cwd=tmp_path, stdin=b"b\n"))
+        assert remedy in refused(fullbloom(*words, "--kind", kind, cwd=tmp_path, stdin=b"b\n"))
+        assert remedy in refused(fullbloom(*words, "--state", "f", cwd=tmp_path, stdin=b"b\n"))
+    assert remedy in refused(fullbloom("insert", "f", cwd=tmp_path, stdin=b"b\n"))
     if "merge" in ROWS[kind]["capabilities"]:
-        bloomery("merge", "g", "f", "f", cwd=tmp_path, check=0)
+        fullbloom("merge", "g", "f", "f", cwd=tmp_path, check=0)
         assert (tmp_path / "g").read_bytes() == before
     else:
-        assert "of all lines" in refused(bloomery("merge", "g", "f", "f", cwd=tmp_path))
+        assert "of all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
     assert (tmp_path / "f").read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_idle_options_and_too_little_memory_are_one_line(bloomery, refused, tmp_path, kind):
+def test_idle_options_and_too_little_memory_are_one_line(fullbloom, refused, tmp_path, kind):
     words = ["build", "f", "--kind", kind]
     for option, told in (
         (["--layout", "blocked"], "no layout"),
         (["--memory", "1M"], "--memory must be"),
     ):
-        assert told in refused(bloomery(*words, *option, cwd=tmp_path, stdin=b"a\n"))
-    assert "--memory" in refused(bloomery("build", "f", "--memory", "1G", cwd=tmp_path, stdin=b"a\n"))
-    assert "fpr must be at least" in refused(bloomery(*words, "--fpr", "1e-300", cwd=tmp_path, stdin=b"a\n"))
+        assert told in refused(fullbloom(*words, *option, cwd=tmp_path, stdin=b"a\n"))
+    assert "--memory" in refused(fullbloom("build", "f", "--memory", "1G", cwd=tmp_path, stdin=b"a\n"))
+    assert "fpr must be at least" in refused(fullbloom(*words, "--fpr", "1e-300", cwd=tmp_path, stdin=b"a\n"))
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("lines", [b"", b"\n", b"a", b"a\na\na\n"], ids=["none", "empty", "one", "equal"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_few_lines(bloomery, tmp_path, kind, lines):
-    bloomery("build", tmp_path / "f", "--kind", kind, stdin=lines, check=0)
+def test_few_lines(fullbloom, tmp_path, kind, lines):
+    fullbloom("build", tmp_path / "f", "--kind", kind, stdin=lines, check=0)
     assert package.open(tmp_path / "f", verify="full").num_added == len(set(lines.splitlines()))
-    assert bloomery("check", tmp_path / "f", stdin=lines, check=0).stdout == lines
+    assert fullbloom("check", tmp_path / "f", stdin=lines, check=0).stdout == lines
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,18 +169,18 @@ def test_the_share_that_is_built_is_shown(monkeypatch):
     assert shown[-1] == "building, 100 %"
 
 
-def test_plan_recommends_what_is_built_of_pairs_to_who_asks_for_values(bloomery):
+def test_plan_recommends_what_is_built_of_pairs_to_who_asks_for_values(fullbloom):
     words = ["plan", "--items", "1e6", "--fpr", "0.01", "--needs", "static,value", "--json"]
-    rows = json.loads(bloomery(*words, check=0).stdout)["choices"]
+    rows = json.loads(fullbloom(*words, check=0).stdout)["choices"]
     pairs = [row for row in package.variants() if row["adds"] == "build_pairs"]
     assert [row["structure"] for row in rows] == [row["name"] for row in pairs]
     assert rows[0]["python"] == f"{rows[0]['class']}.build(keys, values, fpr=0.01)"
 
 
 @pytest.mark.parametrize("items", ["1000", "1e6", "1e9"])
-def test_plan_recommends_a_static_one_with_its_bits_and_cost(bloomery, items):
+def test_plan_recommends_a_static_one_with_its_bits_and_cost(fullbloom, items):
     words = ["plan", "--items", items, "--fpr", "0.01", "--needs", "static"]
-    rows = json.loads(bloomery(*words, "--json", check=0).stdout)["choices"]
+    rows = json.loads(fullbloom(*words, "--json", check=0).stdout)["choices"]
     assert {row["structure"] for row in rows} == set(KINDS)
     assert [row["recommended"] for row in rows] == [True] + [False] * (len(rows) - 1)
     for row in rows:
@@ -188,23 +188,23 @@ def test_plan_recommends_a_static_one_with_its_bits_and_cost(bloomery, items):
         assert row["nbytes"] >= cls.nbytes_for(int(float(items)), 0.01)
         assert row["add_ns_per_key"] == ROWS[row["structure"]]["ns"][0]
         assert row["python"] == f"{row['class']}.build(keys, 0.01)"
-    table = bloomery(*words, check=0).stdout.decode()
+    table = fullbloom(*words, check=0).stdout.decode()
     assert "ns build" in table
     assert "bits/key" in table
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_capacity_is_for_what_can_be_merged(bloomery, tmp_path, kind):
+def test_capacity_is_for_what_can_be_merged(fullbloom, tmp_path, kind):
     """Sets made for more keys than they have are merged; what has no room for more says so."""
     (tmp_path / "one").write_bytes(TEXT)
     (tmp_path / "two").write_bytes(TEXT.replace(b"line", b"row"))
     build = ["build", "--kind", kind, "--capacity", "5000", "--quiet"]
     if "capacity" not in [name for name, _, _ in ROWS[kind]["parameters"]]:
-        refused = bloomery(*build, "f", "one", cwd=tmp_path, check=2)
+        refused = fullbloom(*build, "f", "one", cwd=tmp_path, check=2)
         assert b"drop --capacity" in refused.stderr
         return
     for name in ("one", "two"):
-        bloomery(*build, f"{name}.bloom", name, cwd=tmp_path, check=0)
-    bloomery("merge", "both.bloom", "one.bloom", "two.bloom", cwd=tmp_path, check=0)
+        fullbloom(*build, f"{name}.bloom", name, cwd=tmp_path, check=0)
+    fullbloom("merge", "both.bloom", "one.bloom", "two.bloom", cwd=tmp_path, check=0)
     for name in ("one", "two"):
-        bloomery("check", "--quiet", "both.bloom", name, cwd=tmp_path, check=0)
+        fullbloom("check", "--quiet", "both.bloom", name, cwd=tmp_path, check=0)

@@ -11,8 +11,8 @@ import zlib
 
 import pytest
 
-from bloomery.compose import RatelessEncoder
-from bloomery.recipes import sync
+from fullbloom.compose import RatelessEncoder
+from fullbloom.recipes import sync
 
 
 def lines_of(path):
@@ -41,59 +41,59 @@ def printed(done):
 
 
 @pytest.mark.parametrize("way", ["files", "pipe"])
-def test_differences_are_printed_exactly(bloomery, program, pair, way):
+def test_differences_are_printed_exactly(fullbloom, program, pair, way):
     here, there, mine, theirs = pair
     other = [there] if way == "files" else ["--with", serving(program, "--serve", there)]
-    done = bloomery("sync", here, *other, check=1)
+    done = fullbloom("sync", here, *other, check=1)
     assert printed(done) == ([mine - theirs, theirs - mine], 100)
     assert b"60 lines here alone, 40 there" in done.stderr
-    assert bloomery("sync", "--quiet", here, *other, check=1).stdout == b""
-    assert bloomery("sync", here, "--with", serving(program, "--serve", here), check=0).stdout == b""
+    assert fullbloom("sync", "--quiet", here, *other, check=1).stdout == b""
+    assert fullbloom("sync", here, "--with", serving(program, "--serve", here), check=0).stdout == b""
 
 
 @pytest.mark.parametrize("way", ["files", "pipe"])
-def test_both_are_united(bloomery, program, pair, way):
+def test_both_are_united(fullbloom, program, pair, way):
     here, there, mine, theirs = pair
     other = [there] if way == "files" else ["--with", serving(program, "--serve", there, "--write")]
     before = here.read_bytes()
-    bloomery("sync", "--write", here, *other, check=0)
+    fullbloom("sync", "--write", here, *other, check=0)
     assert here.read_bytes().startswith(before + b"\n")
     assert set(here.read_text().splitlines()) == set(there.read_text().splitlines()) == mine | theirs
     assert len(lines_of(there)) == len(mine | theirs)
-    assert b"0 lines here alone, 0 there" in bloomery("sync", here, there, check=0).stderr
+    assert b"0 lines here alone, 0 there" in fullbloom("sync", here, there, check=0).stderr
 
 
-def test_the_other_side_writes_only_where_it_was_asked_to(bloomery, program, pair):
+def test_the_other_side_writes_only_where_it_was_asked_to(fullbloom, program, pair):
     here, there, mine, theirs = pair
     before = there.read_bytes()
-    done = bloomery("sync", "--write", here, "--with", serving(program, "--serve", there), check=1)
+    done = fullbloom("sync", "--write", here, "--with", serving(program, "--serve", there), check=1)
     assert b"takes no lines" in done.stderr
     assert there.read_bytes() == before
     assert set(here.read_text().splitlines()) == mine | theirs
 
 
 @pytest.mark.parametrize(("at_most", "symbols"), [(100, False), (300, False), (99, True), (1, True)])
-def test_few_differences_take_one_short_message(bloomery, program, pair, at_most, symbols):
+def test_few_differences_take_one_short_message(fullbloom, program, pair, at_most, symbols):
     here, there, mine, theirs = pair
     over = ("--with", serving(program, "--serve", there), "--at-most", at_most)
-    done = bloomery("sync", here, *over, check=1)
+    done = fullbloom("sync", here, *over, check=1)
     assert printed(done) == ([mine - theirs, theirs - mine], 100)
-    stats = json.loads(bloomery("sync", "--json", "--quiet", here, *over, check=1).stdout)
+    stats = json.loads(fullbloom("sync", "--json", "--quiet", here, *over, check=1).stdout)
     assert (stats["symbols"] > 0) == symbols
     # The sketch, 40 hashes and their packed lines of some 30 bytes, and a greeting.
     assert symbols or stats["received"] + stats["sent"] < 8 * (at_most + 6) + 40 * (8 + 30) + 100
 
 
-def test_expecting_too_many_differences_is_refused(bloomery, program, pair):
+def test_expecting_too_many_differences_is_refused(fullbloom, program, pair):
     here, there, *_ = pair
     over = ("--with", serving(program, "--serve", there))
-    assert b"1024" in bloomery("sync", here, *over, "--at-most", "1025", check=2).stderr
-    assert b"--with" in bloomery("sync", here, there, "--at-most", "5", check=2).stderr
+    assert b"1024" in fullbloom("sync", here, *over, "--at-most", "1025", check=2).stderr
+    assert b"--with" in fullbloom("sync", here, there, "--at-most", "5", check=2).stderr
 
 
-def test_what_is_sent_is_as_long_as_the_difference(bloomery, program, pair):
+def test_what_is_sent_is_as_long_as_the_difference(fullbloom, program, pair):
     here, there, *_ = pair
-    done = bloomery("sync", "--json", "--quiet", here, "--with", serving(program, "--serve", there), check=1)
+    done = fullbloom("sync", "--json", "--quiet", here, "--with", serving(program, "--serve", there), check=1)
     stats = json.loads(done.stdout or done.stderr)
     assert (stats["mine"], stats["theirs"]) == (60, 40)
     # 100 differences: 2 symbols each at most where they are so few, 15 bytes a symbol, and 40 hashes and
@@ -124,7 +124,7 @@ PEERS = {
     ),
     "no symbols": (GREETED + "os.write(1, b's\\0\\0\\0\\0'); time.sleep(60)", "no symbols where some"),
     "symbols of another secret": (
-        GREETED + "from bloomery.compose import RatelessEncoder\n"
+        GREETED + "from fullbloom.compose import RatelessEncoder\n"
         "s = RatelessEncoder([1]).produce(9); os.write(1, b's' + len(s).to_bytes(4, 'little') + s)",
         "another seed or secret",
     ),
@@ -132,9 +132,9 @@ PEERS = {
 
 
 @pytest.mark.parametrize(("code", "told"), PEERS.values(), ids=PEERS)
-def test_a_peer_that_speaks_nonsense_is_one_line(bloomery, refused, tmp_path, code, told):
+def test_a_peer_that_speaks_nonsense_is_one_line(fullbloom, refused, tmp_path, code, told):
     (tmp_path / "f").write_bytes(b"a\nb\n")
-    assert told in refused(bloomery("sync", "--timeout", "1", tmp_path / "f", "--with", peer(code)))
+    assert told in refused(fullbloom("sync", "--timeout", "1", tmp_path / "f", "--with", peer(code)))
     assert (tmp_path / "f").read_bytes() == b"a\nb\n"
 
 
@@ -184,14 +184,14 @@ class Scripted:
         return found
 
 
-HELLO = (b"H", b"bloomery sync 1" + bytes(16))
+HELLO = (b"H", b"fullbloom sync 1" + bytes(16))
 BOMB = zlib.compress(b"a\n" * (1 << 20))
 
 
 @pytest.mark.parametrize(
     ("frames", "told"),
     [
-        ([(b"H", b"bloomery sync 2" + bytes(16))], "another version"),
+        ([(b"H", b"fullbloom sync 2" + bytes(16))], "another version"),
         ([(b"H", b"x")], "another version"),
         ([(b"W", b"")], "does not speak"),
         ([HELLO, (b"S", b"\0\0\0\0")], "has no end"),
@@ -239,18 +239,18 @@ def test_who_asks_for_nothing_more_just_leaves():
     assert (done.mine, done.theirs, done.taken) == ([], [], False)
 
 
-def test_misuse_is_one_line(bloomery, refused, tmp_path):
+def test_misuse_is_one_line(fullbloom, refused, tmp_path):
     (tmp_path / "f").write_bytes(b"a\n")
     (tmp_path / "g.gz").write_bytes(gzip.compress(b"b\n"))
     f = tmp_path / "f"
-    assert "two files" in refused(bloomery("sync", f))
-    assert "two files" in refused(bloomery("sync", f, f, "--with", "true"))
-    assert "alone" in refused(bloomery("sync", f, "--serve", f))
-    assert "not allowed" in refused(bloomery("sync", "--serve", f, "--with", "true"))
-    assert "empty" in refused(bloomery("sync", f, "--with", " "))
-    assert "quotation" in refused(bloomery("sync", f, "--with", "'a"))
-    assert "no-such-command" in refused(bloomery("sync", f, "--with", "no-such-command x"))
-    assert "each its own" in refused(bloomery("sync", "--write", f, f))
-    assert "no plain file" in refused(bloomery("sync", "--write", f, tmp_path / "g.gz"))
+    assert "two files" in refused(fullbloom("sync", f))
+    assert "two files" in refused(fullbloom("sync", f, f, "--with", "true"))
+    assert "alone" in refused(fullbloom("sync", f, "--serve", f))
+    assert "not allowed" in refused(fullbloom("sync", "--serve", f, "--with", "true"))
+    assert "empty" in refused(fullbloom("sync", f, "--with", " "))
+    assert "quotation" in refused(fullbloom("sync", f, "--with", "'a"))
+    assert "no-such-command" in refused(fullbloom("sync", f, "--with", "no-such-command x"))
+    assert "each its own" in refused(fullbloom("sync", "--write", f, f))
+    assert "no plain file" in refused(fullbloom("sync", "--write", f, tmp_path / "g.gz"))
     assert f.read_bytes() == b"a\n"
-    assert b"> b" in bloomery("sync", f, tmp_path / "g.gz", check=1).stdout
+    assert b"> b" in fullbloom("sync", f, tmp_path / "g.gz", check=1).stdout

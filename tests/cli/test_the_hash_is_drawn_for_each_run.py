@@ -4,29 +4,29 @@ import json
 
 import pytest
 
-import bloomery as package
+import fullbloom as package
 
 COMMANDS = [["dedup"], ["dedup", "--expected", "100"], ["dedup", "--memory", "64M"], ["dedup", "--keyed"]]
 SELECT = ["dedup", "--select", "1", "--format", "tsv", "--no-header"]
 
 
-def _filter(bloomery, *words, **options):
+def _filter(fullbloom, *words, **options):
     return json.loads(
-        bloomery(*words, "--json", "--no-output", stdin=b"a\nb\na\n", check=0, **options).stdout
+        fullbloom(*words, "--json", "--no-output", stdin=b"a\nb\na\n", check=0, **options).stdout
     )["filter"]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_two_runs_of_dedup_do_not_hash_alike(bloomery, words):
-    one, other = (_filter(bloomery, *words) for _ in range(2))
+def test_two_runs_of_dedup_do_not_hash_alike(fullbloom, words):
+    one, other = (_filter(fullbloom, *words) for _ in range(2))
     keyed = "--keyed" in words
     assert one["keyed"] is other["keyed"] is keyed
     assert keyed or one["seed"] != other["seed"]
 
 
-def _dropped_by_all(bloomery, words, data, runs):
+def _dropped_by_all(fullbloom, words, data, runs):
     """Return how many lines that occur once are dropped in every one of ``runs`` runs."""
-    kept = [set(bloomery(*words, stdin=data).stdout.split()) for _ in range(runs)]
+    kept = [set(fullbloom(*words, stdin=data).stdout.split()) for _ in range(runs)]
     return len(set(data.split()) - set.union(*kept))
 
 
@@ -41,62 +41,62 @@ def _dropped_by_all(bloomery, words, data, runs):
     ],
     ids=" ".join,
 )
-def test_no_line_is_lost_to_every_run(bloomery, tmp_path, words):
+def test_no_line_is_lost_to_every_run(fullbloom, tmp_path, words):
     """At a rate of 30 % some 0.3^8 of lines are lost to eight runs; with one hash for all, a tenth."""
     data = b"".join(b"%d\n" % i for i in range(20_000))
     words = [*words, "--expected", "20000", "--fpr", "0.3"]
     if "--verify" in words:
         (tmp_path / "in").write_bytes(data)
-        assert bloomery(*words, tmp_path / "in", check=0).stdout == data
+        assert fullbloom(*words, tmp_path / "in", check=0).stdout == data
         return
-    assert _dropped_by_all(bloomery, words, data, 8) <= 5
-    assert _dropped_by_all(bloomery, [*words, "--seed", "7"], data, 2) > 50
+    assert _dropped_by_all(fullbloom, words, data, 8) <= 5
+    assert _dropped_by_all(fullbloom, [*words, "--seed", "7"], data, 2) > 50
 
 
 @pytest.mark.parametrize("words", [["dedup"], ["seen"], SELECT], ids=" ".join)
-def test_a_seed_makes_a_run_again(bloomery, words):
+def test_a_seed_makes_a_run_again(fullbloom, words):
     data = b"".join(b"%d\n" % i for i in range(20_000))
     words = [*words, "-q", "--expected", "20000", "--fpr", "0.3", "--seed", "5"]
-    assert bloomery(*words, stdin=data).stdout == bloomery(*words, stdin=data).stdout != data
+    assert fullbloom(*words, stdin=data).stdout == fullbloom(*words, stdin=data).stdout != data
 
 
-def test_the_seed_of_a_report_makes_the_run_again(bloomery):
+def test_the_seed_of_a_report_makes_the_run_again(fullbloom):
     data = b"".join(b"%d\n" % i for i in range(20_000))
-    done = bloomery("dedup", "--expected", "20000", "--fpr", "0.3", "--json", stdin=data, check=0)
+    done = fullbloom("dedup", "--expected", "20000", "--fpr", "0.3", "--json", stdin=data, check=0)
     seed = json.loads(done.stderr)["filter"]["seed"]
-    again = bloomery(
+    again = fullbloom(
         "dedup", "--expected", "20000", "--fpr", "0.3", "-q", "--seed", str(seed), stdin=data, check=0
     )
     assert again.stdout == done.stdout
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_state_keeps_the_seed_that_was_drawn_for_it(bloomery, tmp_path, command):
+def test_a_state_keeps_the_seed_that_was_drawn_for_it(fullbloom, tmp_path, command):
     for name in "st":
-        bloomery(command, "--state", tmp_path / name, stdin=b"a\n", check=0)
-        assert bloomery(command, "--state", tmp_path / name, stdin=b"a\nb\n", check=0).stdout == b"b\n"
+        fullbloom(command, "--state", tmp_path / name, stdin=b"a\n", check=0)
+        assert fullbloom(command, "--state", tmp_path / name, stdin=b"a\nb\n", check=0).stdout == b"b\n"
     one, other = (package.open(tmp_path / name) for name in "st")
     assert one.seed != other.seed
     assert "a" in one
     assert "a" in other
     assert not one.info()["keyed"]
-    bloomery(command, "--state", tmp_path / "u", "--seed", "3", stdin=b"a\n", check=0)
+    fullbloom(command, "--state", tmp_path / "u", "--seed", "3", stdin=b"a\n", check=0)
     assert package.open(tmp_path / "u").seed == 3
 
 
-def test_a_secret_keys_a_state(bloomery, tmp_path):
+def test_a_secret_keys_a_state(fullbloom, tmp_path):
     (tmp_path / "secret").write_bytes(bytes(range(16)))
     keyed = ["dedup", "--state", tmp_path / "s", "--secret-file", tmp_path / "secret"]
-    bloomery(*keyed, stdin=b"a\n", check=0)
+    fullbloom(*keyed, stdin=b"a\n", check=0)
     assert package.open(tmp_path / "s", secret=bytes(range(16))).info()["keyed"]
-    assert bloomery(*keyed, stdin=b"a\nb\n", check=0).stdout == b"b\n"
+    assert fullbloom(*keyed, stdin=b"a\nb\n", check=0).stdout == b"b\n"
 
 
-def test_built_filters_stay_public(bloomery, tmp_path):
-    bloomery("build", tmp_path / "f", stdin=b"a\n", check=0)
+def test_built_filters_stay_public(fullbloom, tmp_path):
+    fullbloom("build", tmp_path / "f", stdin=b"a\n", check=0)
     assert package.open(tmp_path / "f").seed == 0
 
 
 @pytest.mark.parametrize("option", [["--state", "s"], ["--seed", "1"], ["--secret-file", "k"]], ids=" ".join)
-def test_a_drawn_secret_goes_with_no_other(bloomery, refused, tmp_path, option):
-    assert "--keyed" in refused(bloomery("dedup", "--keyed", *option, stdin=b"a\n", cwd=tmp_path))
+def test_a_drawn_secret_goes_with_no_other(fullbloom, refused, tmp_path, option):
+    assert "--keyed" in refused(fullbloom("dedup", "--keyed", *option, stdin=b"a\n", cwd=tmp_path))

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-import bloomery as package
-from bloomery import FilterCascade
+import fullbloom as package
+from fullbloom import FilterCascade
 
 INCLUDED = [f"in {i}" for i in range(600)]
 EXCLUDED = [f"out {i}" for i in range(5000)]
@@ -29,14 +29,14 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("levels", FilterCascade.kinds())
-def test_it_is_what_python_builds(bloomery, folder, levels):
+def test_it_is_what_python_builds(fullbloom, folder, levels):
     options = ["--except", "out", "--except", "more", "--levels", levels, "--seed", "5"]
-    told = bloomery("build", *KIND, "f", "in", *options, "--json", cwd=folder, check=0)
+    told = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=folder, check=0)
     facts = json.loads(told.stdout)
     assert (facts["lines"], facts["num_included"], facts["num_excluded"]) == (5602, 600, 5001)
     made = FilterCascade.build(INCLUDED, [*EXCLUDED, "last"], kind=levels, seed=5)
     assert package.open(folder / "f", verify="full") == made
-    bloomery(
+    fullbloom(
         *("build", *KIND, "bounded", *options, "--memory", "200M", "--threads", "2"),
         cwd=folder,
         stdin=text(INCLUDED),
@@ -45,29 +45,29 @@ def test_it_is_what_python_builds(bloomery, folder, levels):
     assert (folder / "bounded").read_bytes() == (folder / "f").read_bytes()
 
 
-def test_it_is_asked_of_lines_of_its_world(bloomery, folder):
-    bloomery("build", *KIND, "f", "in", "--except", "out", cwd=folder, check=0)
-    assert bloomery("check", "f", "in", cwd=folder, check=0).stdout == text(INCLUDED, "\r\n")
-    assert bloomery("check", "f", "out", cwd=folder, check=1).stdout == b""
-    assert bloomery("check", "--absent", "f", "out", cwd=folder, check=1).stdout == text(EXCLUDED)
-    assert json.loads(bloomery("info", "--json", "f", cwd=folder, check=0).stdout)["num_excluded"] == 5000
+def test_it_is_asked_of_lines_of_its_world(fullbloom, folder):
+    fullbloom("build", *KIND, "f", "in", "--except", "out", cwd=folder, check=0)
+    assert fullbloom("check", "f", "in", cwd=folder, check=0).stdout == text(INCLUDED, "\r\n")
+    assert fullbloom("check", "f", "out", cwd=folder, check=1).stdout == b""
+    assert fullbloom("check", "--absent", "f", "out", cwd=folder, check=1).stdout == text(EXCLUDED)
+    assert json.loads(fullbloom("info", "--json", "f", cwd=folder, check=0).stdout)["num_excluded"] == 5000
 
 
-def test_records_are_keyed_by_their_columns(bloomery, folder):
+def test_records_are_keyed_by_their_columns(fullbloom, folder):
     for name, numbers in (("in.csv", range(300)), ("out.csv", range(300, 3000))):
         (folder / name).write_text("name,n\n" + "".join(f"a,{i}\n" for i in numbers))
     chosen = ["--select", "n", "--key-type", "int"]
-    bloomery("build", *KIND, "f", *chosen, "in.csv", "--except", "out.csv", cwd=folder, check=0)
+    fullbloom("build", *KIND, "f", *chosen, "in.csv", "--except", "out.csv", cwd=folder, check=0)
     assert package.open(folder / "f") == FilterCascade.build(range(300), range(300, 3000))
-    assert bloomery("check", "f", *chosen, "--count", "in.csv", cwd=folder, check=0).stdout == b"300\n"
+    assert fullbloom("check", "f", *chosen, "--count", "in.csv", cwd=folder, check=0).stdout == b"300\n"
 
 
 @pytest.mark.parametrize("secret", [[], ["--secret-file", "secret"]])
 @pytest.mark.parametrize("levels", ["bloom", "ribbon"])
-def test_a_delta_turns_one_version_into_another(bloomery, folder, levels, secret):
+def test_a_delta_turns_one_version_into_another(fullbloom, folder, levels, secret):
     (folder / "in2").write_bytes(text([*INCLUDED[5:], "in new"]))
     seed = [] if secret else ["--seed", "9"]
-    bloomery(
+    fullbloom(
         "build",
         *KIND,
         "old",
@@ -82,24 +82,24 @@ def test_a_delta_turns_one_version_into_another(bloomery, folder, levels, secret
         check=0,
     )
     like = ["--like", "old", *secret]
-    bloomery("build", *KIND, "new", "in2", "--except", "out", *like, cwd=folder, check=0)
-    bloomery("build", *KIND, "apart", "in2", "--except", "out", *secret, cwd=folder, check=0)
+    fullbloom("build", *KIND, "new", "in2", "--except", "out", *like, cwd=folder, check=0)
+    fullbloom("build", *KIND, "apart", "in2", "--except", "out", *secret, cwd=folder, check=0)
     whole = (folder / "new").read_bytes()
-    told = bloomery("delta", "d", "old", "new", "--json", *secret, cwd=folder, check=0)
+    told = fullbloom("delta", "d", "old", "new", "--json", *secret, cwd=folder, check=0)
     facts = json.loads(told.stdout)
     assert facts == {"file": "d", "bytes": len((folder / "d").read_bytes()), "whole": len(whole)}
     assert facts["bytes"] < 0.6 * facts["whole"]
-    bloomery("delta", "--apply", "same", "old", "d", *secret, cwd=folder, check=0)
+    fullbloom("delta", "--apply", "same", "old", "d", *secret, cwd=folder, check=0)
     assert (folder / "same").read_bytes() == whole
-    bloomery("delta", "--apply", "old", "old", "d", *secret, cwd=folder, check=0)
+    fullbloom("delta", "--apply", "old", "old", "d", *secret, cwd=folder, check=0)
     assert (folder / "old").read_bytes() == whole
     # What it was for is gone.
-    done = bloomery("delta", "--apply", "again", "old", "d", *secret, cwd=folder, check=2)
+    done = fullbloom("delta", "--apply", "again", "old", "d", *secret, cwd=folder, check=2)
     assert b"d: the delta is for another version" in done.stderr
     if not secret:
-        assert b"seed" in bloomery("delta", "e", "new", "apart", cwd=folder, check=2).stderr
+        assert b"seed" in fullbloom("delta", "e", "new", "apart", cwd=folder, check=2).stderr
     else:
-        assert b"secret" in bloomery("delta", "e", "new", "apart", cwd=folder, check=2).stderr
+        assert b"secret" in fullbloom("delta", "e", "new", "apart", cwd=folder, check=2).stderr
 
 
 WRONG = {
@@ -120,13 +120,13 @@ WRONG = {
     "build f in --kind cascade --except out --like c --levels xor": "--levels is that of --like c",
     "build f in --kind cascade --except out --like c --seed 3": "--seed is that of --like c",
     "build f in --kind cascade --except out --like c --secret-file secret": "secret",
-    "insert c in": "bloomery build --kind cascade",
-    "dedup --kind cascade in": "bloomery build --kind cascade",
-    "dedup --state c in": "bloomery build --kind cascade",
+    "insert c in": "fullbloom build --kind cascade",
+    "dedup --kind cascade in": "fullbloom build --kind cascade",
+    "dedup --state c in": "fullbloom build --kind cascade",
     "merge f c c": "make one of all lines",
     "delta f bloom c": "bloom: a BloomFilter has no deltas",
     "delta f c bloom": "bloom: a BloomFilter has no deltas",
-    "delta f in c": "in: this is not a bloomery file",
+    "delta f in c": "in: this is not a fullbloom file",
     "delta f c in --apply": "in: this is not a delta",
     "delta f c empty --apply": "empty: the delta is cut short",
     "delta c c c": "give each its own",
@@ -135,20 +135,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_input_is_refused_in_one_line_and_leaves_nothing(bloomery, refused, folder, words):
+def test_wrong_input_is_refused_in_one_line_and_leaves_nothing(fullbloom, refused, folder, words):
     (folder / "empty").write_bytes(b"")
-    bloomery("build", *KIND, "c", "in", "--except", "out", cwd=folder, check=0)
+    fullbloom("build", *KIND, "c", "in", "--except", "out", cwd=folder, check=0)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert WRONG[words] in refused(bloomery(*words.split(), cwd=folder, stdin=b"x\n"))
+    assert WRONG[words] in refused(fullbloom(*words.split(), cwd=folder, stdin=b"x\n"))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize(
     ("included", "excluded"), [(b"", b"a\n"), (b"a\n", b""), (b"", b""), (b"a\na\n", b"b\nb")]
 )
-def test_sets_of_nothing_and_of_one_line(bloomery, tmp_path, included, excluded):
+def test_sets_of_nothing_and_of_one_line(fullbloom, tmp_path, included, excluded):
     (tmp_path / "in").write_bytes(included)
     (tmp_path / "out").write_bytes(excluded)
-    bloomery("build", *KIND, "f", "in", "--except", "out", cwd=tmp_path, check=0)
+    fullbloom("build", *KIND, "f", "in", "--except", "out", cwd=tmp_path, check=0)
     made = package.open(tmp_path / "f")
     assert made.verify(included.split(), excluded.split()) == 0

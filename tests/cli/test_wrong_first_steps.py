@@ -32,8 +32,8 @@ PARQUET_LIKE = {
 HASHES = "".join(f"{hashlib.sha1(str(i).encode()).hexdigest().upper()}:{i}\n" for i in range(30))
 
 
-def bloomery(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "bloomery", *map(str, arguments)]
+def fullbloom(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "fullbloom", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, timeout=60)
 
 
@@ -52,30 +52,30 @@ def test_what_is_not_made_of_lines_is_refused_with_the_remedy(
 ) -> None:
     data, what, remedy = PARQUET_LIKE[name]
     (tmp_path / name).write_bytes(data)
-    assert bloomery("build", "-q", "a.bloom", "-", cwd=tmp_path, stdin=b"a\n").returncode == 0
+    assert fullbloom("build", "-q", "a.bloom", "-", cwd=tmp_path, stdin=b"a\n").returncode == 0
     before = sorted(tmp_path.iterdir())
-    refused(bloomery(*command, name, cwd=tmp_path), what, remedy)
-    refused(bloomery(*command, "-", cwd=tmp_path, stdin=data), what, remedy)
+    refused(fullbloom(*command, name, cwd=tmp_path), what, remedy)
+    refused(fullbloom(*command, "-", cwd=tmp_path, stdin=data), what, remedy)
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_real_parquet_file_is_refused_where_lines_are_meant(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"user_id": range(1000)}), tmp_path / "plain.txt")
-    refused(bloomery("dedup", "plain.txt", "-o", "x.parquet", cwd=tmp_path), "Parquet", "--select COLUMN")
+    refused(fullbloom("dedup", "plain.txt", "-o", "x.parquet", cwd=tmp_path), "Parquet", "--select COLUMN")
     assert [path.name for path in tmp_path.iterdir()] == ["plain.txt"]
 
 
 @pytest.mark.parametrize("words", [b"ORCA\nORC\nPAR1\nBZhang\nObject\nPK\n", b"PAR1", b"BZh\n\n"])
 def test_words_that_begin_as_a_signature_are_lines(words: bytes, tmp_path: Path) -> None:
-    done = bloomery("dedup", "-q", cwd=tmp_path, stdin=words)
+    done = fullbloom("dedup", "-q", cwd=tmp_path, stdin=words)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.split() == list(dict.fromkeys(words.split()))
 
 
 def test_a_filter_is_not_a_file_of_lines(tmp_path: Path) -> None:
-    assert bloomery("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
-    refused(bloomery("dedup", "a.bloom", cwd=tmp_path), "filter file", "bloomery info")
+    assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
+    refused(fullbloom("dedup", "a.bloom", cwd=tmp_path), "filter file", "fullbloom info")
 
 
 @pytest.mark.parametrize(
@@ -83,18 +83,18 @@ def test_a_filter_is_not_a_file_of_lines(tmp_path: Path) -> None:
 )
 def test_counted_hashes_are_not_taken_for_lines(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "leaked.txt").write_text(HASHES)
-    assert bloomery("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
+    assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
     before = (tmp_path / "a.bloom").read_bytes()
-    refused(bloomery(*command, "leaked.txt", cwd=tmp_path), "HASH:count", "--hex", "--no-hex")
+    refused(fullbloom(*command, "leaked.txt", cwd=tmp_path), "HASH:count", "--hex", "--no-hex")
     assert (tmp_path / "a.bloom").read_bytes() == before
     assert not (tmp_path / "x.bloom").exists()
     for option in ("--hex", "--no-hex"):
-        assert bloomery(*command, option, "-q", "leaked.txt", cwd=tmp_path).returncode == 0
+        assert fullbloom(*command, option, "-q", "leaked.txt", cwd=tmp_path).returncode == 0
 
 
 def test_lines_that_only_begin_as_hashes_are_lines(tmp_path: Path) -> None:
     mixed = HASHES.splitlines(keepends=True)[0] + "a line\n"
-    assert bloomery("build", "-q", "x.bloom", cwd=tmp_path, stdin=mixed.encode()).returncode == 0
+    assert fullbloom("build", "-q", "x.bloom", cwd=tmp_path, stdin=mixed.encode()).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_lines_that_only_begin_as_hashes_are_lines(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_meant_is_named(arguments: list[str], meant: str, tmp_path: Path) -> None:
-    refused(bloomery(*arguments, cwd=tmp_path), meant)
+    refused(fullbloom(*arguments, cwd=tmp_path), meant)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_delete_is_told_apart_from_remove(tmp_path: Path) -> None:
-    done = bloomery("plan", "--items", "10", "--needs", "delete", cwd=tmp_path)
+    done = fullbloom("plan", "--items", "10", "--needs", "delete", cwd=tmp_path)
     assert b"use --needs remove" in done.stdout + done.stderr
 
 
@@ -127,7 +127,7 @@ def test_binary_data_does_not_go_to_a_terminal(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"a": range(1000)}), tmp_path / "a.parquet")
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "bloomery", "dedup", "--select", "a", "a.parquet"]
+    command = [sys.executable, "-m", "fullbloom", "dedup", "--select", "a", "a.parquet"]
     done = subprocess.run(command, cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE, timeout=60)
     os.close(theirs)
     os.set_blocking(ours, False)

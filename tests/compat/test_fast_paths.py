@@ -9,8 +9,8 @@ import sysconfig
 import numpy as np
 import pytest
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 KNOWN = {(3, 11), (3, 12), (3, 13), (3, 14), (3, 15)}
 PATHS = ["int value", "ASCII bytes", "list and tuple items"]
@@ -45,22 +45,22 @@ class Text(str):
 
 
 def test_an_int_read_is_the_int_called() -> None:
-    expected = bloomery.hash_many(np.array(INTS, np.int64)).tolist()
-    assert [bloomery.hash_key(number) for number in INTS] == expected
-    assert [bloomery.hash_key(Int(number)) for number in INTS] == expected
+    expected = fullbloom.hash_many(np.array(INTS, np.int64)).tolist()
+    assert [fullbloom.hash_key(number) for number in INTS] == expected
+    assert [fullbloom.hash_key(Int(number)) for number in INTS] == expected
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text[:1]!r}*{len(text)}")
 def test_a_text_read_is_the_text_called(text: str) -> None:
-    expected = bloomery.hash_key(text.encode())
-    assert bloomery.hash_key(text) == bloomery.hash_key(Text(text)) == expected
-    assert bloomery.hash_key(sys.intern(text)) == expected
+    expected = fullbloom.hash_key(text.encode())
+    assert fullbloom.hash_key(text) == fullbloom.hash_key(Text(text)) == expected
+    assert fullbloom.hash_key(sys.intern(text)) == expected
 
 
 @pytest.mark.parametrize("wrap", [list, tuple])
 def test_items_read_are_the_items_iterated(wrap: type) -> None:
     for keys in ([], [1], [*INTS, *TEXTS], [*TEXTS, Text("x"), 1.5, *INTS, (1, "a")]):
-        assert bloomery.hash_many(wrap(keys)) == bloomery.hash_many(iter(keys))
+        assert fullbloom.hash_many(wrap(keys)) == fullbloom.hash_many(iter(keys))
 
 
 def test_a_list_that_a_key_empties_ends_there() -> None:
@@ -75,7 +75,7 @@ def test_a_list_that_a_key_empties_ends_there() -> None:
             return 7
 
     keys = ["a", "b", Emptying(), "c", "d"]
-    bloom = bloomery.BloomFilter(10)
+    bloom = fullbloom.BloomFilter(10)
     bloom.update(keys)
     assert bloom.num_added == 3
     assert all(bloom.contains_many(["a", "b", 7]))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-import bloomery
+import fullbloom
 
 FORMER = {"SpectralFilter": "SpectralBloomFilter"}
 
@@ -16,11 +16,11 @@ FORMER = {"SpectralFilter": "SpectralBloomFilter"}
 @pytest.mark.parametrize("name", FORMER)
 def test_a_former_name_warns_and_is_the_class(name: str) -> None:
     with pytest.warns(DeprecationWarning, match=FORMER[name]):
-        former = getattr(bloomery, name)
-    assert former is getattr(bloomery, FORMER[name])
-    assert name not in bloomery.__all__
-    assert name not in dir(bloomery)
-    code = f"from bloomery import {name}; print({name}.__name__)"
+        former = getattr(fullbloom, name)
+    assert former is getattr(fullbloom, FORMER[name])
+    assert name not in fullbloom.__all__
+    assert name not in dir(fullbloom)
+    code = f"from fullbloom import {name}; print({name}.__name__)"
     run = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert "DeprecationWarning" in done.stderr
@@ -30,7 +30,7 @@ def test_a_former_name_warns_and_is_the_class(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMER)
 def test_what_was_pickled_under_it_loads(name: str) -> None:
-    cls = getattr(bloomery, FORMER[name])
+    cls = getattr(fullbloom, FORMER[name])
     made = cls(100)
     made.update(["a", "a", "b"])
     data = pickle.dumps(made, protocol=0)
@@ -41,4 +41,4 @@ def test_what_was_pickled_under_it_loads(name: str) -> None:
 
 def test_an_unknown_name_is_unknown() -> None:
     with pytest.raises(AttributeError, match="no attribute 'SpectralSieve'"):
-        bloomery.SpectralSieve  # noqa: B018
+        fullbloom.SpectralSieve  # noqa: B018

@@ -11,8 +11,8 @@ import pytest
 from golden import make
 from support import SECRET, variants_with
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 FILTERS = make.filters()
 HERE = Path(make.__file__).parent
@@ -49,8 +49,8 @@ def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
     path = HERE / f"{name}.bloom"
     secret = secret_of(name)
     keys = [] if name == "bloom-empty" or "-domains" in name else make.contents(name)
-    opened = bloomery.open(path, verify="full", secret=secret)
-    loaded = bloomery.loads(path.read_bytes(), secret=secret)
+    opened = fullbloom.open(path, verify="full", secret=secret)
+    loaded = fullbloom.loads(path.read_bytes(), secret=secret)
     by_class = type(FILTERS[name]).open(path, secret=secret)
     for bloom in (opened, loaded, by_class):
         assert type(bloom) is type(FILTERS[name])
@@ -65,7 +65,7 @@ def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
 
 
 def test_a_file_of_an_earlier_release_holds_keys_of_unknown_types(recwarn: pytest.WarningsRecorder) -> None:
-    old = bloomery.loads((HERE / "bloom-classic.bloom").read_bytes())
+    old = fullbloom.loads((HERE / "bloom-classic.bloom").read_bytes())
     assert (old.key_domains, old.info()["key_domains"]) == ("unknown", "unknown")
     assert dt.date(2024, 1, 1) not in old
     old.add(dt.date(2024, 1, 1))
@@ -86,7 +86,7 @@ def test_a_file_of_an_earlier_release_holds_keys_of_unknown_types(recwarn: pytes
     ],
 )
 def test_files_record_the_types_of_their_keys(name: str, domains: str) -> None:
-    assert bloomery.loads((HERE / f"{name}.bloom").read_bytes()).key_domains == domains
+    assert fullbloom.loads((HERE / f"{name}.bloom").read_bytes()).key_domains == domains
 
 
 def test_every_golden_file_has_its_recipe() -> None:

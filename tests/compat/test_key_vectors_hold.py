@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SECRET, shown
 
-import bloomery
+import fullbloom
 
 # Not every interpreter has them.
 pd: Any = importlib.import_module("pandas") if find_spec("pandas") else None
@@ -59,10 +59,10 @@ def test_golden_vectors(vector: dict[str, Any]) -> None:
     domain, data = key_oracle.canonical(key)
     assert (domain, data.hex()) == (vector["domain"], vector["canonical"])
     for seed, expected in vector["xxh3"].items():
-        assert f"{bloomery.hash_key(key, seed=int(seed)):016x}" == expected
+        assert f"{fullbloom.hash_key(key, seed=int(seed)):016x}" == expected
         assert f"{key_oracle.hash_key(key, int(seed)):016x}" == expected
     for seed, expected in vector["sip13"].items():
-        assert f"{bloomery.hash_key(key, seed=int(seed), secret=SECRET):016x}" == expected
+        assert f"{fullbloom.hash_key(key, seed=int(seed), secret=SECRET):016x}" == expected
         assert f"{key_oracle.hash_key(key, int(seed), SECRET):016x}" == expected
 
 
@@ -85,8 +85,8 @@ def test_golden_vectors_have_no_twins() -> None:
 @given(key=KEYS, seed=st.integers(0, 2**64 - 1), keyed=st.booleans())
 def test_any_key(key: Any, seed: int, keyed: bool) -> None:
     secret = SECRET if keyed else None
-    assert bloomery.hash_key(key, seed=seed, secret=secret) == key_oracle.hash_key(key, seed, secret)
-    assert bloomery.hash_many([key], seed=seed, secret=secret) == [key_oracle.hash_key(key, seed, secret)]
+    assert fullbloom.hash_key(key, seed=seed, secret=secret) == key_oracle.hash_key(key, seed, secret)
+    assert fullbloom.hash_many([key], seed=seed, secret=secret) == [key_oracle.hash_key(key, seed, secret)]
 
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
@@ -94,7 +94,7 @@ def test_every_length(secret: bytes | None) -> None:
     rng = random.Random(1)
     for length in [*range(300), 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 10_000]:
         key = rng.randbytes(length)
-        assert bloomery.hash_key(key, seed=length, secret=secret) == key_oracle.hash_key(key, length, secret)
+        assert fullbloom.hash_key(key, seed=length, secret=secret) == key_oracle.hash_key(key, length, secret)
 
 
 def test_siphash_reference_values() -> None:
@@ -132,8 +132,8 @@ EQUAL: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("one", "other"), EQUAL, ids=shown)
 def test_equal_keys(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
-        assert bloomery.hash_key(one, secret=secret) == bloomery.hash_key(other, secret=secret)
-        assert bloomery.hash_many([one], secret=secret) == bloomery.hash_many([other], secret=secret)
+        assert fullbloom.hash_key(one, secret=secret) == fullbloom.hash_key(other, secret=secret)
+        assert fullbloom.hash_many([one], secret=secret) == fullbloom.hash_many([other], secret=secret)
 
 
 DIFFERENT: list[tuple[Any, Any]] = [
@@ -163,20 +163,20 @@ DIFFERENT: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=shown)
 def test_different_keys(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
-        assert bloomery.hash_key(one, secret=secret) != bloomery.hash_key(other, secret=secret)
+        assert fullbloom.hash_key(one, secret=secret) != fullbloom.hash_key(other, secret=secret)
 
 
 def test_no_two_integers_share_an_encoding() -> None:
     around = [s * (2**p + d) for p in range(60, 140) for d in range(-2, 3) for s in (1, -1)]
     values = list(dict.fromkeys([*around, *range(-500, 500)]))
     assert len({key_oracle.integer_bytes(value) for value in values}) == len(values)
-    assert bloomery.hash_many(values) == [key_oracle.hash_key(value) for value in values]
+    assert fullbloom.hash_many(values) == [key_oracle.hash_key(value) for value in values]
 
 
 def test_seeds_and_secrets_change_everything() -> None:
-    hashes = {bloomery.hash_key("a", seed=seed) for seed in range(1000)}
-    hashes |= {bloomery.hash_key("a", secret=bytes([i]) * 16) for i in range(256)}
-    hashes |= {bloomery.hash_key("a", seed=seed, secret=SECRET) for seed in range(1, 1000)}
+    hashes = {fullbloom.hash_key("a", seed=seed) for seed in range(1000)}
+    hashes |= {fullbloom.hash_key("a", secret=bytes([i]) * 16) for i in range(256)}
+    hashes |= {fullbloom.hash_key("a", seed=seed, secret=SECRET) for seed in range(1, 1000)}
     assert len(hashes) == 1000 + 256 + 999
 
 
@@ -248,10 +248,10 @@ def test_scalars_of_pandas_and_arrow_are_among_the_keys() -> None:
 def test_one_moment_is_one_key_in_every_unit_and_zone(name: str) -> None:
     keys = ONE_KEY[name]
     for secret in (None, SECRET):
-        hashes = [bloomery.hash_key(key, secret=secret) for key in keys]
+        hashes = [fullbloom.hash_key(key, secret=secret) for key in keys]
         assert hashes == [hashes[0]] * len(keys)
-        assert bloomery.hash_many(keys, secret=secret) == hashes
-        assert bloomery.hash_key((keys[0], "x"), secret=secret) == bloomery.hash_key(
+        assert fullbloom.hash_many(keys, secret=secret) == hashes
+        assert fullbloom.hash_key((keys[0], "x"), secret=secret) == fullbloom.hash_key(
             (keys[-1], "x"), secret=secret
         )
 
@@ -283,7 +283,7 @@ def test_moments_of_different_kinds_are_different_keys() -> None:
     ]
     if pd is not None:
         keys.append(pd.Timestamp(1, tz="UTC"))
-    assert len(set(bloomery.hash_many(keys))) == len(keys)
+    assert len(set(fullbloom.hash_many(keys))) == len(keys)
 
 
 NO_MOMENTS: dict[str, tuple[Any, str]] = {
@@ -322,8 +322,8 @@ if pa is not None:
 @pytest.mark.parametrize("name", NO_MOMENTS)
 def test_what_is_no_key_is_refused_with_what_to_pass(name: str) -> None:
     key, remedy = NO_MOMENTS[name]
-    for call in (bloomery.hash_key, bloomery.BloomFilter(9).add, lambda key: bloomery.hash_key((1, key))):
-        with pytest.raises(bloomery.KeyTypeError, match=remedy):
+    for call in (fullbloom.hash_key, fullbloom.BloomFilter(9).add, lambda key: fullbloom.hash_key((1, key))):
+        with pytest.raises(fullbloom.KeyTypeError, match=remedy):
             call(key)
 
 
@@ -332,10 +332,10 @@ REFUSED: list[Any] = [None, [], {}, set(), 1j, object(), object, range(3), Ellip
 
 @pytest.mark.parametrize("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=shown)
 def test_refused_keys(key: Any) -> None:
-    bloom = bloomery.BloomFilter(100)
-    calls = [bloomery.hash_key, bloom.add, bloom.__contains__, lambda key: bloomery.hash_many([key])]
+    bloom = fullbloom.BloomFilter(100)
+    calls = [fullbloom.hash_key, bloom.add, bloom.__contains__, lambda key: fullbloom.hash_many([key])]
     for call in calls:
-        with pytest.raises(bloomery.KeyTypeError) as caught:
+        with pytest.raises(fullbloom.KeyTypeError) as caught:
             call(key)
         assert "key" in str(caught.value)
     assert bloom.num_added == 0
@@ -343,5 +343,5 @@ def test_refused_keys(key: Any) -> None:
 
 def test_a_class_cannot_pass_as_a_key_by_its_name_only() -> None:
     fake = type("UUID", (), {"bytes": b"x" * 16})()
-    with pytest.raises(bloomery.KeyTypeError, match="UUID"):
-        bloomery.hash_key(fake)
+    with pytest.raises(fullbloom.KeyTypeError, match="UUID"):
+        fullbloom.hash_key(fake)

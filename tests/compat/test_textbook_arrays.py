@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from bloomery import BloomFilter, FormatError, ParameterError, ParameterTypeError
-from bloomery.recipes.textbook import TextbookFilter, positions
+from fullbloom import BloomFilter, FormatError, ParameterError, ParameterTypeError
+from fullbloom.recipes.textbook import TextbookFilter, positions
 
 # By `printf '0:alice' | sha256sum`; the last digits of these numbers of 78 are 893, 821 and 380.
 BY_HAND = {

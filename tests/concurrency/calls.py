@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,7 +72,7 @@ def _suppressed(error: type[Exception], call: Callable[[], object]) -> None:
 
 def _regenerated(s: Scene) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bloomery.CapacityWarning)
+        warnings.simplefilter("ignore", fullbloom.CapacityWarning)
         s.filter.regenerate(s.keys)
 
 
@@ -85,24 +85,24 @@ def _into(name: str) -> Call:
 
 # What methods want beside the keys; every other one is called without anything.
 ARGUMENTS: dict[str, Call] = {
-    "add": lambda s: _suppressed(bloomery.FilterFull, lambda: s.filter.add(*s.one())),
+    "add": lambda s: _suppressed(fullbloom.FilterFull, lambda: s.filter.add(*s.one())),
     "add_false_positive": lambda s: s.filter.add_false_positive(5),
     "add_false_positives": lambda s: s.filter.add_false_positives(s.keys[:20_000]),
-    "add_hashed": lambda s: s.filter.add_hashed(bloomery.hash_many(s.keys)),
+    "add_hashed": lambda s: s.filter.add_hashed(fullbloom.hash_many(s.keys)),
     "add_many": lambda s: s.filter.add_many(*s.batch()),
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
     "apply_delta": lambda s: s.filter.apply_delta(s.filter.delta_to(s.other)),
     "build": lambda s: s.variant.cls.build(s.keys, *s.built()),
-    "build_hashed": lambda s: s.variant.cls.build_hashed(bloomery.hash_many(s.keys), *s.built()),
+    "build_hashed": lambda s: s.variant.cls.build_hashed(fullbloom.hash_many(s.keys), *s.built()),
     "clear": lambda s: s.filter.copy().clear(),
     "clear_random": lambda s: s.filter.clear_random(0.01, seed=1),
     "contains": lambda s: s.filter.contains(7, at_least=2),
-    "contains_hashed": lambda s: s.filter.contains_hashed(bloomery.hash_many(s.keys)),
+    "contains_hashed": lambda s: s.filter.contains_hashed(fullbloom.hash_many(s.keys)),
     "contains_many": lambda s: s.filter.contains_many(s.keys),
     "contains_many_at_least": lambda s: s.filter.contains_many_at_least(s.keys, 2),
     "count": lambda s: s.filter.count(7),
     "count_many": lambda s: s.filter.count_many(s.keys),
-    "decode": lambda s: _suppressed(bloomery.ParameterError, s.filter.decode),
+    "decode": lambda s: _suppressed(fullbloom.ParameterError, s.filter.decode),
     "delta_to": lambda s: s.filter.delta_to(s.other),
     "depth": lambda s: s.filter.depth(7),
     "depth_many": lambda s: s.filter.depth_many(s.keys),
@@ -112,7 +112,7 @@ ARGUMENTS: dict[str, Call] = {
     "freeze": lambda s: s.filter.freeze(keys=s.keys, fpr=0.01),
     "from_bytes": lambda s: s.variant.cls.from_bytes(s.data),
     "get": lambda s: s.filter.get(7),
-    "get_hashed": lambda s: s.filter.get_hashed(bloomery.hash_many(s.keys)),
+    "get_hashed": lambda s: s.filter.get_hashed(fullbloom.hash_many(s.keys)),
     "get_many": lambda s: s.filter.get_many(s.keys),
     "includes": lambda s: s.filter.includes(7),
     "includes_many": lambda s: s.filter.includes_many(s.keys),
@@ -132,7 +132,7 @@ ARGUMENTS: dict[str, Call] = {
     "update": lambda s: s.filter.update(*s.batch()),
     "set_many": lambda s: s.filter.set_many(s.keys, 1),
     "subtract": lambda s: s.filter.subtract(s.other),
-    "take_secret": lambda s: _suppressed(bloomery.SecretError, s.filter.take_secret),
+    "take_secret": lambda s: _suppressed(fullbloom.SecretError, s.filter.take_secret),
     "verify": lambda s: s.filter.verify(s.keys, s.keys),
     "with_shape": lambda s: s.variant.cls.with_shape(8 * s.filter.nbytes, 7),
     "__and__": lambda s: s.filter & s.other,
@@ -179,9 +179,9 @@ ARGUMENTS |= {name: lambda s, name=name: getattr(s.filter, name)(s.other) for na
 FURTHER: dict[str, Call] = {
     "(freed)": _dropped,
     "(from bytearray)": lambda s: s.variant.cls.from_bytes(s.changing),
-    "(loads)": lambda s: bloomery.loads(s.data),
-    "(open)": lambda s: bloomery.open(s.path(), verify="full"),
-    "(hash_many)": lambda s: bloomery.hash_many(s.keys),
+    "(loads)": lambda s: fullbloom.loads(s.data),
+    "(open)": lambda s: fullbloom.open(s.path(), verify="full"),
+    "(hash_many)": lambda s: fullbloom.hash_many(s.keys),
 }
 
 #: Dunders with a body of their own; their mirrors and the context manager's entry have none.
@@ -217,7 +217,7 @@ def _two(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[An
     made = variant.make(max(1000, int(capacity * (nbytes / made.nbytes) ** power)))
     other = variant.make(made.capacity)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bloomery.CapacityWarning)
+        warnings.simplefilter("ignore", fullbloom.CapacityWarning)
         for one in (made, other):
             one.update(*((keys, 1) if variant.can("pairs") else (keys,)))
     return made, other

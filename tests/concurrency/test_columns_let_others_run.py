@@ -11,7 +11,7 @@ import pytest
 from concurrency.watching import MOST, least_of_longest, watch
 from support import LONG
 
-import bloomery
+import fullbloom
 
 #: Rows of the longest column, of 4 bytes, and how long it may keep the interpreter: 300 MB in the long form.
 ROWS = 75_000_000 if LONG else 20_000_000
@@ -60,10 +60,10 @@ COLUMNS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_column_is_looked_over_without_the_interpreter(column: str) -> None:
-    keys, f = COLUMNS[column](), bloomery.BloomFilter(1000)
+    keys, f = COLUMNS[column](), fullbloom.BloomFilter(1000)
     held = {}
     with watch() as watching:
         for name in ("contains_many", "update"):
@@ -75,7 +75,7 @@ def test_a_column_is_looked_over_without_the_interpreter(column: str) -> None:
 
 def test_ready_hashes_in_a_list_are_read_a_piece_at_a_time() -> None:
     hashes = list(range(3_000_000))
-    f = bloomery.BloomFilter(1000)
+    f = fullbloom.BloomFilter(1000)
     with watch() as watching:
         longest = least_of_longest(watching, lambda: f.add_hashed(hashes))
     assert longest < MOST, f"{1000 * longest:.1f} ms"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support import SCALE, Keys, Variant, bits_of, every_variant, layouts
 
-import bloomery
+import fullbloom
 
 THREADS = 8
 ROUNDS = 6 * SCALE
@@ -56,9 +56,9 @@ def test_every_kind_of_call_at_once(variant: Variant, tmp_path: Path) -> None:
     def save_and_check(texts: list[str]) -> None:
         path = tmp_path / "shared.bloom"
         bloom.save(path)
-        assert all(bloomery.loads(bloom.to_bytes()).contains_many(texts))
+        assert all(fullbloom.loads(bloom.to_bytes()).contains_many(texts))
         assert all(bloom.copy().contains_many(texts))
-        assert bloomery.open(path, verify="full").num_added > 0
+        assert fullbloom.open(path, verify="full").num_added > 0
         repr(bloom)
         bloom.info()
         if variant.can("union"):
@@ -71,7 +71,7 @@ def test_every_kind_of_call_at_once(variant: Variant, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", layouts())
 def test_racing_threads_leave_the_bits_of_one(layout: str) -> None:
     keys = Keys("random", 3).take(400_000)
-    bloom = bloomery.BloomFilter(len(keys), 0.01, layout=layout)
+    bloom = fullbloom.BloomFilter(len(keys), 0.01, layout=layout)
     one = bloom.copy()
     one.update(keys)
 
@@ -86,7 +86,7 @@ def test_racing_threads_leave_the_bits_of_one(layout: str) -> None:
 
 def test_each_key_is_new_to_one_thread_at_most() -> None:
     keys = Keys("random", 4).take(100_000)
-    bloom = bloomery.BloomFilter(len(keys), 1e-6)
+    bloom = fullbloom.BloomFilter(len(keys), 1e-6)
     masks = run_together(lambda i: bloom.add_many(keys if i % 2 else keys[::-1]))
     told = sum(mask if i % 2 else mask[::-1] for i, mask in enumerate(np.asarray(m, np.int64) for m in masks))
     assert told.max() == 1
@@ -97,7 +97,7 @@ def test_each_key_is_new_to_one_thread_at_most() -> None:
 
 def test_single_adds_of_the_same_keys_are_new_once() -> None:
     keys = [*range(50_000), *(f"key-{i}" for i in range(50_000))]
-    bloom = bloomery.BloomFilter(len(keys), 1e-9)
+    bloom = fullbloom.BloomFilter(len(keys), 1e-9)
     answers = run_together(lambda i: [bloom.add(key) for key in (keys if i % 2 else keys[::-1])])
     told = [sum(new) for new in zip(*(a if i % 2 else a[::-1] for i, a in enumerate(answers)), strict=True)]
     assert told == [1] * len(keys)
@@ -124,7 +124,7 @@ def test_single_adds_and_removes_keep_the_keys_that_stay(variant: Variant) -> No
 def test_a_list_may_change_while_it_is_read() -> None:
     keys = [f"key-{i}" for i in range(20_000)]
     shared: list[object] = []
-    bloom = bloomery.BloomFilter(100_000, 1e-6)
+    bloom = fullbloom.BloomFilter(100_000, 1e-6)
 
     def work(i: int) -> None:
         for step in range(60):
@@ -144,9 +144,9 @@ def test_a_list_may_change_while_it_is_read() -> None:
     assert all(bloom.contains_many(keys))
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 def test_merging_both_ways_at_once_does_not_deadlock() -> None:
-    one, other = bloomery.BloomFilter(50_000), bloomery.BloomFilter(50_000)
+    one, other = fullbloom.BloomFilter(50_000), fullbloom.BloomFilter(50_000)
 
     def work(i: int) -> None:
         left, right = (one, other) if i % 2 else (other, one)
@@ -163,7 +163,7 @@ def test_merging_both_ways_at_once_does_not_deadlock() -> None:
 
 
 def test_clearing_while_adding_never_fails() -> None:
-    bloom = bloomery.BloomFilter(100_000)
+    bloom = fullbloom.BloomFilter(100_000)
 
     def work(i: int) -> None:
         for step in range(50):
@@ -204,8 +204,8 @@ class Ticker:
 @pytest.mark.parametrize("call", ["update", "contains_many", "add_many", "hash_many"])
 def test_another_thread_runs_during_a_numpy_batch(call: str) -> None:
     keys = Keys("random", 5).take(20_000_000 if call == "hash_many" else 5_000_000)
-    bloom = bloomery.BloomFilter(len(keys), 0.001)
-    method = bloomery.hash_many if call == "hash_many" else getattr(bloom, call)
+    bloom = fullbloom.BloomFilter(len(keys), 0.001)
+    method = fullbloom.hash_many if call == "hash_many" else getattr(bloom, call)
     with Ticker() as ticker:
         time.sleep(0.01)
         before, start = ticker.ticks, time.monotonic()
@@ -220,7 +220,7 @@ def test_another_thread_runs_during_a_numpy_batch(call: str) -> None:
 def test_another_thread_runs_during_a_list() -> None:
     # Ten times the same million, so that a quick machine with other work has time for ticks, too.
     keys = [f"key-{i}" for i in range(1_000_000)] * 10
-    bloom = bloomery.BloomFilter(1_000_000)
+    bloom = fullbloom.BloomFilter(1_000_000)
     with Ticker() as ticker:
         time.sleep(0.01)
         before, start = ticker.ticks, time.monotonic()
@@ -233,7 +233,7 @@ def test_another_thread_runs_during_a_list() -> None:
 
 def test_scalar_calls_go_on_during_a_batch() -> None:
     keys = Keys("random", 6).take(5_000_000)
-    bloom = bloomery.BloomFilter(2 * len(keys), 0.001)
+    bloom = fullbloom.BloomFilter(2 * len(keys), 0.001)
     start, done = threading.Barrier(2), threading.Event()
 
     def batch() -> None:

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from support import LONG, Keys, Variant, every_variant
 
-import bloomery
-from bloomery.compose import WithRemovals
+import fullbloom
+from fullbloom.compose import WithRemovals
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning"),
+    pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning"),
 ]
 
 FORKS = 120 if LONG else 6
@@ -79,7 +79,7 @@ def test_a_child_forked_in_a_batch_uses_the_filter(variant: Variant) -> None:
         sound = bool(shared.contains_many(stay).all()) and shared.num_added >= 0
         shared.add("alone")
         shared.update(stay[:300], threads=2)
-        again = bloomery.loads(shared.to_bytes())
+        again = fullbloom.loads(shared.to_bytes())
         return sound and "alone" in shared and again == shared and bool(again.contains_many(stay).all())
 
     # Where copies of a key take slots and none can be taken out, the table would fill up.
@@ -96,7 +96,7 @@ def test_a_child_forked_in_a_merge_uses_both(variant: Variant) -> None:
 
     def work() -> bool:
         one.copy().merge(other)
-        return all(one.contains_many(range(5000))) and bloomery.loads(one.to_bytes()) == one
+        return all(one.contains_many(range(5000))) and fullbloom.loads(one.to_bytes()) == one
 
     with working(
         lambda: one.copy().merge(other), lambda: other == one, lambda: other.contains_many(range(3000))
@@ -105,7 +105,7 @@ def test_a_child_forked_in_a_merge_uses_both(variant: Variant) -> None:
 
 
 def test_a_grandchild_and_its_threads_use_the_filter() -> None:
-    shared = bloomery.CuckooFilter(200_000, 1e-8)
+    shared = fullbloom.CuckooFilter(200_000, 1e-8)
     keys = Keys("random", 3).take(50_000)
 
     def threads() -> bool:
@@ -125,7 +125,7 @@ def test_a_grandchild_and_its_threads_use_the_filter() -> None:
 def test_a_child_forked_by_a_signal_handler_in_a_batch_goes_on() -> None:
     """The thread that works is the one that forks: its own batch goes on in both processes."""
     keys = np.arange(20_000_000)
-    shared = bloomery.BloomFilter(len(keys))
+    shared = fullbloom.BloomFilter(len(keys))
     children: list[int] = []
 
     def handle(*_: object) -> None:
@@ -149,7 +149,7 @@ def test_a_child_forked_by_a_signal_handler_in_a_batch_goes_on() -> None:
 
 def test_a_composite_is_usable_in_a_child() -> None:
     """Its two filters change under a lock of Python's, which another thread may hold at the fork."""
-    shared = WithRemovals(bloomery.BloomFilter(100_000), bloomery.QuotientFilter(100_000, 1e-9))
+    shared = WithRemovals(fullbloom.BloomFilter(100_000), fullbloom.QuotientFilter(100_000, 1e-9))
     keys = list(range(3000))
 
     def work() -> bool:
@@ -165,9 +165,9 @@ def test_a_composite_is_usable_in_a_child() -> None:
 
 
 def test_saving_goes_on_while_others_fork(tmp_path: Path) -> None:
-    shared = bloomery.BloomFilter(400_000)
+    shared = fullbloom.BloomFilter(400_000)
     shared.update(range(1000))
     path = tmp_path / "shared.bloom"
     with working(lambda: shared.save(path), lambda: shared.update(range(2000))):
         assert [fork(lambda: shared.add("alone")) for _ in range(FORKS)] == [0] * FORKS
-    assert all(bloomery.open(path, verify="full").contains_many(range(1000)))
+    assert all(fullbloom.open(path, verify="full").contains_many(range(1000)))

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from support import Variant, every_variant, layouts
 
-import bloomery
+import fullbloom
 
 COUNT = 20_000
 
 
 def read(path: str, start: int) -> tuple[bool, int]:
     """Open the file in this process: are its keys there, and how many others seem to be."""
-    bloom = bloomery.open(path)
+    bloom = fullbloom.open(path)
     keys = np.arange(start, start + 1000)
     return bool(bloom.contains_many(keys).all()), int(bloom.contains_many(keys + 10**9).sum())
 
@@ -70,10 +70,10 @@ def test_a_forked_child_has_a_copy_of_its_own(variant: Variant) -> None:
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.bloom"
-    bloomery.BloomFilter(1000).save(path)
+    fullbloom.BloomFilter(1000).save(path)
     program = (
-        "import bloomery, sys\n"
-        "try:\n    bloomery.open(sys.argv[1], mode='r+')\n"
+        "import fullbloom, sys\n"
+        "try:\n    fullbloom.open(sys.argv[1], mode='r+')\n"
         "except OSError as error:\n    print('refused', error)\n"
     )
 
@@ -81,27 +81,27 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         command = [sys.executable, "-c", program, str(path)]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
-    with bloomery.open(path, mode="r+") as writer:
+    with fullbloom.open(path, mode="r+") as writer:
         writer.add("a")
         with pytest.raises(OSError, match="writer"):
-            bloomery.open(path, mode="r+")
+            fullbloom.open(path, mode="r+")
         assert "writer" in elsewhere()
         assert "one.bloom" in elsewhere()
         # Readers are welcome, and see what is written.
-        reader = bloomery.open(path)
+        reader = fullbloom.open(path)
         assert "a" in reader
         writer.add("b")
         assert "b" in reader
     assert elsewhere() == ""
-    with bloomery.open(path, mode="r+") as writer:
+    with fullbloom.open(path, mode="r+") as writer:
         assert "a" in writer
         assert "b" in writer
 
 
 WRITER = """
 import sys
-import bloomery
-with bloomery.open(sys.argv[1], mode="r+") as f:
+import fullbloom
+with fullbloom.open(sys.argv[1], mode="r+") as f:
     for start in range(0, 50_000, 500):
         f.update(list(range(start, start + 500)))
         print(start + 500, flush=True)
@@ -111,8 +111,8 @@ with bloomery.open(sys.argv[1], mode="r+") as f:
 @pytest.mark.parametrize("layout", layouts())
 def test_a_reader_sees_every_key_that_the_writer_told(layout: str, tmp_path: Path) -> None:
     path = tmp_path / "live.bloom"
-    bloomery.BloomFilter(60_000, layout=layout).save(path)
-    reader = bloomery.open(path)
+    fullbloom.BloomFilter(60_000, layout=layout).save(path)
+    reader = fullbloom.open(path)
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     told = 0
@@ -121,19 +121,19 @@ def test_a_reader_sees_every_key_that_the_writer_told(layout: str, tmp_path: Pat
         assert reader.contains_many(np.arange(max(0, told - 1000), told)).all()
     assert writer.wait(timeout=60) == 0
     assert told == 50_000
-    assert bloomery.open(path, verify="full").contains_many(np.arange(told)).all()
+    assert fullbloom.open(path, verify="full").contains_many(np.arange(told)).all()
 
 
 def test_a_replaced_file_leaves_readers_alone(tmp_path: Path) -> None:
     path = tmp_path / "replaced.bloom"
-    old = bloomery.BloomFilter(50_000)
+    old = fullbloom.BloomFilter(50_000)
     old.update(np.arange(50_000))
     old.save(path)
-    reader = bloomery.open(path)
+    reader = fullbloom.open(path)
     for seed in range(20):
-        new = bloomery.BloomFilter(10 + seed, seed=seed)
+        new = fullbloom.BloomFilter(10 + seed, seed=seed)
         new.save(path)
         assert reader.contains_many(np.arange(50_000)).all()
-    assert bloomery.open(path).capacity == 29
+    assert fullbloom.open(path).capacity == 29
     path.unlink()
     assert reader == old

@@ -14,10 +14,10 @@ NO_THREADS = {**os.environ, "RUST_MIN_STACK": str(1 << 47)}
 SCRIPT = """
 import sys
 import numpy as np
-import bloomery
+import fullbloom
 layout = sys.argv[1]
 keys, others = np.arange(300_007), np.arange(300_007, 600_014)
-one, many, counted = (bloomery.BloomFilter(300_007, layout=layout) for _ in range(3))
+one, many, counted = (fullbloom.BloomFilter(300_007, layout=layout) for _ in range(3))
 assert np.array_equal(one.add_many(keys), many.add_many(keys, threads=2))
 counted.update(keys, threads=8)
 assert one.to_bytes() == many.to_bytes() == counted.to_bytes()

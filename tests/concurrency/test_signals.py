@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from support import Keys, Variant, every_variant
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 
@@ -60,7 +60,7 @@ def endless(length: int, dtype: str = "int64") -> Any:
 MANY, ANSWERED = 1 << 40, 1 << 28
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
 def test_adding_is_interrupted(variant: Variant, threads: int) -> None:
@@ -78,17 +78,17 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "contains_many threads": lambda f: f.contains_many(endless(ANSWERED), threads=2),
     "contains_hashed": lambda f: f.contains_hashed(endless(ANSWERED, "uint64")),
     "add_hashed": lambda f: f.add_hashed(endless(ANSWERED, "uint64")),
-    "hash_many": lambda _: bloomery.hash_many(endless(ANSWERED)),
-    "hash_many text": lambda _: bloomery.hash_many(endless(ANSWERED, "S9")),
+    "hash_many": lambda _: fullbloom.hash_many(endless(ANSWERED)),
+    "hash_many text": lambda _: fullbloom.hash_many(endless(ANSWERED, "S9")),
     "update of a generator": lambda f: f.update(iter(int, 1)),
     "update of a range": lambda f: f.update(range(1 << 40)),
 }
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("call", CALLS)
 def test_every_batch_is_interrupted(call: str) -> None:
-    made = bloomery.BloomFilter(1000)
+    made = fullbloom.BloomFilter(1000)
     made.add(0)
     with pytest.raises(Stopped), alarm():
         CALLS[call](made)
@@ -115,10 +115,10 @@ def test_adding_pairs_is_interrupted(variant: Variant) -> None:
     assert 0 in made
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("call", [_core.add_lines, _core.check_lines])
 def test_lines_are_interrupted(call: Any) -> None:
-    made = bloomery.BloomFilter(1000)
+    made = fullbloom.BloomFilter(1000)
     lines = b"".join(b"%x\n" % i for i in range(1 << 18)) * 64
     with pytest.raises(Stopped), alarm():
         call(made, lines)
@@ -134,7 +134,7 @@ def test_what_was_added_before_the_signal_stays(kind: str) -> None:
         keys = array.array("q", numbers.tobytes())
     elif kind == "list":
         keys = numbers.tolist()
-    made = bloomery.BloomFilter(len(numbers), 1e-6, layout="classic")
+    made = fullbloom.BloomFilter(len(numbers), 1e-6, layout="classic")
     interrupt(lambda: made.update(keys), lambda: made.num_added)
     added = made.num_added
     assert 0 < added < len(numbers)
@@ -145,7 +145,7 @@ def test_what_was_added_before_the_signal_stays(kind: str) -> None:
 
 def test_a_signal_that_raises_nothing_changes_nothing() -> None:
     keys = Keys("random", 9).take(10_000_000)
-    made, one = bloomery.BloomFilter(len(keys)), bloomery.BloomFilter(len(keys))
+    made, one = fullbloom.BloomFilter(len(keys)), fullbloom.BloomFilter(len(keys))
     seen: list[int] = []
 
     def handle(*_: object) -> None:

@@ -15,7 +15,7 @@ from concurrency.calls import Scene, calls_of, scene
 from concurrency.watching import MOST, TRIES, least_of_longest, watch
 from support import LONG, Keys, Variant, every_variant, variants_with
 
-import bloomery
+import fullbloom
 
 
 @contextmanager
@@ -45,9 +45,9 @@ def one_of_each_class() -> list[Variant]:
 
 
 @pytest.mark.skipif(
-    not LONG, reason="BLOOMERY_LONG=1 measures every call on 300 MB; it wants a machine without other work"
+    not LONG, reason="FULLBLOOM_LONG=1 measures every call on 300 MB; it wants a machine without other work"
 )
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant())
 def test_no_call_on_300_mb_keeps_the_interpreter_for_10_ms(variant: Variant, tmp_path: Path) -> None:
     s: Scene = scene(variant, 300 << 20, Keys("random", 7).take(2_000_000), tmp_path)
@@ -60,7 +60,7 @@ def test_no_call_on_300_mb_keeps_the_interpreter_for_10_ms(variant: Variant, tmp
     assert not held, f"{variant.id}: {held}"
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", one_of_each_class(), ids=lambda variant: variant.name)
 def test_a_call_that_takes_time_lets_another_thread_run(variant: Variant, tmp_path: Path) -> None:
     """No switch by time: another thread runs only when native code lets it."""
@@ -83,7 +83,7 @@ def test_a_call_that_takes_time_lets_another_thread_run(variant: Variant, tmp_pa
 )
 def test_whoever_waits_for_a_filter_lets_others_go_on(waiting: str) -> None:
     """While one thread reads a filter for a long time, a second waits for it, and a third computes."""
-    shared, other = bloomery.BloomFilter(1000), bloomery.BloomFilter(1000)
+    shared, other = fullbloom.BloomFilter(1000), fullbloom.BloomFilter(1000)
     # Small, so that nothing but the wait takes time; the reader keeps it for one round of all threads.
     keys = np.broadcast_to(np.zeros((), "int64"), 1 << 24)
     calls: dict[str, Callable[[], object]] = {

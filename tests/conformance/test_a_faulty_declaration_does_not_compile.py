@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = "crates/bloomery-core/src"
+CORE = "crates/fullbloom-core/src"
 STRUCTURE, REGISTRY, TAGS = f"{CORE}/exact/bit_set.rs", f"{CORE}/registry.rs", f"{CORE}/container/mod.rs"
 
 # (file, what stands there, what stands there instead, what the error names)
@@ -49,7 +49,7 @@ def workspace(tmp_path_factory):
 
 
 def check(workspace):
-    command = ["cargo", "check", "--locked", "--quiet", "--package", "bloomery-core"]
+    command = ["cargo", "check", "--locked", "--quiet", "--package", "fullbloom-core"]
     return subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=300)
 
 

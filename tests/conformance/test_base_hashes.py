@@ -11,7 +11,7 @@ import xxhash
 from compat import key_oracle
 from support import HASHES, SECRET
 
-import bloomery
+import fullbloom
 
 WORD = 2**64 - 1
 KEYS: list[Any] = [
@@ -111,8 +111,8 @@ def expected(name: str, key: Any, seed: int) -> int:
 @pytest.mark.parametrize("name", HASHES[1:])
 def test_hashes_are_those_of_the_rule(name: str, seed: int) -> None:
     wanted = [expected(name, key, seed) for key in KEYS]
-    assert [bloomery.hash_key(key, seed=seed, hash=name) for key in KEYS] == wanted
-    assert bloomery.hash_many(KEYS, seed=seed, hash=name) == wanted
+    assert [fullbloom.hash_key(key, seed=seed, hash=name) for key in KEYS] == wanted
+    assert fullbloom.hash_many(KEYS, seed=seed, hash=name) == wanted
     numbers = np.array([0, 1, -1, 2**62], np.int64)
     columns = [
         numbers,
@@ -122,17 +122,17 @@ def test_hashes_are_those_of_the_rule(name: str, seed: int) -> None:
     ]
     columns += [np.array([b"a", b"bc"]), numbers.view("datetime64[s]")]
     for column in columns:
-        singly = [bloomery.hash_key(key, seed=seed, hash=name) for key in column.tolist()]
+        singly = [fullbloom.hash_key(key, seed=seed, hash=name) for key in column.tolist()]
         if column.dtype.kind == "M":
-            singly = [bloomery.hash_key(key, seed=seed, hash=name) for key in column]
-        assert bloomery.hash_many(column, seed=seed, hash=name).tolist() == singly, column.dtype
+            singly = [fullbloom.hash_key(key, seed=seed, hash=name) for key in column]
+        assert fullbloom.hash_many(column, seed=seed, hash=name).tolist() == singly, column.dtype
 
 
 def test_lengths_around_every_block_are_those_of_the_rule() -> None:
     data = bytes(range(256)) * 2
     for name in HASHES[1:]:
         for length in [*range(70), 127, 128, 129, 300]:
-            assert bloomery.hash_key(data[:length], hash=name) == expected(name, data[:length], 0), (
+            assert fullbloom.hash_key(data[:length], hash=name) == expected(name, data[:length], 0), (
                 name,
                 length,
             )
@@ -140,23 +140,23 @@ def test_lengths_around_every_block_are_those_of_the_rule() -> None:
 
 def test_the_default_is_the_first() -> None:
     for key in KEYS:
-        assert bloomery.hash_key(key, seed=3, hash=HASHES[0]) == bloomery.hash_key(key, seed=3)
-    assert bloomery.BloomFilter(100).hash == HASHES[0]
+        assert fullbloom.hash_key(key, seed=3, hash=HASHES[0]) == fullbloom.hash_key(key, seed=3)
+    assert fullbloom.BloomFilter(100).hash == HASHES[0]
 
 
 @pytest.mark.parametrize("layout", ["classic", "blocked", "split", "partitioned", "two-block"])
 @pytest.mark.parametrize("name", HASHES)
 def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
-    made = bloomery.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
+    made = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
     made.update(KEYS)
-    by_hash = bloomery.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
-    by_hash.add_hashed(bloomery.hash_many(KEYS, seed=5, hash=name))
-    singly = bloomery.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
+    by_hash = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
+    by_hash.add_hashed(fullbloom.hash_many(KEYS, seed=5, hash=name))
+    singly = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
     for key in KEYS:
         singly.add(key)
     assert made.to_bytes() == singly.to_bytes()
     assert made == by_hash  # whose file records ready hashes, not the types of keys
-    opened = bloomery.loads(made.to_bytes())
+    opened = fullbloom.loads(made.to_bytes())
     assert (opened.hash, made.info()["hash"]) == (name, name)
     assert all(opened.contains_many(KEYS))
     assert all(key in opened for key in KEYS)
@@ -164,24 +164,24 @@ def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
     assert opened | made == made
     assert opened.to_bytes() == made.to_bytes()
     frozen = made.freeze(keys=KEYS)
-    again = bloomery.loads(frozen.to_bytes())
+    again = fullbloom.loads(frozen.to_bytes())
     assert all(again.contains_many(KEYS))
     assert all(key in again for key in KEYS)
 
 
 def test_filters_of_two_hashes_are_not_combined() -> None:
-    one, other = (bloomery.BloomFilter.with_shape(1000, 7, hash=name) for name in ("md5", "sha1"))
-    with pytest.raises(bloomery.IncompatibleFilters, match=r"hash \(md5 and sha1\)"):
+    one, other = (fullbloom.BloomFilter.with_shape(1000, 7, hash=name) for name in ("md5", "sha1"))
+    with pytest.raises(fullbloom.IncompatibleFilters, match=r"hash \(md5 and sha1\)"):
         one.merge(other)
     assert one != other
 
 
 def test_a_secret_takes_no_other_hash() -> None:
     for make in (
-        lambda: bloomery.BloomFilter(100, hash="md5", secret=SECRET),
-        lambda: bloomery.BloomFilter.with_shape(100, 7, hash="md5", secret=SECRET),
-        lambda: bloomery.hash_key("a", hash="md5", secret=SECRET),
-        lambda: bloomery.hash_many(["a"], hash="md5", secret=SECRET),
+        lambda: fullbloom.BloomFilter(100, hash="md5", secret=SECRET),
+        lambda: fullbloom.BloomFilter.with_shape(100, 7, hash="md5", secret=SECRET),
+        lambda: fullbloom.hash_key("a", hash="md5", secret=SECRET),
+        lambda: fullbloom.hash_many(["a"], hash="md5", secret=SECRET),
     ):
-        with pytest.raises(bloomery.ParameterError, match="SipHash"):
+        with pytest.raises(fullbloom.ParameterError, match="SipHash"):
             make()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import Keys, Variant, every_variant, most_counted
 
-import bloomery
+import fullbloom
 
 CAPACITIES = [1, 2, 10, 4000]
 
@@ -37,7 +37,7 @@ def test_adding_and_asking(variant: Variant, capacity: int) -> None:
     found = batch.contains_many(probes)
     assert found.tolist() == [key in single for key in probes.tolist()]
     assert found.tolist() == batch.contains_many(probes, threads=3).tolist()
-    assert found.tolist() == batch.contains_hashed(bloomery.hash_many(probes, seed=9)).tolist()
+    assert found.tolist() == batch.contains_hashed(fullbloom.hash_many(probes, seed=9)).tolist()
     if variant.can("keeps"):
         assert found[: len(keys)].all()
 
@@ -84,15 +84,15 @@ def test_a_full_filter_keeps_answering(variant: Variant, capacity: int) -> None:
     for key in Keys("random", 3).take(3 * capacity + 20).tolist():
         try:
             bloom.add(key)
-        except bloomery.FilterFull as error:
+        except fullbloom.FilterFull as error:
             assert len(taken) >= capacity, f"full after {len(taken)} of {capacity}"
             assert len(str(error)) < 300
             break
-        except bloomery.CapacityWarning:
+        except fullbloom.CapacityWarning:
             pass  # given after the key was taken
         taken.append(key)
     assert all(bloom.contains_many(taken))
-    assert bloomery.loads(bloom.to_bytes()) == bloom
+    assert fullbloom.loads(bloom.to_bytes()) == bloom
     if variant.can("remove"):
         for _ in range(1 + len(taken) // 10):
             bloom.remove(taken.pop())
@@ -101,4 +101,4 @@ def test_a_full_filter_keeps_answering(variant: Variant, capacity: int) -> None:
         assert all(bloom.contains_many(taken))
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")

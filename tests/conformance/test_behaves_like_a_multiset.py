@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support import SCALE, Variant, bits_of, every_variant, most_counted, window_of
 
-import bloomery
+import fullbloom
 
 KEYS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
@@ -68,7 +68,7 @@ class AgainstACounter(RuleBasedStateMachine):
             self.directory.cleanup()
 
     def hash(self, key: Any) -> int:
-        return bloomery.hash_key(key, seed=self.options["seed"])
+        return fullbloom.hash_key(key, seed=self.options["seed"])
 
     def remember(self, keys: list[Any]) -> None:
         for key in keys:
@@ -101,7 +101,7 @@ class AgainstACounter(RuleBasedStateMachine):
             before = key in made
             try:
                 answers.append(made.add(key))
-            except bloomery.FilterFull:
+            except fullbloom.FilterFull:
                 return answers, True
             assert answers[-1] == (not before), "add() answers True exactly for keys that were not contained"
             assert key in made, "a key is found right after it was added"
@@ -115,9 +115,9 @@ class AgainstACounter(RuleBasedStateMachine):
             assert self.filter.add_many(keys) == answers
             assert third.update(keys) is None
             assert not full
-        except bloomery.FilterFull:
+        except fullbloom.FilterFull:
             assert full
-            with pytest.raises(bloomery.FilterFull):
+            with pytest.raises(fullbloom.FilterFull):
                 third.update(keys[len(answers) :] if third == self.filter else keys)
         assert self.filter.to_bytes() == twin.to_bytes() == third.to_bytes()
         self.remember(keys[: len(answers)])
@@ -253,7 +253,7 @@ class AgainstACounter(RuleBasedStateMachine):
         for key in keys:
             try:
                 self.variant.add(other, key)
-            except bloomery.FilterFull:
+            except fullbloom.FilterFull:
                 break
             held.append(key)
         theirs = other.to_bytes()
@@ -272,7 +272,7 @@ class AgainstACounter(RuleBasedStateMachine):
         copies = Counter(map(self.hash, held)) + self.truth
         try:
             assert self.filter.merge(other) is None
-        except bloomery.FilterFull:
+        except fullbloom.FilterFull:
             assert copies.total() > self.filter.capacity or max(copies.values()) > COPIES
             assert self.filter.to_bytes() == before, "a merge that is refused changes nothing"
             return
@@ -305,7 +305,7 @@ class AgainstACounter(RuleBasedStateMachine):
         path = Path(self.directory.name) / "filter.bloom"
         if how == "file":
             self.filter.save(path)
-            reopened = bloomery.open(path, verify="full")
+            reopened = fullbloom.open(path, verify="full")
             assert type(reopened) is type(self.filter)
             assert reopened == original
             assert reopened.contains_many(self.present()) == original.contains_many(self.present())
@@ -316,7 +316,7 @@ class AgainstACounter(RuleBasedStateMachine):
                 "copy.copy": copy.copy,
                 "deepcopy": copy.deepcopy,
                 "pickle": lambda f: pickle.loads(pickle.dumps(f)),
-                "bytes": lambda f: bloomery.loads(f.to_bytes()),
+                "bytes": lambda f: fullbloom.loads(f.to_bytes()),
             }[how](self.filter)
         assert self.filter == original
         assert self.filter.to_bytes() == before
@@ -325,7 +325,7 @@ class AgainstACounter(RuleBasedStateMachine):
     @rule()
     def copies_are_independent(self) -> None:
         before, twin = self.filter.to_bytes(), self.filter.copy()
-        with contextlib.suppress(bloomery.FilterFull):
+        with contextlib.suppress(fullbloom.FilterFull):
             self.variant.add(twin, "new to one of them")
         twin.clear()
         assert self.filter.to_bytes() == before
@@ -380,7 +380,7 @@ def machine_for(variant: Variant) -> Any:
     return test()
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("add"))
 def test_against_a_counter(variant: Variant) -> None:
     machine_for(variant).runTest()

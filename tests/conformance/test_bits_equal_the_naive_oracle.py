@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SCHEMES, bits_of, layouts
 
-import bloomery
+import fullbloom
 
 EDGE_HASHES = (0, 1, 2, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 0x0123456789ABCDEF)
 
@@ -38,7 +38,7 @@ def test_every_layout_has_an_oracle() -> None:
 
 @pytest.mark.parametrize(("layout", "scheme", "num_bits", "num_hashes"), shapes())
 def test_bits_and_answers_are_the_oracles(layout: str, scheme: str, num_bits: int, num_hashes: int) -> None:
-    bloom = bloomery.BloomFilter.with_shape(
+    bloom = fullbloom.BloomFilter.with_shape(
         num_bits, num_hashes, capacity=10**9, layout=layout, scheme=scheme
     )
     assert bloom.num_bits >= num_bits
@@ -73,7 +73,7 @@ def test_any_shape_agrees(layout: str, num_bits: int, k: int, choice: int, value
     elif layout == "two-block":
         k = (8, 16, 24)[choice]
     scheme = SCHEMES[layout][choice % len(SCHEMES[layout])]
-    bloom = bloomery.BloomFilter.with_shape(num_bits, k, capacity=10**9, layout=layout, scheme=scheme)
+    bloom = fullbloom.BloomFilter.with_shape(num_bits, k, capacity=10**9, layout=layout, scheme=scheme)
     naive = NaiveBloom(layout, scheme, bloom.num_bits, k)
     assert naive.add_all(values) == [bloom.add_hashed(value) for value in values]
     stored = bits_of(bloom)
@@ -82,10 +82,10 @@ def test_any_shape_agrees(layout: str, num_bits: int, k: int, choice: int, value
 
 @pytest.mark.parametrize("layout", layouts())
 def test_keys_arrive_as_their_hash(layout: str) -> None:
-    by_key = bloomery.BloomFilter(500, 0.01, layout=layout, seed=9)
-    by_hash = bloomery.BloomFilter(500, 0.01, layout=layout, seed=9)
+    by_key = fullbloom.BloomFilter(500, 0.01, layout=layout, seed=9)
+    by_hash = fullbloom.BloomFilter(500, 0.01, layout=layout, seed=9)
     for key in ["a", b"b", 3, -(2**70), 1.5, ("x", 1)]:
         by_key.add(key)
-        by_hash.add_hashed(bloomery.hash_key(key, seed=9))
+        by_hash.add_hashed(fullbloom.hash_key(key, seed=9))
     assert by_key == by_hash
     assert bits_of(by_key) == bits_of(by_hash)

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bloomery
+import fullbloom
 
-MADE = {row["name"]: row for row in bloomery.variants() if row["adds"] in ("build", "build_pairs")}
+MADE = {row["name"]: row for row in fullbloom.variants() if row["adds"] in ("build", "build_pairs")}
 #: Above what one thread takes at a time.
 NUMBER = 200_000
 
 
 def built(name: str, keys: Any, **options: Any) -> bytes:
-    made = getattr(bloomery, MADE[name]["class"])
+    made = getattr(fullbloom, MADE[name]["class"])
     values = [] if MADE[name]["adds"] == "build" else [keys.astype(np.uint64) % np.uint64(251)]
     return made.build(keys, *values, **options).to_bytes()
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support import Variant, every_variant, sigmas_of
 
-import bloomery
+import fullbloom
 
 EVERY = [*every_variant("add"), *every_variant("add", "numbers")]
 MERGING = [*every_variant("merge"), *every_variant("merge", "numbers")]
@@ -42,7 +42,7 @@ def test_an_empty_filter_is_false(variant: Variant) -> None:
     assert made
     assert bool(made) is True
     assert bool(made.copy()) is True
-    assert bool(bloomery.loads(made.to_bytes())) is True
+    assert bool(fullbloom.loads(made.to_bytes())) is True
     made.clear()
     assert not made
     variant.add(made, 1)
@@ -202,10 +202,10 @@ def test_what_is_no_filter_of_the_class_is_refused_before_anything_changes(
     if not hasattr(made, method):
         return
     before = made.to_bytes()
-    for other in ({1}, None, [1], bloomery.PrefixFilter(10)):
-        with pytest.raises(bloomery.ParameterTypeError, match=type(other).__name__):
+    for other in ({1}, None, [1], fullbloom.PrefixFilter(10)):
+        with pytest.raises(fullbloom.ParameterTypeError, match=type(other).__name__):
             getattr(made, method)(good, other)
-    with pytest.raises(bloomery.IncompatibleFilters, match="seed"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="seed"):
         getattr(made, method)(good, filled(variant, range(10), seed=9))
     assert made.to_bytes() == before
 
@@ -214,7 +214,7 @@ def test_what_is_no_filter_of_the_class_is_refused_before_anything_changes(
 def test_operators_of_others_are_type_errors(variant: Variant) -> None:
     made = filled(variant, range(50))
     for work in (operator.or_, operator.and_, operator.sub, operator.xor, operator.lt, operator.ge):
-        for other in ({1}, None, bloomery.PrefixFilter(10)):
+        for other in ({1}, None, fullbloom.PrefixFilter(10)):
             with pytest.raises(TypeError):
                 work(made, other)
     assert made != {1}
@@ -257,12 +257,12 @@ def test_a_union_at_its_capacity_does_not_warn(variant: Variant) -> None:
         first.update(range(600))
         second.update(range(400, 1000))
         with warnings.catch_warnings():
-            warnings.simplefilter("error", bloomery.CapacityWarning)
+            warnings.simplefilter("error", fullbloom.CapacityWarning)
             first | second
             first |= second
     third = variant.make(1000)
     third.update(range(900))
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         third |= filled_like(third, range(900, 1800))
 
 
@@ -275,12 +275,12 @@ def filled_like(made: Any, keys: range) -> Any:
 
 def test_a_strict_union_at_its_capacity_is_taken() -> None:
     for seed in range(20):
-        first, second = (bloomery.BloomFilter(1000, seed=seed, strict=True) for _ in range(2))
+        first, second = (fullbloom.BloomFilter(1000, seed=seed, strict=True) for _ in range(2))
         first.update(range(600))
         second.update(range(400, 1000))
         first |= second
         assert all(first.contains_many(range(1000)))
-    third = bloomery.BloomFilter(1000, strict=True)
+    third = fullbloom.BloomFilter(1000, strict=True)
     third.update(range(900))
-    with pytest.raises(bloomery.FilterFull):
+    with pytest.raises(fullbloom.FilterFull):
         third |= filled_like(third, range(900, 1800))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support import Variant, every_variant
 
-import bloomery
+import fullbloom
 
 VARIANTS = every_variant()
 #: Everything that takes many keys; some classes have only some of them.
@@ -71,7 +71,7 @@ def test_update_with_itself_is_a_merge_with_itself(variant: Variant) -> None:
 def test_update_refuses_a_filter_with_other_parameters(variant: Variant) -> None:
     first, second = filled(variant, range(50)), filled(variant, range(50), seed=5)
     before = first.to_bytes()
-    with pytest.raises(bloomery.IncompatibleFilters, match="seed"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="seed"):
         first.update(second)
     assert first.to_bytes() == before
 
@@ -80,7 +80,7 @@ def test_update_refuses_a_filter_with_other_parameters(variant: Variant) -> None
 def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
     first, second = filled(variant, range(50)), filled(variant, range(50, 80))
     before = first.to_bytes()
-    with pytest.raises(bloomery.KeyTypeError, match="not defined") as caught:
+    with pytest.raises(fullbloom.KeyTypeError, match="not defined") as caught:
         first.update(second)
     assert variant.row["merging"] in str(caught.value)
     assert "add the keys" in str(caught.value)
@@ -99,11 +99,11 @@ def test_a_filter_is_no_batch_for_anything_else(variant: Variant, method: str) -
     before = made.to_bytes()
     for other in (
         filled(variant, range(50, 80)),
-        bloomery.BloomFilter(100),
-        bloomery.CuckooFilter(100),
+        fullbloom.BloomFilter(100),
+        fullbloom.CuckooFilter(100),
         made,
     ):
-        with pytest.raises(bloomery.KeyTypeError, match="pass the keys themselves") as caught:
+        with pytest.raises(fullbloom.KeyTypeError, match="pass the keys themselves") as caught:
             BATCHES[method](made, other)
         assert type(other).__name__ in str(caught.value)
     assert made.to_bytes() == before
@@ -112,33 +112,33 @@ def test_a_filter_is_no_batch_for_anything_else(variant: Variant, method: str) -
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_filter_is_a_batch_for_another_class_or_for_hash_many(variant: Variant) -> None:
     made = filled(variant, range(50))
-    other: Any = bloomery.QuotientFilter(10) if variant.name == "bloom" else bloomery.BloomFilter(10)
-    with pytest.raises(bloomery.KeyTypeError, match=variant.cls.__name__):
+    other: Any = fullbloom.QuotientFilter(10) if variant.name == "bloom" else fullbloom.BloomFilter(10)
+    with pytest.raises(fullbloom.KeyTypeError, match=variant.cls.__name__):
         other.update(made)
     assert other.num_added == 0
-    with pytest.raises(bloomery.KeyTypeError, match=variant.cls.__name__):
-        bloomery.hash_many(made)
-    with pytest.raises(bloomery.KeyTypeError):
-        bloomery.hash_key(made)
-    with pytest.raises(bloomery.KeyTypeError):
+    with pytest.raises(fullbloom.KeyTypeError, match=variant.cls.__name__):
+        fullbloom.hash_many(made)
+    with pytest.raises(fullbloom.KeyTypeError):
+        fullbloom.hash_key(made)
+    with pytest.raises(fullbloom.KeyTypeError):
         other.update([made])
 
 
 @pytest.mark.parametrize("variant", every_variant("build"))
 def test_nothing_is_built_of_a_filter(variant: Variant) -> None:
-    for other in (filled(variant, range(50)), bloomery.BloomFilter(10)):
-        with pytest.raises(bloomery.KeyTypeError, match=type(other).__name__):
+    for other in (filled(variant, range(50)), fullbloom.BloomFilter(10)):
+        with pytest.raises(fullbloom.KeyTypeError, match=type(other).__name__):
             variant.cls.build(other, *((1,) if variant.can("valued") else ()))
 
 
 @pytest.mark.parametrize("variant", every_variant("add") + every_variant("numbers"))
 def test_no_filter_is_a_capacity(variant: Variant) -> None:
     made = filled(variant, range(50))
-    with pytest.raises(bloomery.ParameterTypeError, match="capacity must be a whole number"):
+    with pytest.raises(fullbloom.ParameterTypeError, match="capacity must be a whole number"):
         variant.cls(made)
 
 
 def test_bytes_of_a_filter_are_a_batch_only_when_asked_for() -> None:
     """A view of the bits is an array of integers like any other."""
-    made = bloomery.BloomFilter(100)
+    made = fullbloom.BloomFilter(100)
     assert len(made.contains_many(memoryview(made))) == made.nbytes

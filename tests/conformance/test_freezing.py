@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support import SECRET, Variant, every_variant
 
-import bloomery
+import fullbloom
 
-STATIC = [row for row in bloomery.variants() if "static" in row["capabilities"]]
+STATIC = [row for row in fullbloom.variants() if "static" in row["capabilities"]]
 RATED = [
     row for row in STATIC if row["adds"] == "build" and any(name == "fpr" for name, _, _ in row["parameters"])
 ]
@@ -18,8 +18,8 @@ def smallest(fpr: float, keys: int = len(KEYS)) -> int:
     sizes = []
     for row in RATED:
         try:
-            sizes.append(getattr(bloomery, row["class"]).nbytes_for(keys, fpr))
-        except bloomery.ParameterError:
+            sizes.append(getattr(fullbloom, row["class"]).nbytes_for(keys, fpr))
+        except fullbloom.ParameterError:
             continue
     return min(sizes)
 
@@ -38,26 +38,26 @@ def test_every_class_freezes(variant: Variant) -> None:
 
 @pytest.mark.parametrize("fpr", [0.3, 0.01, 1e-4, 1e-9])
 def test_auto_is_the_smallest_for_the_rate(fpr: float) -> None:
-    frozen = bloomery.BloomFilter(3000, fpr).freeze(keys=KEYS)
+    frozen = fullbloom.BloomFilter(3000, fpr).freeze(keys=KEYS)
     assert frozen.target_fpr == fpr
     assert type(frozen).nbytes_for(3000, fpr) == smallest(fpr)
 
 
 @pytest.mark.parametrize("row", RATED, ids=lambda row: str(row["name"]))
 def test_a_named_kind_is_what_its_class_builds(row: dict[str, object]) -> None:
-    seen = bloomery.BloomFilter(3000, 0.01, seed=3)
+    seen = fullbloom.BloomFilter(3000, 0.01, seed=3)
     frozen = seen.freeze(str(row["name"]), keys=KEYS, threads=2)
-    assert frozen == getattr(bloomery, str(row["class"])).build(KEYS, 0.01, seed=3)
+    assert frozen == getattr(fullbloom, str(row["class"])).build(KEYS, 0.01, seed=3)
 
 
 @pytest.mark.parametrize("secret", [SECRET, True], ids=["given", "drawn"])
 def test_a_secret_goes_along_and_is_not_shown(secret: bytes | bool) -> None:
-    seen = bloomery.BloomFilter(3000, 0.01, seed=3, secret=secret)
+    seen = fullbloom.BloomFilter(3000, 0.01, seed=3, secret=secret)
     frozen = seen.freeze(keys=KEYS)
     assert frozen.keyed
     assert all(frozen.contains_many(KEYS))
     if secret is True:
-        with pytest.raises(bloomery.SecretError):
+        with pytest.raises(fullbloom.SecretError):
             frozen.to_bytes()
         kept = seen.take_secret()
     else:
@@ -67,13 +67,13 @@ def test_a_secret_goes_along_and_is_not_shown(secret: bytes | bool) -> None:
 
 
 def test_no_keys_and_what_is_refused() -> None:
-    seen = bloomery.BloomFilter(10, 0.01)
+    seen = fullbloom.BloomFilter(10, 0.01)
     assert seen.freeze(keys=[]).num_added == 0
-    with pytest.raises(bloomery.ParameterError, match=r"kind must be auto or one of .*got .bloom."):
+    with pytest.raises(fullbloom.ParameterError, match=r"kind must be auto or one of .*got .bloom."):
         seen.freeze("bloom", keys=[1])
-    with pytest.raises(bloomery.ParameterError, match="fpr"):
+    with pytest.raises(fullbloom.ParameterError, match="fpr"):
         seen.freeze(keys=[1], fpr=1.5)
-    with pytest.raises(bloomery.KeyTypeError):
+    with pytest.raises(fullbloom.KeyTypeError):
         seen.freeze(keys=[object()])
     with pytest.raises(TypeError):
         seen.freeze()
@@ -83,25 +83,25 @@ def test_no_keys_and_what_is_refused() -> None:
 
 def test_progress_may_end_it() -> None:
     told: list[tuple[int, int]] = []
-    bloomery.BloomFilter(10).freeze(keys=KEYS, progress=lambda done, total: told.append((done, total)))
+    fullbloom.BloomFilter(10).freeze(keys=KEYS, progress=lambda done, total: told.append((done, total)))
     assert told
 
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        bloomery.BloomFilter(10).freeze(keys=KEYS, progress=stop)
+        fullbloom.BloomFilter(10).freeze(keys=KEYS, progress=stop)
 
 
 def test_hashes_that_come_in_pieces_build_what_keys_do() -> None:
     for row in RATED:
-        cls = getattr(bloomery, row["class"])
-        gathering = bloomery._core.Gathering(seed=5)
+        cls = getattr(fullbloom, row["class"])
+        gathering = fullbloom._core.Gathering(seed=5)
         assert gathering.lines(b"a\r\nb") == 2
         assert gathering.lines(bytearray(b"c\n")) == 1
         made = cls.build(["a", "b", "c"], 0.01, seed=5)
         assert cls.build_hashed(gathering, 0.01) == cls.build_hashed(gathering, 0.01, seed=5) == made
-        with pytest.raises(bloomery.ParameterError, match="anew"):
+        with pytest.raises(fullbloom.ParameterError, match="anew"):
             gathering.lines(b"d\n")
-        with pytest.raises(bloomery.ParameterError, match="seed"):
+        with pytest.raises(fullbloom.ParameterError, match="seed"):
             cls.build_hashed(gathering, 0.01, seed=6)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from support import SECRET, Variant, every_variant, variants_with
 
-import bloomery
-from bloomery import KeyDomainWarning, hash_many
+import fullbloom
+from fullbloom import KeyDomainWarning, hash_many
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +105,7 @@ def test_the_same_keys_give_the_same_bytes_on_every_way(variant: Variant, keys: 
 def test_the_types_of_keys_outlive_files_pickles_and_copies(variant: Variant, tmp_path: Path) -> None:
     made = filled(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
     made.save(tmp_path / "f.bloom")
-    again = [bloomery.open(tmp_path / "f.bloom"), made.copy(), pickle.loads(pickle.dumps(made))]
+    again = [fullbloom.open(tmp_path / "f.bloom"), made.copy(), pickle.loads(pickle.dumps(made))]
     for one in [*again, again[0].copy()]:
         assert one.key_domains == "duration"
         with pytest.warns(KeyDomainWarning):
@@ -138,33 +138,33 @@ def test_removing_a_key_of_another_type_is_a_lookup(variant: Variant) -> None:
 
 
 def test_a_refused_key_leaves_no_type_behind() -> None:
-    full = bloomery.BloomFilter(1, strict=True)
+    full = fullbloom.BloomFilter(1, strict=True)
     full.add(1)
     before = full.to_bytes()
-    with pytest.raises(bloomery.FilterFull):
+    with pytest.raises(fullbloom.FilterFull):
         full.add("a")
     assert full.to_bytes() == before
-    with pytest.raises(bloomery.KeyTypeError):
+    with pytest.raises(fullbloom.KeyTypeError):
         full.add(object())
     assert full.key_domains == "integer"
 
 
 def test_a_keyed_filter_written_in_place_records_types(tmp_path: Path) -> None:
     path = tmp_path / "f.bloom"
-    made = bloomery.BloomFilter(1000, secret=SECRET)
+    made = fullbloom.BloomFilter(1000, secret=SECRET)
     made.add(1)
     made.save(path)
-    with bloomery.BloomFilter.open(path, mode="r+", secret=SECRET) as opened:
+    with fullbloom.BloomFilter.open(path, mode="r+", secret=SECRET) as opened:
         opened.add("a")
-    assert bloomery.open(path, secret=SECRET).key_domains == "text, integer"
+    assert fullbloom.open(path, secret=SECRET).key_domains == "text, integer"
 
 
 def test_what_has_pairs_values_or_a_closed_world_warns_too() -> None:
     looks: list[Any] = [lambda m: m.get("1"), lambda m: m.get_many(["1"]), lambda m: "1" in m]
     for look in looks:
         with pytest.warns(KeyDomainWarning):
-            look(bloomery.BloomierMap.build({1: 36, 2: 41}))
-    world = bloomery.FilterCascade.build([1, 2], [3, 4])
+            look(fullbloom.BloomierMap.build({1: 36, 2: 41}))
+    world = fullbloom.FilterCascade.build([1, 2], [3, 4])
     with pytest.warns(KeyDomainWarning):
         world.includes("1")
     for variant in variants_with("pairs"):
@@ -179,7 +179,7 @@ def test_what_has_pairs_values_or_a_closed_world_warns_too() -> None:
 
 
 def test_a_warning_as_an_error_ends_the_lookup() -> None:
-    made = bloomery.BloomFilter(100)
+    made = fullbloom.BloomFilter(100)
     made.add(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", KeyDomainWarning)

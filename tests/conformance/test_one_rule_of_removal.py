@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import Variant, every_variant
 
-import bloomery
-from bloomery.protocols import Removable
+import fullbloom
+from fullbloom.protocols import Removable
 
 # Those that take out what was added, and those that can only take out some of it.
 REMOVING = [*every_variant("remove"), *every_variant("remove", "numbers"), *every_variant("delete")]
@@ -104,9 +104,9 @@ def test_a_key_that_stays_says_so_in_a_note(variant: Variant) -> None:
 @pytest.mark.parametrize("variant", every_variant("delete"))
 def test_what_cannot_return_says_so(variant: Variant) -> None:
     """A composite whose second filter takes out only some keys never takes a denied key for added."""
-    from bloomery.compose import WithRemovals
+    from fullbloom.compose import WithRemovals
 
-    issued = WithRemovals(bloomery.BloomFilter(100), variant.make(100))
+    issued = WithRemovals(fullbloom.BloomFilter(100), variant.make(100))
     issued.update(["ada", "grace"])
     issued.remove_many(["ada"])
     assert issued.add("ada")
@@ -114,6 +114,6 @@ def test_what_cannot_return_says_so(variant: Variant) -> None:
     issued.remove("ada")
     issued.removed.add("ada")
     for add in (issued.add, lambda key: issued.update([key])):
-        with pytest.raises(bloomery.RemovedKeyError):
+        with pytest.raises(fullbloom.RemovedKeyError):
             add("ada")
         assert "ada" not in issued

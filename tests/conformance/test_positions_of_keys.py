@@ -9,7 +9,7 @@ import pytest
 from conformance.oracle import positions
 from support import SCHEMES, Variant, bits_of, every_variant, layouts
 
-import bloomery
+import fullbloom
 
 CELLS = ("num_bits", "num_counters", "num_cells")
 KEYS = [*range(40), "a", b"bytes", 2.5, ("t", 1)]
@@ -22,9 +22,9 @@ def set_bits(data: bytes) -> set[int]:
 @pytest.mark.parametrize("layout", layouts())
 def test_bits_are_the_oracles(layout: str) -> None:
     for scheme in SCHEMES[layout]:
-        made = bloomery.BloomFilter(300, 0.01, layout=layout, scheme=scheme)
+        made = fullbloom.BloomFilter(300, 0.01, layout=layout, scheme=scheme)
         for key in KEYS:
-            wanted = positions(layout, scheme, made.num_bits, made.num_hashes, bloomery.hash_key(key))
+            wanted = positions(layout, scheme, made.num_bits, made.num_hashes, fullbloom.hash_key(key))
             found = made.positions(key)
             assert sorted(found) == sorted(set(wanted))
             if layout in {"classic", "partitioned"}:
@@ -34,7 +34,7 @@ def test_bits_are_the_oracles(layout: str) -> None:
 @pytest.mark.parametrize("layout", layouts())
 def test_adding_sets_them_and_no_others(layout: str) -> None:
     for key in KEYS:
-        made = bloomery.BloomFilter(300, layout=layout, seed=3)
+        made = fullbloom.BloomFilter(300, layout=layout, seed=3)
         before = made.to_bytes()
         named = made.positions(key)
         assert made.to_bytes() == before
@@ -88,10 +88,10 @@ def test_a_filter_knows_the_file_it_was_opened_from(variant: Variant, tmp_path: 
     path = tmp_path / "f \u00e9.bloom"
     made.save(path)
     assert made.path is None
-    for opened in (variant.cls.open(path), variant.cls.open(str(path)), bloomery.open(bytes(path))):
+    for opened in (variant.cls.open(path), variant.cls.open(str(path)), fullbloom.open(bytes(path))):
         assert opened.path == str(path)
         assert opened.copy().path is None
-    assert bloomery.loads(path.read_bytes()).path is None
+    assert fullbloom.loads(path.read_bytes()).path is None
     if variant.can("write-in-place"):
         with variant.cls.open(path, mode="r+") as writer:
             assert writer.path == str(path)
@@ -101,10 +101,10 @@ def test_a_path_is_absolute_and_may_be_no_text(tmp_path: Path, monkeypatch: pyte
     import os
 
     monkeypatch.chdir(tmp_path)
-    bloomery.BloomFilter(10).save(b"no-text-\xff.bloom")
-    opened: Any = bloomery.open(b"no-text-\xff.bloom")
+    fullbloom.BloomFilter(10).save(b"no-text-\xff.bloom")
+    opened: Any = fullbloom.open(b"no-text-\xff.bloom")
     assert opened.path == os.fsdecode(os.fsencode(tmp_path) + b"/no-text-\xff.bloom")
-    assert bloomery.open(opened.path) == opened
+    assert fullbloom.open(opened.path) == opened
 
 
 WINDOWS = [p for p in every_variant() if hasattr(p.values[0].cls, "advance")]
@@ -125,18 +125,18 @@ def test_generations_turn_by_hand(variant: Variant, window: float | None) -> Non
     assert "old" not in made
     assert "new" in made
     assert sum(made.generation_counts()) == made.num_added == 1
-    again = bloomery.loads(made.to_bytes())
+    again = fullbloom.loads(made.to_bytes())
     assert again == made
     if window:
         # Time goes on from where it was, and the newest generation began there.
         assert made.now == 5.0
         assert made.advance(5.0) == 0
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             made.advance(4.0)
         assert made.advance(1e6) == made.generations
         assert not made
     else:
-        with pytest.raises(bloomery.ParameterError, match="window="):
+        with pytest.raises(fullbloom.ParameterError, match="window="):
             made.advance(1.0)
 
 
@@ -145,5 +145,5 @@ def test_a_mapped_window_does_not_turn(variant: Variant, tmp_path: Path) -> None
     made = variant.make(100)
     made.add("key")
     made.save(tmp_path / "f")
-    with pytest.raises(bloomery.ReadOnlyFilter):
+    with pytest.raises(fullbloom.ReadOnlyFilter):
         variant.cls.open(tmp_path / "f").advance()

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import bloomery
-from bloomery import (
+import fullbloom
+from fullbloom import (
     BloomFilter,
     BloomierMap,
     CountingBloomFilter,
@@ -33,7 +33,7 @@ ENTRANCES: dict[str, Callable[[Any], Any]] = {
     "add_many": lambda keys: BloomFilter(100).add_many(keys),
     "update": lambda keys: BloomFilter(100).update(keys),
     "update, second": lambda keys: BloomFilter(100).update([1], keys),
-    "hash_many": bloomery.hash_many,
+    "hash_many": fullbloom.hash_many,
     "remove_many": lambda keys: CountingBloomFilter(100).discard_many(keys),
     "build": XorFilter.build,
     "values": lambda keys: BloomierMap.build(keys, 1),
@@ -51,7 +51,7 @@ HASHED: dict[str, Callable[[Any], Any]] = {
 SINGLE: dict[str, Callable[[Any], Any]] = {
     "in": lambda key: key in BloomFilter(100),
     "add": lambda key: BloomFilter(100).add(key),
-    "hash_key": bloomery.hash_key,
+    "hash_key": fullbloom.hash_key,
 }
 EVERY = {**ENTRANCES, **HASHED, **SINGLE}
 
@@ -59,7 +59,7 @@ EVERY = {**ENTRANCES, **HASHED, **SINGLE}
 @pytest.mark.parametrize("entrance", EVERY)
 def test_a_lazy_frame_is_told_to_collect(entrance: str) -> None:
     frame = pl.LazyFrame({"name": [1, 2, 3]})
-    with pytest.raises(bloomery.KeyTypeError, match=r"\.collect\(\)"):
+    with pytest.raises(fullbloom.KeyTypeError, match=r"\.collect\(\)"):
         EVERY[entrance](frame)
     with pytest.raises(TypeError, match=r"\.collect\(\)"):
         EVERY[entrance](frame.select(pl.col("name") + 1))
@@ -79,7 +79,7 @@ def test_a_lazy_frame_is_told_to_collect(entrance: str) -> None:
     ids=str,
 )
 def test_an_expression_is_told_of_map_batches(entrance: str, expression: Any) -> None:
-    with pytest.raises(bloomery.KeyTypeError, match="map_batches"):
+    with pytest.raises(fullbloom.KeyTypeError, match="map_batches"):
         EVERY[entrance](expression)
 
 
@@ -167,15 +167,15 @@ def test_every_entrance_takes_a_relation(entrance: str) -> None:
     values = [7, 8, 9]
     for make in (Relation, OlderRelation):
         ENTRANCES[entrance](make(pa.table({"name": values})))
-    assert listed(bloomery.hash_many(Relation(pa.table({"name": values})))) == bloomery.hash_many(values)
+    assert listed(fullbloom.hash_many(Relation(pa.table({"name": values})))) == fullbloom.hash_many(values)
 
 
 @pytest.mark.parametrize("entrance", HASHED)
 def test_ready_hashes_come_from_relations_too(entrance: str) -> None:
-    hashes = pa.array(bloomery.hash_many([1, 2, 3]), pa.uint64())
+    hashes = pa.array(fullbloom.hash_many([1, 2, 3]), pa.uint64())
     for make in (Relation, OlderRelation):
         HASHED[entrance](make(pa.table({"name": hashes})))
-        with pytest.raises(bloomery.KeyTypeError):
+        with pytest.raises(fullbloom.KeyTypeError):
             HASHED[entrance](make(pa.table({"name": ["a"]})))
 
 
@@ -200,14 +200,14 @@ def test_a_relation_that_states_what_cannot_be_is_refused() -> None:
 
     for lying in (Sliced, Null):
         lying.__module__ = "duckdb"
-        with pytest.raises(bloomery.KeyTypeError, match="rows of a query"):
+        with pytest.raises(fullbloom.KeyTypeError, match="rows of a query"):
             BloomFilter(100).update(lying(pa.table({"name": [1]})))
 
 
 def test_a_frame_of_one_column_is_refused_as_before() -> None:
-    with pytest.raises(bloomery.KeyTypeError, match="one column"):
+    with pytest.raises(fullbloom.KeyTypeError, match="one column"):
         BloomFilter(100).update(pa.table({"name": [1, 2]}))
-    with pytest.raises(bloomery.KeyTypeError, match="one column"):
+    with pytest.raises(fullbloom.KeyTypeError, match="one column"):
         BloomFilter(100).update(pl.DataFrame({"name": [1, 2]}))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support import SECRET, Variant, every_variant
 
-import bloomery
+import fullbloom
 
 EVERY = [*every_variant("keys"), *every_variant("numbers")]
 #: What follows from keys, capacity or rate.
@@ -52,35 +52,35 @@ def test_parameters_and_hash_are_kept(variant: Variant, options: dict[str, Any])
         assert finer.target_fpr == 0.001
         assert finer.fpr() < 0.01
     else:
-        with pytest.raises(bloomery.ParameterError, match="no fpr"):
+        with pytest.raises(fullbloom.ParameterError, match="no fpr"):
             made.regenerate(keys, fpr=0.001)
 
 
 @pytest.mark.parametrize("layout", ["classic", "split", "two-block"])
 def test_a_choice_that_was_made_stays(layout: str) -> None:
-    made = bloomery.BloomFilter(100, layout=layout, strict=True, hash="sha256")
+    made = fullbloom.BloomFilter(100, layout=layout, strict=True, hash="sha256")
     again = made.regenerate(range(500), capacity=500)
     assert (again.layout, again.strict, again.hash) == (layout, True, "sha256")
-    with pytest.raises(bloomery.FilterFull):
+    with pytest.raises(fullbloom.FilterFull):
         made.regenerate(range(500))
-    window = bloomery.RollingBloomFilter(100, window=30.0, generations=5)
+    window = fullbloom.RollingBloomFilter(100, window=30.0, generations=5)
     assert window.regenerate([1], capacity=10_000).generations == 5
     # Bits of a fingerprint follow from the rate, of those that were given from the one that they make.
-    cuckoo = bloomery.CuckooFilter(100, fingerprint_bits=20)
+    cuckoo = fullbloom.CuckooFilter(100, fingerprint_bits=20)
     assert cuckoo.regenerate([1], capacity=10_000).fingerprint_bits in {20, 21}
     assert cuckoo.regenerate([1], fpr=0.01).fingerprint_bits < 20
 
 
 def test_a_warning_is_a_hook_that_runs_when_the_keys_are_in() -> None:
-    seen, batches = bloomery.BloomFilter(1000, 0.001), [range(i, i + 300) for i in range(0, 3000, 300)]
+    seen, batches = fullbloom.BloomFilter(1000, 0.001), [range(i, i + 300) for i in range(0, 3000, 300)]
     kept: list[int] = []
     for batch in batches:
         kept.extend(batch)
         with warnings.catch_warnings():
-            warnings.simplefilter("error", bloomery.CapacityWarning)
+            warnings.simplefilter("error", fullbloom.CapacityWarning)
             try:
                 seen.update(batch)
-            except bloomery.CapacityWarning:
+            except fullbloom.CapacityWarning:
                 # No lock is held: the filter answers, and its keys are in.
                 assert all(seen.contains_many(batch))
                 seen = seen.regenerate(kept, capacity=4 * len(kept))
@@ -90,10 +90,10 @@ def test_a_warning_is_a_hook_that_runs_when_the_keys_are_in() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    made = bloomery.BloomFilter(100)
+    made = fullbloom.BloomFilter(100)
     for options in ({"capacity": 0}, {"capacity": "7"}, {"fpr": 2.0}, {"fpr": "x"}):
-        with pytest.raises((bloomery.ParameterError, bloomery.ParameterTypeError)):
+        with pytest.raises((fullbloom.ParameterError, fullbloom.ParameterTypeError)):
             made.regenerate([1], **options)
-    with pytest.raises(bloomery.KeyTypeError):
+    with pytest.raises(fullbloom.KeyTypeError):
         made.regenerate("abc")
-    assert not hasattr(bloomery.XorFilter, "regenerate")
+    assert not hasattr(fullbloom.XorFilter, "regenerate")

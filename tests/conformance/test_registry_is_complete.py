@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support import Variant, every_variant
 
-import bloomery
+import fullbloom
 
-ROWS = bloomery.variants()
+ROWS = fullbloom.variants()
 EVERY = [*every_variant(), *every_variant("worlds")]
 FIELDS = {
     "id",
@@ -126,34 +126,34 @@ def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
     static = "static" in row["capabilities"]
     assert ("add" in row["capabilities"]) == (not static)
     if static:
-        values = "values" in inspect.signature(getattr(bloomery, row["class"]).build).parameters
+        values = "values" in inspect.signature(getattr(fullbloom, row["class"]).build).parameters
         assert (row["adds"] == "build_pairs") == values
         assert row["adds"] in {"build", "build_pairs", "world"}
         return
-    arguments = inspect.signature(getattr(bloomery, row["class"]).add).parameters
+    arguments = inspect.signature(getattr(fullbloom, row["class"]).add).parameters
     counted = {"times"} if "count" in row["capabilities"] else set()
     assert (row["adds"] == "pair") == (set(arguments) != {"self", "key"} | counted)
     if row["adds"] == "number":
-        made = getattr(bloomery, row["class"])(10)
+        made = getattr(fullbloom, row["class"])(10)
         assert made.add(9)
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             made.add("9")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["fixed"]], ids=lambda row: str(row["name"]))
 def test_fixed_keywords_keep_a_filter_at_its_bytes(row: dict[str, Any]) -> None:
-    cls = getattr(bloomery, row["class"])
+    cls = getattr(fullbloom, row["class"])
     fixed, free = cls(1000, 0.01, **row["fixed"]), cls(1000, 0.01)
     free.update(range(5000))
-    with pytest.raises(bloomery.FilterFull):
+    with pytest.raises(fullbloom.FilterFull):
         fixed.update(range(5000))
     assert fixed.nbytes <= cls.nbytes_for(1000, 0.01) < free.nbytes
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
-    cls = getattr(bloomery, row["class"])
-    assert row["class"] in bloomery.__all__
+    cls = getattr(fullbloom, row["class"])
+    assert row["class"] in fullbloom.__all__
     for method in EVERYWHERE:
         assert hasattr(cls, method) == (row["adds"] != "world" or method not in OPEN), method
     for capability in set(row["capabilities"]) - {"grow"}:
@@ -171,14 +171,14 @@ def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("variant", EVERY)
 def test_files_lead_to_the_class_of_the_row(variant: Variant, golden: Path) -> None:
-    assert type(bloomery.open(golden / f"{variant.id}.bloom")) is variant.cls
+    assert type(fullbloom.open(golden / f"{variant.id}.bloom")) is variant.cls
 
 
 @pytest.mark.parametrize("variant", EVERY)
 def test_every_row_has_a_golden_file(variant: Variant, golden: Path) -> None:
     path = golden / f"{variant.id}.bloom"
     assert path.is_file(), "run tests/golden/make.py"
-    assert type(bloomery.open(path)) is variant.cls
+    assert type(fullbloom.open(path)) is variant.cls
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from support import chance
 
-import bloomery
-from bloomery import BloomierMap, theory
+import fullbloom
+from fullbloom import BloomierMap, theory
 
 #: Bits of values, of checks, whether values change, cells of a key.
 SHAPES = [
@@ -44,7 +44,7 @@ def test_stored_keys_have_their_values(
     assert made.get_many(list(pairs)) == list(pairs.values())
     assert [made[key] for key in pairs] == [made.get(key) for key in pairs] == list(pairs.values())
     assert all(key in made for key in pairs)
-    again = bloomery.loads(made.to_bytes())
+    again = fullbloom.loads(made.to_bytes())
     assert again == made
     assert again.get_many(list(pairs)) == list(pairs.values())
 
@@ -73,7 +73,7 @@ def test_a_rate_is_kept_by_bits_of_the_check() -> None:
     assert BloomierMap.build({1: 2}).check_bits == 8
     assert BloomierMap.build({1: 2}, fpr=0.01).check_bits == 7
     assert BloomierMap.build({1: 2}, fpr=0.01).target_fpr == 0.01
-    with pytest.raises(bloomery.ParameterError, match=r"fpr or check_bits, not both"):
+    with pytest.raises(fullbloom.ParameterError, match=r"fpr or check_bits, not both"):
         BloomierMap.build({1: 2}, fpr=0.01, check_bits=7)
 
 
@@ -125,7 +125,7 @@ def test_pairs_of_any_kind_give_the_same_bytes(given: Any) -> None:
     wanted = BloomierMap.build(keys, values).to_bytes()
     for options in ({}, {"threads": 3}, {"memory": 1 << 22}):
         assert BloomierMap.build(*given(keys, values), **options).to_bytes() == wanted
-    hashed = BloomierMap.build_hashed(bloomery.hash_many(keys), values)
+    hashed = BloomierMap.build_hashed(fullbloom.hash_many(keys), values)
     assert hashed == BloomierMap.build(keys, values)
     assert hashed.key_domains == "hashed"
 
@@ -136,32 +136,32 @@ def test_a_key_with_two_values_is_named_by_its_places(mutable: bool) -> None:
     assert BloomierMap.build(keys, values, mutable=mutable).num_added == 900
     values[950] = 100
     for given in (keys, np.array(keys), pl.Series(keys), tuple(keys)):
-        with pytest.raises(bloomery.ParameterError, match=r"keys number 50 and 950 .* 1 and 100"):
+        with pytest.raises(fullbloom.ParameterError, match=r"keys number 50 and 950 .* 1 and 100"):
             BloomierMap.build(given, values, mutable=mutable)
-    with pytest.raises(bloomery.ParameterError, match=r"hash 0x[0-9a-f]{16} has two values, 1 and 100"):
+    with pytest.raises(fullbloom.ParameterError, match=r"hash 0x[0-9a-f]{16} has two values, 1 and 100"):
         BloomierMap.build(iter(keys), values, mutable=mutable)
-    with pytest.raises(bloomery.ParameterError, match=r"keys number 1 and 3 .* 2 and 4"):
+    with pytest.raises(fullbloom.ParameterError, match=r"keys number 1 and 3 .* 2 and 4"):
         BloomierMap.build_hashed([5, 6, 5, 6], [1, 2, 1, 4])
 
 
 def test_values_that_cannot_be() -> None:
-    with pytest.raises(bloomery.ParameterError, match=r"value_bits=8 is too few for the value 300.*9"):
+    with pytest.raises(fullbloom.ParameterError, match=r"value_bits=8 is too few for the value 300.*9"):
         BloomierMap.build([1, 2], [3, 300], value_bits=8)
-    with pytest.raises(bloomery.ParameterError, match="mutable=True"):
+    with pytest.raises(fullbloom.ParameterError, match="mutable=True"):
         BloomierMap.build([1], [2**60])
     assert BloomierMap.build([1], [2**64 - 1], mutable=True)[1] == 2**64 - 1
     for wrong in ([-1], [2**64], np.array([-5])):
-        with pytest.raises(bloomery.ParameterError, match=r"values must be between 0 and 2\*\*64 - 1"):
+        with pytest.raises(fullbloom.ParameterError, match=r"values must be between 0 and 2\*\*64 - 1"):
             BloomierMap.build([1], wrong)
     for strange in (["a"], [1.5], [None], [True]):
-        with pytest.raises(bloomery.ParameterTypeError, match="values must be a whole number"):
+        with pytest.raises(fullbloom.ParameterTypeError, match="values must be a whole number"):
             BloomierMap.build([1], strange)
     for keys, values in (([1, 2], [3]), ([1], [3, 4]), (iter([1, 2]), [3]), (iter([1]), [3, 4])):
-        with pytest.raises(bloomery.ParameterError, match="as many values as keys"):
+        with pytest.raises(fullbloom.ParameterError, match="as many values as keys"):
             BloomierMap.build(keys, values)
-    with pytest.raises(bloomery.ParameterTypeError, match=r"unless keys is a mapping, got"):
+    with pytest.raises(fullbloom.ParameterTypeError, match=r"unless keys is a mapping, got"):
         BloomierMap.build([1, 2])
-    with pytest.raises(bloomery.KeyTypeError, match="null"):
+    with pytest.raises(fullbloom.KeyTypeError, match="null"):
         BloomierMap.build(pa.array([1, None]), [1, 2])
 
 
@@ -184,19 +184,19 @@ def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> N
     with pytest.raises(KeyError, match="none"):
         made["none"] = 1
     for wrong in ([0, 2**value_bits], [0, -1]):
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             made.set_many(some[:2], wrong)
-    with pytest.raises(bloomery.ParameterError, match="as many values as keys"):
+    with pytest.raises(fullbloom.ParameterError, match="as many values as keys"):
         made.set_many(some[:2], [1])
     for strange in ([None], "no", before):
-        with pytest.raises(bloomery.KeyTypeError):
+        with pytest.raises(fullbloom.KeyTypeError):
             made.set_many(strange, 1)
     assert made.to_bytes() == stored
     made.save(tmp_path / "map.bloom")
-    mapped: Any = bloomery.open(tmp_path / "map.bloom")
+    mapped: Any = fullbloom.open(tmp_path / "map.bloom")
     assert mapped.get_many(list(pairs)) == list(pairs.values())
     for write in (lambda: mapped.set_many(some, 1), lambda: mapped.__setitem__(some[0], 1)):
-        with pytest.raises(bloomery.ReadOnlyFilter, match=r"copy\(\)"):
+        with pytest.raises(fullbloom.ReadOnlyFilter, match=r"copy\(\)"):
             write()
     assert mapped.copy().set_many(some[:1], 1) == [True]
 
@@ -204,7 +204,7 @@ def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> N
 def test_values_that_lie_in_the_cells_of_all_keys_do_not_change() -> None:
     made = BloomierMap.build({"a": 1})
     for write in (lambda: made.set_many(["a"], 1), lambda: made.__setitem__("a", 1)):
-        with pytest.raises(bloomery.ReadOnlyFilter, match="mutable=True"):
+        with pytest.raises(fullbloom.ReadOnlyFilter, match="mutable=True"):
             write()
 
 
@@ -221,7 +221,7 @@ def test_a_build_is_ended_by_who_watches_it() -> None:
 def test_ready_hashes_and_threads_answer_as_keys_do(number: int, mutable: bool) -> None:
     made = BloomierMap.build(range(number), np.arange(number) % 250, check_bits=20, mutable=mutable)
     keys = np.arange(-50, number + 50)
-    hashes, answers = bloomery.hash_many(keys), made.get_many(keys, default=251)
+    hashes, answers = fullbloom.hash_many(keys), made.get_many(keys, default=251)
     for threads in (1, 2, 5):
         assert (made.get_many(keys, default=251, threads=threads) == answers).all()
     assert (made.get_hashed(hashes, default=251) == answers).all()
@@ -231,5 +231,5 @@ def test_ready_hashes_and_threads_answer_as_keys_do(number: int, mutable: bool) 
         assert made.get_hashed(hash_) == (None if answer == 251 else answer)
     assert made.get_hashed(hashes.tolist()[:60], default=251) == answers.tolist()[:60]
     for wrong in (-1, 2**64, "a", 1.5):
-        with pytest.raises((bloomery.ParameterError, bloomery.KeyTypeError)):
+        with pytest.raises((fullbloom.ParameterError, fullbloom.KeyTypeError)):
             made.get_hashed([wrong])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import Variant, every_variant, most_counted
 
-import bloomery
+import fullbloom
 
 COUNTING = every_variant("count", "keys")
 REMOVING = every_variant("count", "remove", "keys")
@@ -19,7 +19,7 @@ REMOVING = every_variant("count", "remove", "keys")
 def one_by_one(made: Any, key: Any, times: int) -> bool:
     """The answers of single calls, until one finds no room: whether the first was new."""
     answers = []
-    with contextlib.suppress(bloomery.FilterFull):
+    with contextlib.suppress(fullbloom.FilterFull):
         answers = [made.add(key) for _ in range(times)]
     return bool(answers and answers[0])
 
@@ -35,7 +35,7 @@ def test_adding_many_times_is_so_many_adds(variant: Variant) -> None:
         try:
             new = made.add(key, times)
             assert new is (not before)
-        except bloomery.FilterFull:
+        except fullbloom.FilterFull:
             full = True
         one_by_one(twin, key, times)
         assert made.to_bytes() == twin.to_bytes(), (key, times, full)
@@ -50,7 +50,7 @@ def test_more_times_than_cells_can_count(variant: Variant) -> None:
     times = 10**9 if most < 2**16 else 3000
     try:
         assert made.add("often", times)
-    except bloomery.FilterFull:
+    except fullbloom.FilterFull:
         assert "often" in made
         return
     assert made.count("often") == min(most, times)
@@ -100,7 +100,9 @@ def test_wild_numbers_are_refused_by_name(variant: Variant, times: Any) -> None:
     before = made.to_bytes()
     for name in ("add", "remove", "discard"):
         if hasattr(made, name):
-            with pytest.raises((bloomery.ParameterError, bloomery.ParameterTypeError), match="times must be"):
+            with pytest.raises(
+                (fullbloom.ParameterError, fullbloom.ParameterTypeError), match="times must be"
+            ):
                 getattr(made, name)("x", times)
     assert made.to_bytes() == before
 
@@ -118,7 +120,7 @@ def test_calls_that_no_class_takes(variant: Variant) -> None:
                 call(*arguments)
         with pytest.raises(TypeError, match=f"{name}.. takes"):
             call(key="x")
-        with pytest.raises(bloomery.KeyTypeError):
+        with pytest.raises(fullbloom.KeyTypeError):
             call(None, *([2] if variant.can("count") else []))
 
 
@@ -127,7 +129,7 @@ def test_many_at_once_warn_as_one_by_one(variant: Variant) -> None:
     told = []
     for add in (lambda f, key: f.add(key, 5), lambda f, key: [f.add(key) for _ in range(5)]):
         made = variant.make(10)
-        with warnings.catch_warnings(record=True) as caught, contextlib.suppress(bloomery.FilterFull):
+        with warnings.catch_warnings(record=True) as caught, contextlib.suppress(fullbloom.FilterFull):
             warnings.simplefilter("always")
             for key in range(made.capacity + 3):
                 add(made, key)

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 from support import Variant, every_variant, variants_with
 
-import bloomery
-from bloomery import BloomFilter, BloomierMap, CountingBloomFilter, protocols
+import fullbloom
+from fullbloom import BloomFilter, BloomierMap, CountingBloomFilter, protocols
 
 
 @pytest.mark.parametrize(("value_bits", "mutable"), [(8, False), (8, True), (32, False), (64, True)])
@@ -29,7 +29,7 @@ def test_get_many_answers_as_get_does_in_every_kind(value_bits: int, mutable: bo
     keys = [*range(150, 200), *range(10_000, 10_030), 0]
     expected = [made.get(key) for key in keys]
     assert expected.count(None) == 30
-    hashes = bloomery.hash_many(keys)
+    hashes = fullbloom.hash_many(keys)
     assert made.get_many(keys) == made.get_many(iter(keys)) == made.get_hashed(hashes) == expected
     masked: Any = made.get_many(np.array(keys))
     assert isinstance(masked, np.ma.MaskedArray)
@@ -67,7 +67,7 @@ def test_in_of_a_closed_world_names_includes(variant: Variant) -> None:
     for ask in (lambda: 1 in made, lambda: 1 not in made, lambda: operator.contains(made, 1)):
         with pytest.raises(TypeError, match=r"cannot answer `in`.* includes\(key\)") as caught:
             ask()
-        assert isinstance(caught.value, bloomery.BloomeryError)
+        assert isinstance(caught.value, fullbloom.FullbloomError)
     assert not hasattr(made, "__contains__")
     assert not hasattr(type(made), "__contains__")
     assert not isinstance(made, protocols.Filter)
@@ -85,7 +85,7 @@ def fpr_of(text: str) -> tuple[float, str, float]:
 @pytest.mark.parametrize("times", [1, 2])
 def test_the_warning_past_capacity_compares_before_it_claims(variant: Variant, times: int) -> None:
     made = variant.make(500, 0.02, seed=4)
-    with warnings.catch_warnings(record=True) as caught, suppress(bloomery.FilterFull):
+    with warnings.catch_warnings(record=True) as caught, suppress(fullbloom.FilterFull):
         warnings.simplefilter("always")
         if times == 1:
             for key in range(2000):
@@ -95,7 +95,7 @@ def test_the_warning_past_capacity_compares_before_it_claims(variant: Variant, t
         else:
             made.update(range(1000))
     for warning in caught:
-        assert warning.category is bloomery.CapacityWarning
+        assert warning.category is fullbloom.CapacityWarning
         rate, word, target = fpr_of(str(warning.message))
         assert target == pytest.approx(made.target_fpr, rel=0.01)
         assert rate == pytest.approx(made.fpr(), rel=0.01, abs=1e-12)
@@ -132,11 +132,11 @@ def test_a_counting_filter_can_be_given_its_shape() -> None:
     assert (half.num_counters, half.capacity) == (1000, 99)
     assert CountingBloomFilter.with_shape(1000, 8, layout="blocked").num_counters == 1024
     for wrong in ((0, 7), (1000, 0), (1000, 99), (2**60, 7)):
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             CountingBloomFilter.with_shape(*wrong)
-    with pytest.raises(bloomery.ParameterError):
+    with pytest.raises(fullbloom.ParameterError):
         CountingBloomFilter.with_shape(1000, 7, layout="blocked")
-    with pytest.raises(bloomery.ParameterError):
+    with pytest.raises(fullbloom.ParameterError):
         CountingBloomFilter.with_shape(1000, 7, counter_bits=5)
 
 
@@ -144,7 +144,7 @@ def rate_at(made: Any, items: float) -> float | None:
     """The rate at a load; None where the structure has no law of it."""
     try:
         found: float = made.fpr(items)
-    except bloomery.ParameterError as error:
+    except fullbloom.ParameterError as error:
         assert "no law" in str(error)
         return None
     return found
@@ -162,7 +162,7 @@ def test_the_rate_at_a_load_is_that_of_a_filter_so_filled(variant: Variant) -> N
     assert empty.fpr(items=1e300) <= 1.0
     assert 0.001 < empty.fpr(2000) <= 0.0105
     for wrong in (-1, float("nan"), float("inf")):
-        with pytest.raises(bloomery.ParameterError, match="items"):
+        with pytest.raises(fullbloom.ParameterError, match="items"):
             empty.fpr(wrong)
 
 
@@ -182,6 +182,6 @@ def test_saturated_counters_are_counted() -> None:
 
 
 def test_a_star_import_leaves_open_alone() -> None:
-    program = "from bloomery import *; import builtins, sys; sys.exit(open is not builtins.open)"
+    program = "from fullbloom import *; import builtins, sys; sys.exit(open is not builtins.open)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-    assert inspect.isbuiltin(bloomery.open)
+    assert inspect.isbuiltin(fullbloom.open)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import SECRET
 
-from bloomery import _core, loads, variants
+from fullbloom import _core, loads, variants
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")

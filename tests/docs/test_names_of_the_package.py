@@ -1,4 +1,4 @@
-"""What the page of the package names is there after ``import bloomery``, and costs nothing before."""
+"""What the page of the package names is there after ``import fullbloom``, and costs nothing before."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import sys
 
 import pytest
 
-import bloomery
+import fullbloom
 
 
 @pytest.mark.parametrize("name", ["theory", "plan", "errors"])
 def test_modules_of_the_page_are_attributes(name: str) -> None:
-    assert f"``bloomery.{name}``" in (bloomery.__doc__ or "")
-    program = f"import bloomery, sys; sys.exit(bloomery.{name}.__name__ != 'bloomery.{name}')"
+    assert f"``fullbloom.{name}``" in (fullbloom.__doc__ or "")
+    program = f"import fullbloom, sys; sys.exit(fullbloom.{name}.__name__ != 'fullbloom.{name}')"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_importing_the_package_loads_neither() -> None:
-    late = {"bloomery.theory", "bloomery.plan", "dataclasses"}
-    program = f"import bloomery, sys; sys.exit(len({late} & {{*sys.modules}}))"
+    late = {"fullbloom.theory", "fullbloom.plan", "dataclasses"}
+    program = f"import fullbloom, sys; sys.exit(len({late} & {{*sys.modules}}))"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_other_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plans'"):
-        getattr(bloomery, "plans")  # noqa: B009 - mypy knows that there is none
+        getattr(fullbloom, "plans")  # noqa: B009 - mypy knows that there is none

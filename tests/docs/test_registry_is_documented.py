@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-ROWS = bloomery.variants()
-STUB = ROOT / "src" / "bloomery" / "_core.pyi"
-CLASSES = [getattr(bloomery, str(row["class"])) for row in ROWS]
+ROWS = fullbloom.variants()
+STUB = ROOT / "src" / "fullbloom" / "_core.pyi"
+CLASSES = [getattr(fullbloom, str(row["class"])) for row in ROWS]
 
 
 def by_name(row: dict[str, object]) -> str:
@@ -50,8 +50,8 @@ def test_a_variant_has_a_page_with_its_law(row):
 
 @pytest.mark.parametrize("row", ROWS, ids=by_name)
 def test_a_variant_has_a_class_a_stub_and_a_golden_file(row):
-    assert row["class"] in bloomery.__all__
-    cls = getattr(bloomery, row["class"])
+    assert row["class"] in fullbloom.__all__
+    cls = getattr(fullbloom, row["class"])
     public = {name for name in vars(cls) if not name.startswith("_") and hasattr(cls, name)}
     assert public <= stub_members()[row["class"]], "run make stubs"
     golden = ROOT / "tests" / "golden"
@@ -77,17 +77,17 @@ def test_a_page_tells_the_guarantee_and_what_merging_means(row):
 def test_every_public_name_is_exported_and_every_export_is_there():
     found = {
         name
-        for name, value in vars(bloomery).items()
+        for name, value in vars(fullbloom).items()
         if not name.startswith("_") and not inspect.ismodule(value)
     }
     # A star import leaves the built-in open() alone.
-    assert found == set(bloomery.__all__) - {"__version__"} | {"open"}
-    assert list(bloomery.__all__) == sorted(bloomery.__all__)
+    assert found == set(fullbloom.__all__) - {"__version__"} | {"open"}
+    assert list(fullbloom.__all__) == sorted(fullbloom.__all__)
 
 
-@pytest.mark.parametrize("name", [name for name in bloomery.__all__ if not name.startswith("_")])
+@pytest.mark.parametrize("name", [name for name in fullbloom.__all__ if not name.startswith("_")])
 def test_every_public_name_is_documented(name):
-    value = getattr(bloomery, name)
+    value = getattr(fullbloom, name)
     assert inspect.getdoc(value), f"{name} has no docstring"
     pages = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
     assert re.search(rf"\b{name}\b", pages), f"no page mentions {name}"
@@ -112,9 +112,9 @@ def test_every_function_of_theory_stands_in_its_page_or_has_a_docstring_example(
 
 def docstrings() -> list[tuple[str, str]]:
     """(name, docstring) of everything public that shows an example."""
-    found = [(module.__name__, inspect.getdoc(module) or "") for module in (bloomery, bloomery.errors)]
-    for name in bloomery.__all__:
-        value = getattr(bloomery, name)
+    found = [(module.__name__, inspect.getdoc(module) or "") for module in (fullbloom, fullbloom.errors)]
+    for name in fullbloom.__all__:
+        value = getattr(fullbloom, name)
         found.append((name, inspect.getdoc(value) or ""))
         if inspect.isclass(value) and value in CLASSES:
             found += [
@@ -159,15 +159,15 @@ def test_the_rule_of_the_keys_page_gives_the_golden_vectors():
 
 
 def test_the_page_of_the_command_line_has_every_command_and_option():
-    from bloomery.cli.completion import commands
-    from bloomery.cli.parser import build_parser
+    from fullbloom.cli.completion import commands
+    from fullbloom.cli.parser import build_parser
 
     page = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("cli.md", "cli-service.md"))
     shared, _, _ = page.partition("\n## dedup\n")
     for name, _, options in commands(build_parser()):
         assert f"\n## {name}\n" in page, name
         section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
-        assert f"$ bloomery {name}" in section or f"| bloomery {name}" in section, f"{name} has no example"
+        assert f"$ fullbloom {name}" in section or f"| fullbloom {name}" in section, f"{name} has no example"
         for flag in (flag for option in options for flag in option.names if flag.startswith("--")):
             known = f"`{flag}`" in shared + section or f"`{flag} " in shared + section
             assert known or f"`{flag}`" in section, f"{name} {flag} is not in docs/cli.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.attacks import page, rows
 
-import bloomery
+import fullbloom
 
 DOCS = Path(page.PAGE).parent
 # A bit set has no hash; pages written from docstrings alone name the secret among the parameters.
@@ -40,5 +40,5 @@ def test_every_filter_page_names_the_secret(name: str) -> None:
 
 
 def test_the_seed_is_no_secret() -> None:
-    made = bloomery.BloomFilter(100, seed=987654321)
-    assert bloomery.loads(made.to_bytes()).seed == made.info()["seed"] == 987654321
+    made = fullbloom.BloomFilter(100, seed=987654321)
+    assert fullbloom.loads(made.to_bytes()).seed == made.info()["seed"] == 987654321

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # `make test-durability` sets it: 500 saves, 500 states, 100 writers.
-KILLS = int(os.environ.get("BLOOMERY_KILLS", "0") or "0")
+KILLS = int(os.environ.get("FULLBLOOM_KILLS", "0") or "0")
 
 
 def rounds(short: int, share: float = 1.0) -> int:
-    """How many programs to kill: ``share`` of BLOOMERY_KILLS if that is set."""
+    """How many programs to kill: ``share`` of FULLBLOOM_KILLS if that is set."""
     return max(1, int(KILLS * share)) if KILLS else short * SCALE
 
 

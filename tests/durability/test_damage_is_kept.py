@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from support import Variant, every_variant, layouts
 
-import bloomery
-from bloomery.compose import WithRemovals
+import fullbloom
+from fullbloom.compose import WithRemovals
 
 KEYS = range(1000)
 
@@ -32,7 +32,7 @@ def damaged(path: Path) -> bytes:
 @pytest.fixture
 def spoiled(tmp_path: Path) -> Path:
     """A filter on disk that a bad sector has got at."""
-    made = bloomery.BloomFilter(1000)
+    made = fullbloom.BloomFilter(1000)
     made.update(KEYS)
     made.save(tmp_path / "filter.bloom")
     damaged(tmp_path / "filter.bloom")
@@ -46,17 +46,17 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
     made.save(path)
     damaged(path)
     try:
-        found = bloomery.open(path)
-    except bloomery.FormatError:
+        found = fullbloom.open(path)
+    except fullbloom.FormatError:
         return  # some damage shows at once
     ways: list[Any] = [found.copy, found.to_bytes, lambda: found.save(tmp_path / "again.bloom")]
     ways += [
         lambda: found.save(path),
         lambda: pickle.dumps(found),
-        lambda: bloomery.open(path, verify="full"),
+        lambda: fullbloom.open(path, verify="full"),
     ]
     for way in ways:
-        with pytest.raises(bloomery.FormatError, match="damaged"):
+        with pytest.raises(fullbloom.FormatError, match="damaged"):
             way()
     assert [entry.name for entry in tmp_path.iterdir()] == ["filter.bloom"]
 
@@ -68,13 +68,13 @@ def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> Non
     made.save(path)
     damaged(path)
     before = made.to_bytes()
-    with pytest.raises(bloomery.FormatError, match="damaged"):
-        made.merge(bloomery.open(path))
+    with pytest.raises(fullbloom.FormatError, match="damaged"):
+        made.merge(fullbloom.open(path))
     assert made.to_bytes() == before
 
 
 def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:
-    found, other = bloomery.BloomFilter.open(spoiled), bloomery.BloomFilter(1000)
+    found, other = fullbloom.BloomFilter.open(spoiled), fullbloom.BloomFilter(1000)
     ways: list[Any] = [
         lambda: other | found,
         lambda: found | other,
@@ -83,7 +83,7 @@ def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:
     ]
     ways += [lambda: other.__ior__(found), lambda: other.__iand__(found)]
     for way in ways:
-        with pytest.raises(bloomery.FormatError, match="damaged"):
+        with pytest.raises(fullbloom.FormatError, match="damaged"):
             way()
 
 
@@ -91,23 +91,23 @@ def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:
 @pytest.mark.parametrize("layout", layouts())
 def test_a_damaged_file_is_not_opened_for_writing(layout: str, verify: str, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    bloomery.BloomFilter(10_000, layout=layout).save(path)
+    fullbloom.BloomFilter(10_000, layout=layout).save(path)
     data = damaged(path)
-    for opening in (bloomery.open, bloomery.BloomFilter.open):
-        with pytest.raises(bloomery.FormatError, match=r"filter\.bloom.*damaged"):
+    for opening in (fullbloom.open, fullbloom.BloomFilter.open):
+        with pytest.raises(fullbloom.FormatError, match=r"filter\.bloom.*damaged"):
             opening(path, mode="r+", verify=verify)
     assert path.read_bytes() == data
 
 
 @pytest.mark.parametrize("cls", ["QuotientFilter", "CuckooFilter", "CountingBloomFilter"])
 def test_a_pair_with_a_damaged_part_is_not_saved_again(cls: str, tmp_path: Path) -> None:
-    pair = WithRemovals(getattr(bloomery, cls)(1000), bloomery.QuotientFilter(100))
+    pair = WithRemovals(getattr(fullbloom, cls)(1000), fullbloom.QuotientFilter(100))
     pair.update(KEYS)
     pair.save(tmp_path / "one")
     damaged(next((tmp_path / "one").glob("kept-*")))
     found = WithRemovals.open(tmp_path / "one")
     for way in (found.copy, lambda: found.save(tmp_path / "two"), lambda: found.save(tmp_path / "one")):
-        with pytest.raises(bloomery.FormatError, match="damaged"):
+        with pytest.raises(fullbloom.FormatError, match="damaged"):
             way()
     with pytest.raises(FileNotFoundError):
         WithRemovals.open(tmp_path / "two")
@@ -115,7 +115,7 @@ def test_a_pair_with_a_damaged_part_is_not_saved_again(cls: str, tmp_path: Path)
 
 def run(*arguments: Any, lines: str = "a\nb\n") -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    command = [sys.executable, "-m", "bloomery", *map(str, arguments)]
+    command = [sys.executable, "-m", "fullbloom", *map(str, arguments)]
     return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -133,7 +133,7 @@ def run(*arguments: Any, lines: str = "a\nb\n") -> subprocess.CompletedProcess[s
 )
 def test_commands_write_nothing_of_a_damaged_file(command: list[str], spoiled: Path) -> None:
     names = {"FILE": spoiled, "OTHER": spoiled.with_name("other"), "OUT": spoiled.with_name("out")}
-    bloomery.BloomFilter(1000).save(names["OTHER"])
+    fullbloom.BloomFilter(1000).save(names["OTHER"])
     before = spoiled.read_bytes()
     done = run(*(names.get(word, word) for word in command))
     assert done.returncode != 0
@@ -147,13 +147,13 @@ def test_commands_write_nothing_of_a_damaged_file(command: list[str], spoiled: P
 def test_a_file_that_is_written_while_it_is_mapped_says_so(tmp_path: Path) -> None:
     """Another process has added to the mapped file: its old checksum is no damage, and no truth either."""
     path = tmp_path / "filter.bloom"
-    bloomery.BloomFilter(1000).save(path)
-    reader = bloomery.BloomFilter.open(path)
-    with bloomery.BloomFilter.open(path, mode="r+") as writer:
+    fullbloom.BloomFilter(1000).save(path)
+    reader = fullbloom.BloomFilter.open(path)
+    with fullbloom.BloomFilter.open(path, mode="r+") as writer:
         writer.add("a")
         writer.flush()
         assert "a" in reader
-        with pytest.raises(bloomery.FormatError, match="written in place since"):
+        with pytest.raises(fullbloom.FormatError, match="written in place since"):
             reader.copy()
-        assert "a" in bloomery.open(path).copy()
-    assert "a" in bloomery.open(path).copy()
+        assert "a" in fullbloom.open(path).copy()
+    assert "a" in fullbloom.open(path).copy()

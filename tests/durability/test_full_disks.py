@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from durability.killing import names, rounds
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def fill(disk: Path, free: int) -> None:
 
 def test_a_save_onto_a_full_disk_leaves_the_old_file(disk: Path) -> None:
     path = disk / "filter.bloom"
-    old, new = bloomery.BloomFilter(1000, seed=1), bloomery.BloomFilter(40_000, seed=2)
+    old, new = fullbloom.BloomFilter(1000, seed=1), fullbloom.BloomFilter(40_000, seed=2)
     new.update(range(1000))
     needed = -(-len(new.to_bytes()) // PAGE)
     steps = range(needed) if rounds(1) > 1 else (0, 1, needed // 2, needed - 1)
@@ -65,7 +65,7 @@ def test_a_save_onto_a_full_disk_leaves_the_old_file(disk: Path) -> None:
         assert names(disk) == {"filter.bloom", "filler"}
         (disk / "filler").unlink()
     new.save(path)
-    assert bloomery.open(path, verify="full") == new
+    assert fullbloom.open(path, verify="full") == new
 
 
 def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
@@ -73,7 +73,7 @@ def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
     program = [
         sys.executable,
         "-c",
-        "import sys; from bloomery.cli import main; sys.exit(main(sys.argv[1:]))",
+        "import sys; from fullbloom.cli import main; sys.exit(main(sys.argv[1:]))",
     ]
     command = [*program, "dedup", "-q", "--expected", "40000", "--kind", "bloom", "--state", str(state)]
     first = b"".join(b"%d\n" % i for i in range(1000))
@@ -100,9 +100,9 @@ def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
 
 IN_PLACE = """
 import sys
-import bloomery
+import fullbloom
 try:
-    with bloomery.open(sys.argv[1], mode="r+") as f:
+    with fullbloom.open(sys.argv[1], mode="r+") as f:
         f.update(range(10_000))
 except OSError as error:
     print(error)
@@ -112,7 +112,7 @@ except OSError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="files with holes elsewhere are another matter")
 def test_a_file_with_holes_on_a_full_disk_is_an_error_and_no_signal(disk: Path) -> None:
     path = disk / "sparse.bloom"
-    data = bloomery.BloomFilter(100_000).to_bytes()
+    data = fullbloom.BloomFilter(100_000).to_bytes()
     with path.open("wb") as file:
         file.write(data[:PAGE])
         file.truncate(len(data))  # the rest is zeros, and takes no room yet
@@ -125,5 +125,5 @@ def test_a_file_with_holes_on_a_full_disk_is_an_error_and_no_signal(disk: Path) 
     (disk / "filler").unlink()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == ""
-    assert all(bloomery.open(path, verify="full").contains_many(range(10_000)))
+    assert all(fullbloom.open(path, verify="full").contains_many(range(10_000)))
     assert path.stat().st_blocks * 512 >= len(data)

@@ -18,13 +18,13 @@ import pytest
 from durability.killing import kill, names, rounds, start
 from support import Variant, variants_with
 
-import bloomery
+import fullbloom
 
 SAVER = """
 import sys
-import bloomery
+import fullbloom
 path, start, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-filters = [bloomery.loads(open(name, "rb").read()) for name in names]
+filters = [fullbloom.loads(open(name, "rb").read()) for name in names]
 print(start, flush=True)
 while True:
     for f in filters:
@@ -72,18 +72,18 @@ def test_a_killed_save_leaves_the_old_file_or_the_new_one(variant: Variant, tmp_
         # The last acknowledged save, or the one after it; without any, what was there before.
         allowed = [files[(acknowledged - 1) % 3] if acknowledged else before, files[acknowledged % 3]]
         assert found in allowed
-        assert bloomery.open(path, verify="full").to_bytes() == found
+        assert fullbloom.open(path, verify="full").to_bytes() == found
         saved += acknowledged
-    bloomery.loads(files[0]).save(path)
+    fullbloom.loads(files[0]).save(path)
     assert saved, "no save was acknowledged before a kill: they came too early to test anything"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on files there")
 def test_a_save_killed_after_each_length_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    bloomery.BloomFilter(100).save(path)
+    fullbloom.BloomFilter(100).save(path)
     before = path.read_bytes()
-    bloom = bloomery.BloomFilter(4000, seed=5)
+    bloom = fullbloom.BloomFilter(4000, seed=5)
     length = len(bloom.to_bytes())
     steps = 6 if rounds(1) == 1 else 60
     for limit in {0, 1, 64, length - 1, *range(0, length, length // steps)}:
@@ -100,12 +100,12 @@ def test_a_save_killed_after_each_length_leaves_the_old_file(tmp_path: Path) -> 
         assert os.waitpid(child, 0)[1] == signal.SIGXFSZ
         assert path.read_bytes() == before
     bloom.save(path)
-    assert bloomery.open(path, verify="full") == bloom
+    assert fullbloom.open(path, verify="full") == bloom
 
 
 STATED = """
 import os, sys
-from bloomery.cli import main
+from fullbloom.cli import main
 os.dup2(os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT), 1)
 sys.stderr.write("x\\n")
 sys.stderr.flush()
@@ -141,7 +141,7 @@ def test_a_killed_run_with_a_state_forgets_no_line_and_remembers_none_unprinted(
             saves += process.returncode == 0
         printed = set(output.read_bytes().splitlines(keepends=True)) if output.exists() else set()
         if state.exists():
-            found = bloomery.open(state, verify="full")
+            found = fullbloom.open(state, verify="full")
             told = {line for line in lines if line[:-1] in found}
             # At this length and the default rate, one false positive in a thousand lines is to be expected.
             assert len(told - printed) <= 40, "the state holds lines that nobody was given"
@@ -153,17 +153,17 @@ def test_a_killed_run_with_a_state_forgets_no_line_and_remembers_none_unprinted(
     subprocess.run(command, check=True, stderr=subprocess.PIPE, timeout=60)
     printed = set(output.read_bytes().splitlines(keepends=True))
     assert len(set(lines) - printed) <= 40
-    assert bloomery.open(state, verify="full").contains_many([line[:-1] for line in lines]) == [True] * len(
+    assert fullbloom.open(state, verify="full").contains_many([line[:-1] for line in lines]) == [True] * len(
         lines
     )
 
 
 WRITER = """
 import random, sys
-import bloomery
+import fullbloom
 path, start, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(seed)
-f = bloomery.open(path, mode="r+")
+f = fullbloom.open(path, mode="r+")
 print(start, flush=True)
 while True:
     for _ in range(rng.randrange(1, 4)):
@@ -176,17 +176,17 @@ while True:
         start += count
     if rng.random() < 0.2:
         f.close()
-        f = bloomery.open(path, mode="r+")
+        f = fullbloom.open(path, mode="r+")
     else:
         f.flush()
     print(start, flush=True)
 """
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 def test_a_killed_writer_in_place_loses_nothing_that_flush_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "live.bloom"
-    bloomery.BloomFilter(200_000).save(path)
+    fullbloom.BloomFilter(200_000).save(path)
     rng = random.Random(3)
     told = 0
     for number in itertools.count():
@@ -197,11 +197,11 @@ def test_a_killed_writer_in_place_loses_nothing_that_flush_acknowledged(tmp_path
         assert process.stdout.readline() == b"%d\n" % told
         printed = kill(process, rng, 0.02)
         told = int(printed[-1]) if printed else told
-        assert all(bloomery.open(path).contains_many(range(told)))
+        assert all(fullbloom.open(path).contains_many(range(told)))
         # Opened for writing and closed, it has its checksums again.
-        with bloomery.open(path, mode="r+"):
+        with fullbloom.open(path, mode="r+"):
             pass
-        assert all(bloomery.open(path, verify="full").contains_many(range(told)))
+        assert all(fullbloom.open(path, verify="full").contains_many(range(told)))
         assert names(tmp_path) == {path.name}
     assert told > 0
 
@@ -210,7 +210,7 @@ def test_what_killed_saves_leave_is_gone_soon(tmp_path: Path) -> None:
     (sources := tmp_path / "sources").mkdir()
     (folder := tmp_path / "folder").mkdir()
     path = folder / "filter.bloom"
-    bloom = bloomery.BloomFilter(2_000_000)
+    bloom = fullbloom.BloomFilter(2_000_000)
     bloom.save(sources / "1")
     rng = random.Random(4)
     left = 0
@@ -222,4 +222,4 @@ def test_what_killed_saves_leave_is_gone_soon(tmp_path: Path) -> None:
         left = max(left, len(names(folder) - {path.name}))
     bloom.save(path)
     assert names(folder) == {path.name}, f"up to {left} files lay beside it"
-    assert bloomery.open(path, verify="full") == bloom
+    assert fullbloom.open(path, verify="full") == bloom

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from support import SCALE
 
-import bloomery
-from bloomery import BloomFilter, QuotientFilter, _core, _folders
-from bloomery.compose import WithRemovals, folder
+import fullbloom
+from fullbloom import BloomFilter, QuotientFilter, _core, _folders
+from fullbloom.compose import WithRemovals, folder
 
 
 def pair(*keys: str, removed: str) -> WithRemovals[Any, Any]:
@@ -90,8 +90,8 @@ def test_a_manifest_names_no_file_that_saving_deletes(named: str, tmp_path: Path
 
 SAVER = """
 import sys
-from bloomery import BloomFilter, QuotientFilter
-from bloomery.compose import WithRemovals
+from fullbloom import BloomFilter, QuotientFilter
+from fullbloom.compose import WithRemovals
 made = WithRemovals(BloomFilter(300_000, 1e-6), QuotientFilter(100, 1e-6))
 made.update(["a", "new"])
 made.remove("a")
@@ -194,5 +194,5 @@ def test_a_save_killed_at_any_step_leaves_nothing_for_long(
 def test_a_bound_on_bytes_holds_for_both_parts(tmp_path: Path) -> None:
     OLD.save(tmp_path)
     assert "old" in WithRemovals.open(tmp_path, max_bytes=1 << 20)
-    with pytest.raises(bloomery.FilterMemoryError, match="max_bytes"):
+    with pytest.raises(fullbloom.FilterMemoryError, match="max_bytes"):
         WithRemovals.open(tmp_path, max_bytes=64)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import SCALE
 
-import bloomery
+import fullbloom
 
 KEYS = range(500)
 
@@ -31,8 +31,8 @@ while True:
 @pytest.fixture
 def replaced(tmp_path: Path) -> Any:
     """A path that another process replaces all the time: a plain filter, a growing one, another plain one."""
-    small, large = (bloomery.BloomFilter(capacity, seed=1) for capacity in (1000, 50_000))
-    growing = bloomery.ScalableBloomFilter(100, seed=1)
+    small, large = (fullbloom.BloomFilter(capacity, seed=1) for capacity in (1000, 50_000))
+    growing = fullbloom.ScalableBloomFilter(100, seed=1)
     files = []
     for name, made in (("small", small), ("growing", growing), ("large", large)):
         made.update(KEYS)
@@ -61,7 +61,7 @@ def test_opening_reads_one_whole_file(replaced: Any) -> None:
     path = replaced(0, 1, 2)
     classes = set()
     for turn in range(3000 * SCALE):
-        found = bloomery.open(path, verify=("header", "full")[turn % 2])
+        found = fullbloom.open(path, verify=("header", "full")[turn % 2])
         assert all(found.contains_many(KEYS)), turn
         classes.add(type(found))
     assert len(classes) == 2
@@ -70,7 +70,7 @@ def test_opening_reads_one_whole_file(replaced: Any) -> None:
 def test_opening_for_writing_reads_one_whole_file(replaced: Any) -> None:
     path = replaced(0, 2)
     for turn in range(2000 * SCALE):
-        found = bloomery.open(path, mode="r+")
+        found = fullbloom.open(path, mode="r+")
         assert all(found.contains_many(KEYS)), turn
         # By now the path names another file, or will in a moment: that is told.
         try:
@@ -79,15 +79,15 @@ def test_opening_for_writing_reads_one_whole_file(replaced: Any) -> None:
             assert str(path) in str(error)
 
 
-def fresh(path: Path) -> bloomery.BloomFilter:
+def fresh(path: Path) -> fullbloom.BloomFilter:
     """A filter on disk, opened for writing in place."""
-    bloomery.BloomFilter(1000).save(path)
-    return bloomery.BloomFilter.open(path, mode="r+")
+    fullbloom.BloomFilter(1000).save(path)
+    return fullbloom.BloomFilter.open(path, mode="r+")
 
 
 def replaced_by_rename(path: Path) -> None:
     """Another file takes the name."""
-    bloomery.BloomFilter(2000).save(path.with_name("other"))
+    fullbloom.BloomFilter(2000).save(path.with_name("other"))
     path.with_name("other").replace(path)
 
 
@@ -104,7 +104,7 @@ def test_a_writer_whose_path_names_another_file_is_told(gone: Any, tmp_path: Pat
     bloom.save(tmp_path / "rescued.bloom")
     with pytest.raises(OSError, match=r"filter\.bloom"):
         bloom.close()
-    rescued = bloomery.open(tmp_path / "rescued.bloom", verify="full")
+    rescued = fullbloom.open(tmp_path / "rescued.bloom", verify="full")
     assert "before" in rescued
     assert "after" in rescued
 
@@ -119,7 +119,7 @@ def test_a_writer_follows_its_file_and_not_the_working_directory(
     bloom.add("a")
     bloom.flush()
     bloom.close()
-    assert "a" in bloomery.open(tmp_path / "filter.bloom", verify="full")
+    assert "a" in fullbloom.open(tmp_path / "filter.bloom", verify="full")
 
 
 def test_a_file_that_was_moved_is_closed_as_it_should(tmp_path: Path) -> None:
@@ -128,4 +128,4 @@ def test_a_file_that_was_moved_is_closed_as_it_should(tmp_path: Path) -> None:
     bloom.add("a")
     path.replace(tmp_path / "moved.bloom")
     del bloom
-    assert "a" in bloomery.open(tmp_path / "moved.bloom", verify="full")
+    assert "a" in fullbloom.open(tmp_path / "moved.bloom", verify="full")

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from support import SCALE, Variant, every_variant
 
-import bloomery
+import fullbloom
 
 ROUNDS = 30 * SCALE
 
 SAVER = """
 import sys
-import bloomery
+import fullbloom
 path = sys.argv[1]
 filters = []
 for seed in range(4):
-    f = bloomery.BloomFilter(400_000, seed=seed)
+    f = fullbloom.BloomFilter(400_000, seed=seed)
     f.update(range(50_000))
     filters.append(f)
 print("ready", flush=True)
@@ -37,7 +37,7 @@ while True:
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     path = tmp_path / "state.bloom"
-    first = bloomery.BloomFilter(400_000, seed=99)
+    first = fullbloom.BloomFilter(400_000, seed=99)
     first.update(range(50_000))
     first.save(path)
     rng = random.Random(1)
@@ -51,7 +51,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         saver.send_signal(signal.SIGKILL)
         assert saver.wait(timeout=60) == -signal.SIGKILL
         saver.stdout.close()
-        found = bloomery.open(path, verify="full")
+        found = fullbloom.open(path, verify="full")
         assert found.seed in {0, 1, 2, 3, 99}, round_number
         assert found.contains_many(np.arange(50_000)).all()
         seen.add(found.seed)
@@ -72,25 +72,25 @@ def test_saving_replaces_and_keeps_permissions(variant: Variant, tmp_path: Path)
     path.chmod(0o640)
     two.save(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert bloomery.open(path, verify="full") == two
+    assert fullbloom.open(path, verify="full") == two
     assert path.read_bytes() == two.to_bytes()
     assert not litter(tmp_path, path.name)
 
 
 def test_every_kind_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.add("a")
     monkeypatch.chdir(tmp_path)
     names = ["plain", "with space", "日本", ".hidden", "x" * 200]
     for name in names:
         for path in (name, tmp_path / name, str(tmp_path / name), os.fsencode(name)):
             bloom.save(path)
-            assert bloomery.open(path) == bloom
+            assert fullbloom.open(path) == bloom
     assert not litter(tmp_path, *names)
 
 
 def test_a_directory_that_is_gone(tmp_path: Path) -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     with pytest.raises(FileNotFoundError, match="gone"):
         bloom.save(tmp_path / "gone" / "filter.bloom")
     with pytest.raises(OSError, match="file"):
@@ -105,10 +105,10 @@ def test_a_directory_that_is_gone(tmp_path: Path) -> None:
 
 FULL_DISK = """
 import resource, signal, sys
-import bloomery
+import fullbloom
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limit = int(sys.argv[2])
-f = bloomery.BloomFilter(100_000, seed=5)
+f = fullbloom.BloomFilter(100_000, seed=5)
 f.update(range(1000))
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 try:
@@ -122,7 +122,7 @@ print(all(f.contains_many(range(1000))))
 @pytest.mark.parametrize("limit", [0, 1, 63, 64, 4096, 65_536, 100_000])
 def test_a_full_disk_leaves_the_old_file(limit: int, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    old = bloomery.BloomFilter(100, seed=1)
+    old = fullbloom.BloomFilter(100, seed=1)
     old.save(path)
     command = [sys.executable, "-c", FULL_DISK, str(path), str(limit)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -132,7 +132,7 @@ def test_a_full_disk_leaves_the_old_file(limit: int, tmp_path: Path) -> None:
 
 
 def test_dev_full_and_other_odd_targets() -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     for target in ("", "/", "\0"):
         with pytest.raises((OSError, ValueError)):
             bloom.save(target)
@@ -143,10 +143,10 @@ def test_dev_full_and_other_odd_targets() -> None:
 
 def test_a_mapped_filter_can_be_saved_over_its_own_file(tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(range(50))
     bloom.save(path)
-    mapped = bloomery.open(path)
+    mapped = fullbloom.open(path)
     mapped.save(path)
     assert mapped == bloom
-    assert bloomery.open(path, verify="full") == bloom
+    assert fullbloom.open(path, verify="full") == bloom

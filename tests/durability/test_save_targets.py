@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from support import SCALE, Variant, every_variant
 
-import bloomery
+import fullbloom
 
 KEYS = range(50)
 
 
-def filled(seed: int = 1) -> bloomery.BloomFilter:
+def filled(seed: int = 1) -> fullbloom.BloomFilter:
     """A small filter with keys."""
-    bloom = bloomery.BloomFilter(100, seed=seed)
+    bloom = fullbloom.BloomFilter(100, seed=seed)
     bloom.update(KEYS)
     return bloom
 
@@ -62,7 +62,7 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     link.symlink_to("middle")
     filled(2).save(link)
     assert link.is_symlink()
-    assert bloomery.open(target, verify="full") == filled(2)
+    assert fullbloom.open(target, verify="full") == filled(2)
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert names(tmp_path) == {"store", "middle", "current.bloom"}
     assert names(tmp_path / "store") == {"v1.bloom"}
@@ -80,7 +80,7 @@ def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
 def test_a_new_file_has_the_mode_of_any_other(mask: int, tmp_path: Path) -> None:
     program = (
-        "import os, sys, bloomery; os.umask(int(sys.argv[2])); bloomery.BloomFilter(100).save(sys.argv[1])"
+        "import os, sys, fullbloom; os.umask(int(sys.argv[2])); fullbloom.BloomFilter(100).save(sys.argv[1])"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "f"), str(mask)], check=True, timeout=60)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o666 & ~mask
@@ -88,8 +88,8 @@ def test_a_new_file_has_the_mode_of_any_other(mask: int, tmp_path: Path) -> None
 
 KILLED = """
 import os, signal, sys
-import bloomery
-f = bloomery.BloomFilter(3_000_000, seed=int(sys.argv[2]))
+import fullbloom
+f = fullbloom.BloomFilter(3_000_000, seed=int(sys.argv[2]))
 print("ready", flush=True)
 while True:
     f.save(sys.argv[1])
@@ -118,17 +118,22 @@ def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
     assert littered, "no save was killed in its middle"
     filled(5).save(path)
     assert names(tmp_path) == {"state.bloom"}
-    assert bloomery.open(path, verify="full") == filled(5)
+    assert fullbloom.open(path, verify="full") == filled(5)
 
 
 def test_what_others_left_neither_blocks_nor_goes(tmp_path: Path) -> None:
     path = tmp_path / "state.bloom"
     theirs = {f".state.bloom.{os.getpid()}.{serial}.tmp" for serial in range(50)}
-    theirs |= {".bloomery-.tmp", ".bloomery-0.tmp", f".bloomery-{'g' * 32}.tmp", f".bloomery-{'a' * 31}.tmp"}
-    theirs |= {f".bloomery-{'a' * 32}.bak", f"bloomery-{'a' * 32}.tmp", "state.bloom.tmp", "notes.tmp"}
+    theirs |= {
+        ".fullbloom-.tmp",
+        ".fullbloom-0.tmp",
+        f".fullbloom-{'g' * 32}.tmp",
+        f".fullbloom-{'a' * 31}.tmp",
+    }
+    theirs |= {f".fullbloom-{'a' * 32}.bak", f"fullbloom-{'a' * 32}.tmp", "state.bloom.tmp", "notes.tmp"}
     for name in theirs:
         (tmp_path / name).write_text("mine")
-    linked = f".bloomery-{'b' * 32}.tmp"
+    linked = f".fullbloom-{'b' * 32}.tmp"
     (tmp_path / linked).symlink_to("notes.tmp")
     filled().save(path)
     assert names(tmp_path) == {*theirs, linked, "state.bloom"}
@@ -153,7 +158,7 @@ def test_savers_of_one_directory_do_not_collect_each_other(tmp_path: Path) -> No
     assert not errors
     assert names(tmp_path) == {"0.bloom", "1.bloom", "2.bloom"}
     for name in names(tmp_path):
-        assert all(bloomery.open(tmp_path / name, verify="full").contains_many(KEYS))
+        assert all(fullbloom.open(tmp_path / name, verify="full").contains_many(KEYS))
 
 
 def test_a_file_just_saved_opens_for_writing(tmp_path: Path) -> None:
@@ -169,7 +174,7 @@ def test_a_file_just_saved_opens_for_writing(tmp_path: Path) -> None:
     told: list[Any] = []
     try:
         for _ in range(200):
-            opened = bloomery.open(path, mode="r+")
+            opened = fullbloom.open(path, mode="r+")
             try:
                 opened.close()
             except OSError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import SECRET, Variant, every_variant
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,17 +27,17 @@ def test_what_is_saved_can_be_opened(variant: Variant, tmp_path: Path) -> None:
     made = variant.make(100, 0.01, secret=True)
     variant.add(made, "a")
     for way in ways_out(made, path):
-        with pytest.raises(bloomery.SecretError, match=r"take_secret\(\)"):
+        with pytest.raises(fullbloom.SecretError, match=r"take_secret\(\)"):
             way()
     assert not path.exists()
     secret = made.take_secret()
     assert type(secret) is bytes
     assert len(secret) == 16
     made.save(path)
-    found = bloomery.open(path, secret=secret)
+    found = fullbloom.open(path, secret=secret)
     assert found.to_bytes() == made.to_bytes()
     assert "a" in found
-    assert bloomery.loads(made.to_bytes(), secret=secret).to_bytes() == made.to_bytes()
+    assert fullbloom.loads(made.to_bytes(), secret=secret).to_bytes() == made.to_bytes()
     twin = variant.make(100, 0.01, secret=secret)
     variant.add(twin, "a")
     assert twin.to_bytes() == made.to_bytes()
@@ -48,14 +48,14 @@ def test_a_secret_is_handed_out_once(variant: Variant, tmp_path: Path) -> None:
     made = variant.make(100, 0.01, secret=True)
     twin = made.copy()
     for way in ways_out(twin, tmp_path / "f.bloom"):
-        with pytest.raises(bloomery.SecretError):
+        with pytest.raises(fullbloom.SecretError):
             way()
     secret = made.take_secret()
     for other in (made, twin, made.copy(), copy.copy(made), copy.deepcopy(twin)):
-        with pytest.raises(bloomery.SecretError, match="once"):
+        with pytest.raises(fullbloom.SecretError, match="once"):
             other.take_secret()
         # It is the secret of the copies as well.
-        bloomery.loads(other.to_bytes(), secret=secret)
+        fullbloom.loads(other.to_bytes(), secret=secret)
     for text in (repr(made), str(made.info())):
         assert secret.hex() not in text
         assert repr(secret) not in text
@@ -67,59 +67,59 @@ def test_a_secret_is_handed_out_once(variant: Variant, tmp_path: Path) -> None:
 @pytest.mark.parametrize("secret", [None, False, SECRET])
 def test_a_secret_of_the_callers_is_not_handed_out(variant: Variant, secret: Any, tmp_path: Path) -> None:
     made = variant.make(100, 0.01, secret=secret)
-    with pytest.raises(bloomery.SecretError, match="secret=True"):
+    with pytest.raises(fullbloom.SecretError, match="secret=True"):
         made.take_secret()
     for way in ways_out(made, tmp_path / "f.bloom"):
         way()
 
 
 def test_a_union_has_the_secret_of_its_parts(tmp_path: Path) -> None:
-    one = bloomery.BloomFilter(100, secret=True)
+    one = fullbloom.BloomFilter(100, secret=True)
     other = one.copy()
     one.add("a")
     other.add("b")
     for way in ways_out(one | other, tmp_path / "f.bloom"):
-        with pytest.raises(bloomery.SecretError):
+        with pytest.raises(fullbloom.SecretError):
             way()
     secret = other.take_secret()
     (one | other).save(tmp_path / "f.bloom")
-    both = bloomery.open(tmp_path / "f.bloom", secret=secret)
+    both = fullbloom.open(tmp_path / "f.bloom", secret=secret)
     assert "a" in both
     assert "b" in both
 
 
 def test_true_is_no_secret_to_open_or_to_hash_with(tmp_path: Path) -> None:
-    made = bloomery.BloomFilter(100, secret=SECRET)
+    made = fullbloom.BloomFilter(100, secret=SECRET)
     path = tmp_path / "f.bloom"
     made.save(path)
     calls: list[Callable[[], Any]] = [
-        lambda: bloomery.open(path, secret=True),  # type: ignore[arg-type]
-        lambda: bloomery.loads(made.to_bytes(), secret=True),  # type: ignore[arg-type]
-        lambda: bloomery.BloomFilter.open(path, secret=True),  # type: ignore[arg-type]
-        lambda: bloomery.hash_key("a", secret=True),  # type: ignore[arg-type]
-        lambda: bloomery.hash_many(["a"], secret=True),  # type: ignore[arg-type]
+        lambda: fullbloom.open(path, secret=True),  # type: ignore[arg-type]
+        lambda: fullbloom.loads(made.to_bytes(), secret=True),  # type: ignore[arg-type]
+        lambda: fullbloom.BloomFilter.open(path, secret=True),  # type: ignore[arg-type]
+        lambda: fullbloom.hash_key("a", secret=True),  # type: ignore[arg-type]
+        lambda: fullbloom.hash_many(["a"], secret=True),  # type: ignore[arg-type]
     ]
     for call in calls:
-        with pytest.raises(bloomery.ParameterTypeError, match="16 bytes"):
+        with pytest.raises(fullbloom.ParameterTypeError, match="16 bytes"):
             call()
 
 
 @pytest.mark.parametrize("name", ["BloomFilter", "DeletableBloomFilter"])
 def test_shapes_given_outright_draw_secrets_too(name: str) -> None:
-    made = getattr(bloomery, name).with_shape(1000, 7, secret=True)
-    with pytest.raises(bloomery.SecretError):
+    made = getattr(fullbloom, name).with_shape(1000, 7, secret=True)
+    with pytest.raises(fullbloom.SecretError):
         made.to_bytes()
     secret = made.take_secret()
-    assert bloomery.loads(made.to_bytes(), secret=secret).keyed
+    assert fullbloom.loads(made.to_bytes(), secret=secret).keyed
 
 
 @pytest.mark.parametrize("variant", every_variant("build"))
 def test_what_is_made_of_all_its_keys_draws_secrets_too(variant: Variant) -> None:
     made = variant.build(["a", "b"], secret=True)
-    with pytest.raises(bloomery.SecretError):
+    with pytest.raises(fullbloom.SecretError):
         made.to_bytes()
     secret = made.take_secret()
-    assert "a" in bloomery.loads(made.to_bytes(), secret=secret)
+    assert "a" in fullbloom.loads(made.to_bytes(), secret=secret)
     # Hashes that were made elsewhere are of a secret that the caller has.
-    with pytest.raises(bloomery.ParameterTypeError, match="16 bytes"):
+    with pytest.raises(fullbloom.ParameterTypeError, match="16 bytes"):
         variant.build([1, 2], hashed=True, secret=True)

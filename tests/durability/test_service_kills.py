@@ -13,7 +13,7 @@ import pytest
 from durability.killing import rounds
 
 redis = pytest.importorskip("redis", reason="redis-py, with which the service is asked, is not installed")
-pytest.importorskip("bloomery_server", reason="the native half of the service is not installed")
+pytest.importorskip("fullbloom_server", reason="the native half of the service is not installed")
 
 CLIENTS = 4
 
@@ -27,7 +27,7 @@ class Service:
 
     def start(self):
         self.ready.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "bloomery", "serve", "--data", str(self.folder / "data")]
+        command = [sys.executable, "-m", "fullbloom", "serve", "--data", str(self.folder / "data")]
         command += ["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--ready-file", str(self.ready)]
         log = (self.folder / "service.log").open("ab")
         self.process = subprocess.Popen([*command, "--durability", "always"], stdout=log, stderr=log)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-import bloomery
+import fullbloom
 
-KINDS = [row["class"] for row in bloomery.variants() if row["adds"] in {"build", "build_pairs"}]
+KINDS = [row["class"] for row in fullbloom.variants() if row["adds"] in {"build", "build_pairs"}]
 #: More hashes than half of the memory holds, which 65,536 always fit in.
 KEYS, MEMORY = 200_000, 1 << 20
 PROGRAM = """
-import bloomery, inspect, os, resource, sys
+import fullbloom, inspect, os, resource, sys
 kind, keys, memory, limit, stop = sys.argv[1], *map(int, sys.argv[2:])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -27,10 +27,10 @@ def given():
         print("gathered", flush=True)
         sys.stdin.read()
 try:
-    build = getattr(bloomery, kind).build
+    build = getattr(fullbloom, kind).build
     beside = {"values": 1} if "values" in inspect.signature(build).parameters else {}
     build(given(), memory=memory, **beside)
-except (bloomery.BloomeryError, OSError) as error:
+except (fullbloom.FullbloomError, OSError) as error:
     print(type(error).__name__, error, sep=": ")
 """
 
@@ -76,8 +76,8 @@ def test_memory_that_is_too_small_to_build_is_said_with_what_is_needed(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    build = getattr(bloomery, kind).build
+    build = getattr(fullbloom, kind).build
     beside = {"values": 1} if "values" in inspect.signature(build).parameters else {}
-    with pytest.raises(bloomery.FilterMemoryError, match=r"need \d+ bytes .* memory=1048576; raise it"):
+    with pytest.raises(fullbloom.FilterMemoryError, match=r"need \d+ bytes .* memory=1048576; raise it"):
         build(range(KEYS), fpr=1e-9, memory=MEMORY, **beside)
     assert not list(tmp_path.iterdir())

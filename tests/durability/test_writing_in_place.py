@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 from support import SCALE, layouts
 
-import bloomery
+import fullbloom
 
 # Several times what the writers add: keys taken for known would be missing from the count.
 CAPACITY = 500_000
 
 WRITER = """
 import sys
-import bloomery
-f = bloomery.open(sys.argv[1], mode="r+")
+import fullbloom
+f = fullbloom.open(sys.argv[1], mode="r+")
 start = int(sys.argv[2])
 while True:
     f.update(range(start, start + 100))
@@ -36,11 +36,11 @@ while True:
 
 def fresh(path: Path, layout: str = "auto") -> Path:
     """A saved, empty filter."""
-    bloomery.BloomFilter(CAPACITY, 0.01, layout=layout).save(path)
+    fullbloom.BloomFilter(CAPACITY, 0.01, layout=layout).save(path)
     return path
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("layout", layouts())
 def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> None:
     path = fresh(tmp_path / "live.bloom", layout)
@@ -58,16 +58,16 @@ def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> Non
             told = int(line) if line.endswith("\n") else told
         assert writer.wait(timeout=60) == -signal.SIGKILL
         writer.stdout.close()
-        reopened = bloomery.open(path, verify="header")
+        reopened = fullbloom.open(path, verify="header")
         assert reopened.contains_many(np.arange(told)).all()
         estimate, _ = reopened.approx_count()
         # The estimate, less the keys that were wrongly known when they came, as a whole number.
         assert estimate * (1 - reopened.fpr()) - 0.5 <= reopened.num_added <= estimate + 0.5
-        with pytest.raises(bloomery.FormatError, match=r"never closed.*r\+"):
-            bloomery.open(path, verify="full")
-    with bloomery.open(path, mode="r+") as healing:
+        with pytest.raises(fullbloom.FormatError, match=r"never closed.*r\+"):
+            fullbloom.open(path, verify="full")
+    with fullbloom.open(path, mode="r+") as healing:
         assert healing.contains_many(np.arange(told)).all()
-    healed = bloomery.open(path, verify="full")
+    healed = fullbloom.open(path, verify="full")
     assert healed.contains_many(np.arange(told)).all()
     assert healed.to_bytes() == path.read_bytes()
 
@@ -75,39 +75,39 @@ def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("layout", layouts())
 def test_in_place_gives_the_bytes_of_memory(layout: str, tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom", layout)
-    free = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
-    with bloomery.open(path, mode="r+", verify="full") as bloom:
+    free = fullbloom.BloomFilter(CAPACITY, 0.01, layout=layout)
+    with fullbloom.open(path, mode="r+", verify="full") as bloom:
         assert bloom.mapped
         assert bloom.add("a") == free.add("a")
         for batch in (np.arange(5000), ["x", "y", b"z"], range(4000, 6000)):
             assert list(bloom.add_many(batch)) == list(free.add_many(batch))
         assert bloom == free
         bloom.flush()
-        assert bloomery.open(path) == free
+        assert fullbloom.open(path) == free
     assert path.read_bytes() == free.to_bytes()
-    assert bloomery.open(path, verify="full").num_added == free.num_added
+    assert fullbloom.open(path, verify="full").num_added == free.num_added
 
 
 def test_an_open_file_is_marked_and_readable(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    bloom = bloomery.open(path, mode="r+")
+    bloom = fullbloom.open(path, mode="r+")
     bloom.update(range(1000))
     bloom.flush()
-    assert all(bloomery.open(path).contains_many(range(1000)))
-    with pytest.raises(bloomery.FormatError, match="open for writing"):
-        bloomery.loads(path.read_bytes())
+    assert all(fullbloom.open(path).contains_many(range(1000)))
+    with pytest.raises(fullbloom.FormatError, match="open for writing"):
+        fullbloom.loads(path.read_bytes())
     bloom.close()
-    assert bloomery.loads(path.read_bytes()).num_added == bloom.num_added
+    assert fullbloom.loads(path.read_bytes()).num_added == bloom.num_added
 
 
 def test_a_closed_filter_refuses_to_add_and_goes_on_answering(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    bloom = bloomery.open(path, mode="r+")
+    bloom = fullbloom.open(path, mode="r+")
     bloom.update(range(100))
     bloom.close()
     stored = path.read_bytes()
     for act in (lambda: bloom.add("x"), lambda: bloom.update(["x"]), bloom.clear):
-        with pytest.raises(bloomery.ReadOnlyFilter):
+        with pytest.raises(fullbloom.ReadOnlyFilter):
             act()
     bloom.close()
     bloom.flush()
@@ -118,80 +118,80 @@ def test_a_closed_filter_refuses_to_add_and_goes_on_answering(tmp_path: Path) ->
 
 def test_dropping_the_last_reference_closes(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    bloom = bloomery.open(path, mode="r+")
+    bloom = fullbloom.open(path, mode="r+")
     bloom.update(range(100))
     del bloom
-    assert all(bloomery.open(path, verify="full").contains_many(range(100)))
+    assert all(fullbloom.open(path, verify="full").contains_many(range(100)))
 
 
 def test_an_exception_inside_with_still_closes(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    with pytest.raises(KeyError), bloomery.open(path, mode="r+") as bloom:
+    with pytest.raises(KeyError), fullbloom.open(path, mode="r+") as bloom:
         bloom.update(range(100))
         raise KeyError
-    assert all(bloomery.open(path, verify="full").contains_many(range(100)))
+    assert all(fullbloom.open(path, verify="full").contains_many(range(100)))
 
 
 def test_in_place_algebra_and_clear(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    other = bloomery.BloomFilter(CAPACITY, 0.01)
+    other = fullbloom.BloomFilter(CAPACITY, 0.01)
     other.update(range(500))
-    with bloomery.open(path, mode="r+") as bloom:
+    with fullbloom.open(path, mode="r+") as bloom:
         bloom.__ior__(other)
         assert all(bloom.contains_many(range(500)))
-    assert all(bloomery.open(path, verify="full").contains_many(range(500)))
-    with bloomery.open(path, mode="r+") as bloom:
+    assert all(fullbloom.open(path, verify="full").contains_many(range(500)))
+    with fullbloom.open(path, mode="r+") as bloom:
         bloom.clear()
-    assert bloomery.open(path, verify="full").fill == 0.0
+    assert fullbloom.open(path, verify="full").fill == 0.0
 
 
 def test_saving_to_its_own_path_loses_no_later_key(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    with bloomery.open(path, mode="r+") as bloom:
+    with fullbloom.open(path, mode="r+") as bloom:
         bloom.add("before")
         # Refusing is an answer too; losing what comes next is not.
-        with contextlib.suppress(OSError, bloomery.BloomeryError):
+        with contextlib.suppress(OSError, fullbloom.FullbloomError):
             bloom.save(path)
         bloom.add("after")
-    found = bloomery.open(path, verify="full")
+    found = fullbloom.open(path, verify="full")
     assert "before" in found
     assert "after" in found
 
 
 def test_a_copy_saved_elsewhere_is_clean(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
-    with bloomery.open(path, mode="r+") as bloom:
+    with fullbloom.open(path, mode="r+") as bloom:
         bloom.update(range(100))
         bloom.save(tmp_path / "copy.bloom")
-        assert bloomery.open(tmp_path / "copy.bloom", verify="full") == bloom
-        assert bloomery.loads(bloom.to_bytes()) == bloom
+        assert fullbloom.open(tmp_path / "copy.bloom", verify="full") == bloom
+        assert fullbloom.loads(bloom.to_bytes()) == bloom
 
 
 def test_what_cannot_be_written_in_place(tmp_path: Path) -> None:
-    bloomery.ScalableBloomFilter(100).save(tmp_path / "growing.bloom")
+    fullbloom.ScalableBloomFilter(100).save(tmp_path / "growing.bloom")
     stored = (tmp_path / "growing.bloom").read_bytes()
-    with pytest.raises(bloomery.ParameterError, match=r"copy\(\)"):
-        bloomery.open(tmp_path / "growing.bloom", mode="r+")
+    with pytest.raises(fullbloom.ParameterError, match=r"copy\(\)"):
+        fullbloom.open(tmp_path / "growing.bloom", mode="r+")
     assert (tmp_path / "growing.bloom").read_bytes() == stored
     with pytest.raises(FileNotFoundError):
-        bloomery.open(tmp_path / "absent.bloom", mode="r+")
+        fullbloom.open(tmp_path / "absent.bloom", mode="r+")
     assert not (tmp_path / "absent.bloom").exists()
 
 
 def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
     path = tmp_path / "strict.bloom"
-    bloomery.BloomFilter(100, strict=True).save(path)
-    with bloomery.open(path, mode="r+") as bloom, pytest.raises(bloomery.FilterFull):
+    fullbloom.BloomFilter(100, strict=True).save(path)
+    with fullbloom.open(path, mode="r+") as bloom, pytest.raises(fullbloom.FilterFull):
         bloom.update(range(200))
-    with bloomery.open(path, mode="r+") as bloom:
+    with fullbloom.open(path, mode="r+") as bloom:
         assert bloom.num_added == 100
-        with pytest.raises(bloomery.FilterFull):
+        with pytest.raises(fullbloom.FilterFull):
             bloom.add("another")
     lax = tmp_path / "lax.bloom"
-    bloomery.BloomFilter(100).save(lax)
-    with bloomery.open(lax, mode="r+") as bloom, pytest.warns(bloomery.CapacityWarning):
+    fullbloom.BloomFilter(100).save(lax)
+    with fullbloom.open(lax, mode="r+") as bloom, pytest.warns(fullbloom.CapacityWarning):
         bloom.update(range(200))
-    with bloomery.open(lax, mode="r+") as bloom, warnings.catch_warnings():
+    with fullbloom.open(lax, mode="r+") as bloom, warnings.catch_warnings():
         warnings.simplefilter("error")
         bloom.add("more")
 
@@ -202,9 +202,9 @@ def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
 def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
     """The file is the parent's, whose lock and count the child does not have."""
     path = fresh(tmp_path / "filter.bloom", layout)
-    other = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
+    other = fullbloom.BloomFilter(CAPACITY, 0.01, layout=layout)
     other.add("other")
-    bloom = bloomery.open(path, mode="r+")
+    bloom = fullbloom.open(path, mode="r+")
     bloom.update(range(1000))
     acts = [
         lambda: bloom.add("x"),
@@ -225,7 +225,7 @@ def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
             try:
                 act()
                 return 10 + number
-            except bloomery.ReadOnlyFilter as error:
+            except fullbloom.ReadOnlyFilter as error:
                 if "parent" not in str(error) or "copy()" not in str(error):
                     return 40 + number
         copied = bloom.copy()
@@ -233,7 +233,7 @@ def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
             return 3
         bloom.flush()
         bloom.close()
-        with pytest.raises(bloomery.ReadOnlyFilter, match="closed"):
+        with pytest.raises(fullbloom.ReadOnlyFilter, match="closed"):
             bloom.add("x")
         return 0
 
@@ -247,8 +247,8 @@ def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     bloom.update(range(1000, 2000))
     bloom.close()
-    found = bloomery.open(path, verify="full")
-    alone = bloomery.BloomFilter(CAPACITY, 0.01, layout=layout)
+    found = fullbloom.open(path, verify="full")
+    alone = fullbloom.BloomFilter(CAPACITY, 0.01, layout=layout)
     alone.update(range(2000))
     assert found == alone
     assert found.num_added == alone.num_added

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from engines.fleet import Cluster
 
-from bloomery.engines.redis.protocol.requests import Send
-from bloomery.engines.redis.storage import strings
+from fullbloom.engines.redis.protocol.requests import Send
+from fullbloom.engines.redis.storage import strings
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Servers that have filters of their own, and fixtures that walk them.
 
 The package's own service is one of them, with keyed filters and, plain, with RedisBloom's.
-BLOOMERY_REDISBLOOM names RedisBloom's module for redis-server, BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM a
+FULLBLOOM_REDISBLOOM names RedisBloom's module for redis-server, FULLBLOOM_VALKEY and FULLBLOOM_VALKEY_BLOOM a
 valkey-server and its module.
 """
 
@@ -17,16 +17,16 @@ from service.conftest import Running
 
 SERVICES = {"service": (), "plain service": ("--plain",)}
 PROGRAMS = {
-    "redisbloom": (servers.REDIS, os.environ.get("BLOOMERY_REDISBLOOM")),
-    "valkey-bloom": (os.environ.get("BLOOMERY_VALKEY"), os.environ.get("BLOOMERY_VALKEY_BLOOM")),
+    "redisbloom": (servers.REDIS, os.environ.get("FULLBLOOM_REDISBLOOM")),
+    "valkey-bloom": (os.environ.get("FULLBLOOM_VALKEY"), os.environ.get("FULLBLOOM_VALKEY_BLOOM")),
 }
 
 
 class Service(Running):
-    """`bloomery serve`, as the tests have servers."""
+    """`fullbloom serve`, as the tests have servers."""
 
     def __init__(self, folder, *options, **environment):
-        super().__init__(folder, *options, BLOOMERY_RESP_FLUSH="true", **environment)
+        super().__init__(folder, *options, FULLBLOOM_RESP_FLUSH="true", **environment)
 
     @property
     def port(self):
@@ -40,14 +40,14 @@ class Service(Running):
 def running(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("module")
     if request.param in SERVICES:
-        pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
+        pytest.importorskip("fullbloom_server", reason="needs the wheel fullbloom-server")
         started = Service(folder, *SERVICES[request.param])
         yield started
         started.kill()
         return
     program, module = PROGRAMS[request.param]
     if not program or not module:
-        pytest.skip("needs BLOOMERY_REDISBLOOM, or BLOOMERY_VALKEY and BLOOMERY_VALKEY_BLOOM")
+        pytest.skip("needs FULLBLOOM_REDISBLOOM, or FULLBLOOM_VALKEY and FULLBLOOM_VALKEY_BLOOM")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(servers, "REDIS", program)
         started = Server(folder, loadmodule=module)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import redis
 
-#: BLOOMERY_REDIS_SERVER names another program than the one on PATH.
+#: FULLBLOOM_REDIS_SERVER names another program than the one on PATH.
 REDIS = (
-    os.environ.get("BLOOMERY_REDIS_SERVER") or shutil.which("redis-server") or shutil.which("valkey-server")
+    os.environ.get("FULLBLOOM_REDIS_SERVER") or shutil.which("redis-server") or shutil.which("valkey-server")
 )
 needs_redis = pytest.mark.skipif(
     REDIS is None,

@@ -14,10 +14,10 @@ import redis.asyncio
 from engines.modules import Service
 from engines.servers import needs_redis
 
-from bloomery import AsyncClient, BloomFilter, Client, hash_many
-from bloomery.client import AsyncRemoteFilter, RemoteFilter
-from bloomery.engines import redis as engine
-from bloomery.errors import EngineError
+from fullbloom import AsyncClient, BloomFilter, Client, hash_many
+from fullbloom.client import AsyncRemoteFilter, RemoteFilter
+from fullbloom.engines import redis as engine
+from fullbloom.errors import EngineError
 
 PAIRS = [
     (engine.RedisBloomFilter, engine.AsyncRedisBloomFilter),
@@ -346,7 +346,7 @@ def test_both_answer_and_refuse_alike(own_server, steps, pair):
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
+    pytest.importorskip("fullbloom_server", reason="needs the wheel fullbloom-server")
     running = Service(tmp_path_factory.mktemp("service"))
     yield running
     running.kill()
@@ -381,7 +381,7 @@ def test_a_filter_that_is_loaded_is_found_when_it_has_its_keys(server, client, f
     client.flushall()
 
     def look():
-        stored = client.get("f:bloomery")
+        stored = client.get("f:fullbloom")
         state = "missing" if stored is None else json.loads(stored)["state"]
         found = sum(client.bitcount(key, 0, -17) for key in client.scan_iter("f:bits*"))
         assert state != "ready" or found == ones

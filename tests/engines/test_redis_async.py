@@ -15,9 +15,9 @@ from engines.servers import free_port, needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from bloomery import BloomFilter, IncompatibleFilters, ParameterTypeError
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from bloomery.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable
+from fullbloom import BloomFilter, IncompatibleFilters, ParameterTypeError
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable
 
 pytestmark = needs_redis
 

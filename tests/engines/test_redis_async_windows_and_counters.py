@@ -11,14 +11,14 @@ import pytest
 import redis.asyncio
 from engines.servers import needs_redis
 
-from bloomery import CountingBloomFilter, IncompatibleFilters, ParameterTypeError
-from bloomery.engines.redis import (
+from fullbloom import CountingBloomFilter, IncompatibleFilters, ParameterTypeError
+from fullbloom.engines.redis import (
     AsyncRedisCountingFilter,
     AsyncRedisRollingFilter,
     RedisCountingFilter,
     RedisRollingFilter,
 )
-from bloomery.errors import EngineFull, FilterLost
+from fullbloom.errors import EngineFull, FilterLost
 
 pytestmark = needs_redis
 

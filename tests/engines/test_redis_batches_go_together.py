@@ -14,9 +14,9 @@ import pytest
 import redis
 from engines.servers import needs_redis, strings_of
 
-from bloomery import BloomFilter
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, RedisRollingFilter
-from bloomery.errors import EngineError, EngineFull, FilterLost
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter, RedisRollingFilter
+from fullbloom.errors import EngineError, EngineFull, FilterLost
 
 pytestmark = needs_redis
 
@@ -89,7 +89,7 @@ def test_nothing_is_left_beside(client, name):
     RedisBloomFilter(client, tagged, 10_000, shards=3).update(KEYS)
     for of in (name, tagged):
         keys = {key for key in client.scan_iter(f"*{name}*") if (b"tagged" in key) == ("tagged" in of)}
-        assert keys == {*map(str.encode, strings_of(client, of)), f"{of}:bloomery".encode()}
+        assert keys == {*map(str.encode, strings_of(client, of)), f"{of}:fullbloom".encode()}
         assert len(keys) == 4
 
 

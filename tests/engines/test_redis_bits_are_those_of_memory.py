@@ -16,8 +16,8 @@ import pytest
 import redis
 from engines.servers import needs_redis
 
-from bloomery import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError, hash_many
-from bloomery.engines.redis import RedisBloomFilter
+from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, ParameterTypeError, hash_many
+from fullbloom.engines.redis import RedisBloomFilter
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
@@ -123,7 +123,7 @@ def test_every_client(server, name, options):
 
 
 def test_a_connection_without_a_socket_of_its_own_is_read_by_its_parser(client, name, monkeypatch):
-    from bloomery.engines.redis.transport import connections
+    from fullbloom.engines.redis.transport import connections
 
     monkeypatch.setattr(connections, "idle_socket", lambda _connection: None)
     for shape in ({}, {"layout": "classic"}):
@@ -178,7 +178,7 @@ def test_what_does_not_fit_is_named(client, name):
 
 
 def test_rates_are_those_of_memory_with_shards_and_without(client, name):
-    from bloomery import theory  # noqa: F401 - the law that both have
+    from fullbloom import theory  # noqa: F401 - the law that both have
 
     absent = np.arange(10**9, 10**9 + 50_000)
     rates = set()

@@ -18,11 +18,11 @@ from engines.servers import needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from bloomery import BloomFilter
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from bloomery.engines.redis.storage import strings
-from bloomery.engines.redis.transport import connections
-from bloomery.errors import BloomeryError, EngineFull, EngineRefused, EngineUnavailable, IncompatibleFilters
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.engines.redis.storage import strings
+from fullbloom.engines.redis.transport import connections
+from fullbloom.errors import EngineFull, EngineRefused, EngineUnavailable, FullbloomError, IncompatibleFilters
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
@@ -182,7 +182,7 @@ def test_slots_that_move_again_and_again_under_load(cluster, client, name):
                     added.append(batch)
                     if not mine.contains_many(batch).all():
                         failed.append("a key is missed")
-        except BloomeryError as error:
+        except FullbloomError as error:
             failed.append(error)
 
     worker = threading.Thread(target=load)

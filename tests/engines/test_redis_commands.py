@@ -10,14 +10,14 @@ import sys
 import pytest
 from engines.servers import needs_redis, strings_of
 
-import bloomery
-from bloomery import BloomFilter, ScalableBloomFilter
+import fullbloom
+from fullbloom import BloomFilter, ScalableBloomFilter
 
 pytestmark = needs_redis
 
 
 def run(*words, **environment):
-    command = [sys.executable, "-m", "bloomery", *map(str, words)]
+    command = [sys.executable, "-m", "fullbloom", *map(str, words)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
     )
@@ -45,7 +45,7 @@ def test_there_and_back(server, client, file, tmp_path):
         assert run("redis-load", file, url, "words", option).returncode == 0
     saved = tmp_path / "saved.bloom"
     assert run("redis-save", url, "words", saved).returncode == 0
-    assert bloomery.open(saved) == bloomery.open(file)
+    assert fullbloom.open(saved) == fullbloom.open(file)
     told = json.loads(run("redis-info", url, "words", "--json").stdout)
     assert (told["shards"], told["capacity"], told["whole"], told["seed"]) == (3, 5000, True, 4)
     assert "about" in run("redis-save", url, "words", saved).stdout

@@ -19,9 +19,9 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from support import LONG
 
-from bloomery import BloomFilter
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from bloomery.errors import EngineUnavailable
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.errors import EngineUnavailable
 
 pytestmark = needs_redis
 OLD, NEW = np.arange(300), np.arange(1000, 1300)

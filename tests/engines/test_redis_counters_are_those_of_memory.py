@@ -11,11 +11,11 @@ import pytest
 from engines.fleet import migrating
 from engines.servers import needs_redis, strings_of
 
-from bloomery import CountingBloomFilter, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
-from bloomery.engines.redis.transport import connections
-from bloomery.engines.redis.transport import sync_transport as transport
-from bloomery.errors import EngineNameTaken, EngineUnavailable, FilterLost
+from fullbloom import CountingBloomFilter, IncompatibleFilters, ParameterError
+from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
+from fullbloom.engines.redis.transport import connections
+from fullbloom.engines.redis.transport import sync_transport as transport
+from fullbloom.errors import EngineNameTaken, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
 

@@ -18,12 +18,12 @@ from engines.fleet import Sentinel, patient
 from engines.servers import needs_redis
 from redis.crc import key_slot
 
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from bloomery.engines.redis.protocol.open import Wanted
-from bloomery.engines.redis.protocol.requests import Call, Pause
-from bloomery.engines.redis.storage.module import opened_strings
-from bloomery.engines.redis.transport.sync_transport import Transport
-from bloomery.errors import EngineTimeout, EngineUnavailable, FilterLost, IncompatibleFilters
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.engines.redis.protocol.open import Wanted
+from fullbloom.engines.redis.protocol.requests import Call, Pause
+from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.transport.sync_transport import Transport
+from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, IncompatibleFilters
 
 pytestmark = needs_redis
 

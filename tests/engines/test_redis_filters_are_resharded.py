@@ -12,11 +12,11 @@ import pytest
 import redis.asyncio
 from engines.servers import needs_redis
 
-from bloomery import BloomFilter, ParameterError
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from bloomery.engines.redis.protocol import reshard
-from bloomery.engines.redis.protocol.requests import Pause
-from bloomery.engines.redis.transport.sync_transport import Transport
+from fullbloom import BloomFilter, ParameterError
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.engines.redis.protocol import reshard
+from fullbloom.engines.redis.protocol.requests import Pause
+from fullbloom.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 

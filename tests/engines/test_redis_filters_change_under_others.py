@@ -12,12 +12,12 @@ import pytest
 from engines.servers import needs_redis
 from support import LONG, SCALE
 
-from bloomery import BloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter
-from bloomery.engines.redis.protocol import reshard
-from bloomery.engines.redis.protocol.requests import Call, Pause, Send
-from bloomery.engines.redis.transport.sync_transport import Transport
-from bloomery.errors import BloomeryError, EngineNameTaken, FilterLost
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter
+from fullbloom.engines.redis.protocol import reshard
+from fullbloom.engines.redis.protocol.requests import Call, Pause, Send
+from fullbloom.engines.redis.transport.sync_transport import Transport
+from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
@@ -82,7 +82,7 @@ def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, 
     filter_.update(range(1000, 2000))
     filter_.reshard(4)
     filter_.update(range(2000, 3000))
-    manifest = client.get(f"{name}:bloomery")
+    manifest = client.get(f"{name}:fullbloom")
     before = client.info("stats")["total_commands_processed"]
     paused.finish()
     assert client.info("stats")["total_commands_processed"] - before < 600
@@ -90,7 +90,7 @@ def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, 
         stale.add_many(range(3000, 3100))
         assert all(one.contains_many(range(3100)))
     if filter_.manifest.shards == 4:
-        assert client.get(f"{name}:bloomery") == manifest
+        assert client.get(f"{name}:fullbloom") == manifest
     names = filter_._storage.names
     assert left(client, name) == sorted([names.manifest, *names.bits])
 
@@ -147,7 +147,7 @@ def test_no_key_is_told_new_twice_while_it_is_resharded(server, name):
                 for start in range(0, 20_000, 500):
                     try:
                         told[number][start : start + 500] = mine.add_many(np.arange(start, start + 500))
-                    except BloomeryError as error:
+                    except FullbloomError as error:
                         failed.append(error)
 
         threads = [threading.Thread(target=add, args=(number,)) for number in range(2)]
@@ -195,7 +195,7 @@ def test_a_filter_that_is_deleted_and_made_while_others_add_is_whole_and_leaves_
                     mine.update(range(200))
                 except (FilterLost, EngineNameTaken) as error:
                     wrong.extend([error] * isinstance(error, EngineNameTaken))
-                except BloomeryError as error:
+                except FullbloomError as error:
                     wrong.append(error)
 
     threads = [threading.Thread(target=add) for _ in range(3)]
@@ -236,6 +236,6 @@ def test_questions_are_calls(client, name):
     going = Run(client, name, reshard.resharded(filter_._storage, 3))
     while not going.over:
         for ask in going.asks:
-            if isinstance(ask, Call) and ask.key == f"{name}:bloomery".encode():
+            if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():
                 assert ask.words[0] in {b"GET", b"EVAL"}
         going.step()

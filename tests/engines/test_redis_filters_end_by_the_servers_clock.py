@@ -14,9 +14,9 @@ import pytest
 import redis.asyncio
 from engines.servers import SECONDS, needs_redis
 
-from bloomery import BloomFilter, IncompatibleFilters, ParameterError
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from bloomery.errors import FilterLost
+from fullbloom import BloomFilter, IncompatibleFilters, ParameterError
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.errors import FilterLost
 
 pytestmark = needs_redis
 KEYS = np.arange(500)
@@ -30,7 +30,7 @@ def _empty(client):
 def over(client, name="f"):
     """Waits until a filter has come to its end."""
     deadline = time.monotonic() + SECONDS
-    while client.exists(f"{name}:bloomery"):
+    while client.exists(f"{name}:fullbloom"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -57,14 +57,14 @@ def test_all_keys_of_a_filter_end_at_one_moment(client, shards, layout):
     full = f.dump()
     f.load(full)
     last = {key: client.pexpiretime(key) for key in client.scan_iter() if b":to:" not in key}
-    strings = [key for key in last if b"@1" in key or b":bloomery" in key or layout == "classic"]
+    strings = [key for key in last if b"@1" in key or b":fullbloom" in key or layout == "classic"]
     assert {last[key] for key in strings} == {moment}
     assert f.contains_many(KEYS).all()
     assert f.verify()
     assert f.dump() == full
     client.execute_command("CLIENT", "PAUSE", 2)  # so that the next moment is another one
     f.clear()
-    (later,) = {client.pexpiretime(key) for key in (*f._storage.names.bits, b"f:bloomery")}
+    (later,) = {client.pexpiretime(key) for key in (*f._storage.names.bits, b"f:fullbloom")}
     assert later == f.manifest.expires > moment
     assert not f.contains_many(KEYS).any()
 
@@ -122,7 +122,7 @@ def test_each_way_to_change_a_filter_that_has_ended_begins_its_next_term(client)
         change(f)
         assert f.manifest.id != id_, name
         found = f.dump()
-        if client.exists(f"{name}:bloomery") and expected is not None:
+        if client.exists(f"{name}:fullbloom") and expected is not None:
             assert found == expected, name
         assert "old" not in found
     retired = {f"reshard:bits:{filters['reshard'].manifest.id[:16]}".encode()}  # which goes in a minute
@@ -167,16 +167,16 @@ def test_adds_that_come_too_late_leave_nothing_and_are_made_again(client):
     assert f.add_many(KEYS).all()
     assert not client.exists(*old)
     assert f.contains_many(KEYS).all()
-    assert sorted(client.keys()) == sorted([b"f:bloomery", *f._storage.names.bits])
+    assert sorted(client.keys()) == sorted([b"f:fullbloom", *f._storage.names.bits])
 
 
-@pytest.mark.parametrize("gone", ["f:bits*:1", "f:bloomery"])
+@pytest.mark.parametrize("gone", ["f:bits*:1", "f:fullbloom"])
 def test_what_is_gone_before_the_moment_is_lost(client, gone):
     f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=3600)
     f.update(KEYS)
     client.delete(*client.keys(gone))
     # A client that has the manifest goes by the strings, which tell.
-    asks = [f.dump, f.clear] if gone == "f:bloomery" else [f.dump, lambda: f.contains_many(KEYS)]
+    asks = [f.dump, f.clear] if gone == "f:fullbloom" else [f.dump, lambda: f.contains_many(KEYS)]
     for ask in asks:
         with pytest.raises(FilterLost):
             ask()
@@ -194,7 +194,7 @@ def test_another_ttl_than_that_on_the_server_is_named(client):
         RedisBloomFilter(client, "f", ttl=61)
     with pytest.raises(IncompatibleFilters, match=r"ttl .0.0 there, 60.0 asked for"):
         RedisBloomFilter(client, "g", ttl=60)
-    assert "ttl" not in json.loads(client.get("g:bloomery"))
+    assert "ttl" not in json.loads(client.get("g:fullbloom"))
     assert "ttl" not in RedisBloomFilter(client, "g").info()
 
 
@@ -218,7 +218,7 @@ def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
             assert f.manifest.expires == made.manifest.expires  # loaded, it keeps its end
             g = await AsyncRedisBloomFilter.open(own, "g", 1000, ttl=0.4)
             await asyncio.gather(*(g.add(n) for n in range(50)))
-            while await own.exists("g:bloomery"):
+            while await own.exists("g:fullbloom"):
                 await own.time()
             assert not any(await asyncio.gather(*(g.contains(n) for n in range(50))))
             assert (await g.approx_count())[0] == 0
@@ -229,7 +229,7 @@ def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
 
 
 def test_a_ttl_that_ends_while_a_filter_is_made_is_one_error_and_leaves_nothing(client, monkeypatch):
-    from bloomery.engines.redis.protocol import create
+    from fullbloom.engines.redis.protocol import create
 
     real = create.written
 
@@ -263,7 +263,7 @@ def test_a_cluster_ends_node_by_node(cluster):
     other = RedisBloomFilter(cluster.client(), "f")
     f.update(KEYS)
     moment = f.manifest.expires
-    assert all(client.pexpiretime(key) in (moment, -2) for key in (b"f:bloomery", *f._storage.names.bits))
+    assert all(client.pexpiretime(key) in (moment, -2) for key in (b"f:fullbloom", *f._storage.names.bits))
     over(client)
     assert not other.contains_many(KEYS).any()
     assert f.add_many(KEYS).all()
@@ -282,7 +282,7 @@ def test_nodes_whose_clocks_differ_end_one_after_the_other(cluster, monkeypatch,
     moment = f.manifest.expires
     for key in f._storage.names.bits:  # as nodes do whose clocks are behind, or ahead
         client.pexpireat(key, moment + late)
-    from bloomery.engines.redis.storage import strings
+    from fullbloom.engines.redis.storage import strings
 
     real = strings.now
     monkeypatch.setattr(strings, "now", lambda key: _shifted(real, key, f._storage.names.manifest, late))
@@ -308,12 +308,12 @@ def test_the_command_line_has_a_ttl(server, client, tmp_path):
 
     def run(*words):
         return subprocess.run(
-            [sys.executable, "-m", "bloomery", *map(str, words)], capture_output=True, text=True, timeout=120
+            [sys.executable, "-m", "fullbloom", *map(str, words)], capture_output=True, text=True, timeout=120
         )
 
     done = run("redis-load", tmp_path / "f.bloom", url, "f", "--ttl", 3600)
     assert (done.returncode, done.stderr) == (0, "")
-    assert client.pexpiretime("f:bloomery") == RedisBloomFilter(client, "f").manifest.expires
+    assert client.pexpiretime("f:fullbloom") == RedisBloomFilter(client, "f").manifest.expires
     told = json.loads(run("redis-info", url, "f", "--json").stdout)
     assert told["ttl"] == 3600.0
     assert abs(told["expires"] - client.time()[0] - 3600) < 600

@@ -7,19 +7,19 @@ import shutil
 import pytest
 from engines.modules import SERVICES, Service
 
-from bloomery import BloomFilter
-from bloomery.engines.redis import (
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import (
     RedisBloomFilter,
     RedisCountingFilter,
     RedisRollingFilter,
 )
-from bloomery.errors import EngineError, EngineRefused, FilterLost
+from fullbloom.errors import EngineError, EngineRefused, FilterLost
 
 
 @pytest.fixture
 def service(tmp_path):
     """A function that starts a service for one test."""
-    pytest.importorskip("bloomery_server", reason="needs the wheel bloomery-server")
+    pytest.importorskip("fullbloom_server", reason="needs the wheel fullbloom-server")
     started = []
 
     def start(*options):

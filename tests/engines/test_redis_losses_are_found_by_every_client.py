@@ -12,8 +12,8 @@ import pytest
 import redis.asyncio
 from engines.servers import needs_redis
 
-from bloomery.engines import redis as engine
-from bloomery.errors import BloomeryError, EngineNameTaken, EngineRefused, FilterLost
+from fullbloom.engines import redis as engine
+from fullbloom.errors import EngineNameTaken, EngineRefused, FilterLost, FullbloomError
 
 pytestmark = needs_redis
 
@@ -222,7 +222,7 @@ def test_a_window_whose_manifest_was_changed_is_refused_and_answers_no_wrong_no(
     name = f"f{uuid.uuid4().hex}"
     there = engine.RedisRollingFilter(client, name, 2012, window=36_000)
     there.update(KEYS)
-    key = f"{name}:bloomery"
+    key = f"{name}:fullbloom"
     stored = json.loads(client.get(key))
     begun = stored["begun"]
     for change in (
@@ -242,13 +242,13 @@ def test_a_window_whose_manifest_was_changed_is_refused_and_answers_no_wrong_no(
         ),
     ):
         client.set(key, json.dumps(stored | change))
-        with pytest.raises(BloomeryError):
+        with pytest.raises(FullbloomError):
             fresh = engine.RedisRollingFilter(client, name)
             assert fresh.contains_many(KEYS).all(), change
             raise AssertionError(change)
     stored.pop("begun")
     client.set(key, json.dumps(stored))
-    with pytest.raises(BloomeryError):
+    with pytest.raises(FullbloomError):
         engine.RedisRollingFilter(client, name)
 
 

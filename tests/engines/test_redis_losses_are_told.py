@@ -13,8 +13,8 @@ import pytest
 import redis
 from engines.servers import needs_redis, strings_of
 
-from bloomery.engines.redis import RedisBloomFilter
-from bloomery.errors import (
+from fullbloom.engines.redis import RedisBloomFilter
+from fullbloom.errors import (
     EngineFull,
     EngineRefused,
     EngineTimeout,
@@ -84,7 +84,7 @@ def test_a_key_that_was_evicted_or_deleted_is_told(client, gone):
     client.flushall()
     f = RedisBloomFilter(client, "f", 10_000, shards=2)
     f.update(range(500))
-    client.delete(strings_of(client, "f")[1] if gone == "a string" else "f:bloomery")
+    client.delete(strings_of(client, "f")[1] if gone == "a string" else "f:fullbloom")
     told = f.verify()
     assert not told
     assert told.shards_lost == ((1,) if gone == "a string" else (0, 1))
@@ -203,7 +203,7 @@ def test_a_replica_takes_no_changes(own_server):
     replica = own_server(replicaof=["127.0.0.1", master.port])
     client = replica.client()
     for _ in range(500):
-        if client.exists("f:bloomery") and client.info("replication")["master_link_status"] == "up":
+        if client.exists("f:fullbloom") and client.info("replication")["master_link_status"] == "up":
             break
         threading.Event().wait(0.02)
     f = RedisBloomFilter(client, "f")
@@ -232,7 +232,7 @@ def test_a_server_without_memory_refuses_and_nothing_is_left(own_server):
     assert "k" not in f
     client.config_set("maxmemory", 0)
     assert f.add("k")
-    assert sorted(key.decode() for key in client.scan_iter()) == [*strings_of(client, "g"), "g:bloomery"]
+    assert sorted(key.decode() for key in client.scan_iter()) == [*strings_of(client, "g"), "g:fullbloom"]
 
 
 def test_an_evicting_server_is_refused_unless_allowed(own_server):
@@ -272,7 +272,7 @@ def test_a_string_that_became_something_else_is_said(client):
     (string,) = strings_of(client, "f")
     client.delete(string)
     client.lpush(string, "x")
-    from bloomery.errors import EngineNameTaken
+    from fullbloom.errors import EngineNameTaken
 
     for ask in (lambda: 1 in f, lambda: f.add(1), f.fpr, f.dump):
         with pytest.raises(EngineNameTaken, match="something else"):

@@ -8,9 +8,9 @@ import threading
 import pytest
 from engines.servers import needs_redis, strings_of
 
-from bloomery import FormatError, IncompatibleFilters, ParameterError, ScalableBloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
-from bloomery.errors import EngineNameTaken, EngineTimeout, FilterLost, ParameterTypeError
+from fullbloom import FormatError, IncompatibleFilters, ParameterError, ScalableBloomFilter
+from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
+from fullbloom.errors import EngineNameTaken, EngineTimeout, FilterLost, ParameterTypeError
 
 pytestmark = needs_redis
 
@@ -74,10 +74,10 @@ def test_without_a_capacity_only_what_is_there_is_opened(client):
     ids=lambda stored: repr(stored[:20]),
 )
 def test_manifests_of_another_version_or_of_nobody_are_refused(client, stored):
-    client.set("f:bloomery", stored)
+    client.set("f:fullbloom", stored)
     with pytest.raises(FormatError, match=r"release|no filter of this package"):
         RedisBloomFilter(client, "f", 1000)
-    assert client.keys() == [b"f:bloomery"]
+    assert client.keys() == [b"f:fullbloom"]
 
 
 def test_a_manifest_from_before_is_read_and_written_as_it_was(client):
@@ -89,7 +89,7 @@ def test_a_manifest_from_before_is_read_and_written_as_it_was(client):
         b'"other_cut": 0, "other_shards": 0, "scheme": "columns", "secret": "", "seed": 1, "shards": 1, '
         b'"state": "ready", "version": 1, "window": 0.0}'
     )
-    client.set("f:bloomery", written)
+    client.set("f:fullbloom", written)
     client.set("f:bits", bytes(8704 // 8) + bytes.fromhex("6500686a4149b989") + bytes(8))
     f = RedisBloomFilter(client, "f", 1000, 0.02, seed=1)
     assert f.manifest.to_bytes() == written
@@ -101,20 +101,20 @@ def test_a_manifest_from_before_is_read_and_written_as_it_was(client):
 @pytest.mark.parametrize("field", ["num_bits", "shards", "id", "generation", "layout", "state", "num_hashes"])
 @pytest.mark.parametrize("value", [None, -1, 1 << 70, "x", [], 1.5, True])
 def test_manifests_with_wild_values_are_errors_of_the_package(client, field, value):
-    from bloomery import BloomeryError
+    from fullbloom import FullbloomError
 
     made = RedisBloomFilter(client, "f", 1000)
     stored = json.loads(made.manifest.to_bytes())
-    client.set("f:bloomery", json.dumps(stored | {field: value}))
-    with pytest.raises(BloomeryError):
+    client.set("f:fullbloom", json.dumps(stored | {field: value}))
+    with pytest.raises(FullbloomError):
         RedisBloomFilter(client, "f")
 
 
 def test_a_name_that_something_else_has_is_refused(client):
-    client.lpush("f:bloomery", b"x")
+    client.lpush("f:fullbloom", b"x")
     with pytest.raises(EngineNameTaken, match="something else"):
         RedisBloomFilter(client, "f", 1000)
-    assert client.keys() == [b"f:bloomery"]
+    assert client.keys() == [b"f:fullbloom"]
 
 
 def test_of_two_clients_that_make_unlike_filters_at_once_one_is_told(server):
@@ -155,7 +155,7 @@ def test_of_clients_that_make_the_same_filter_at_once_all_have_it(server):
 
 
 def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(client, monkeypatch):
-    from bloomery.engines.redis.protocol import create, requests
+    from fullbloom.engines.redis.protocol import create, requests
 
     class Died(BaseException):
         pass
@@ -181,7 +181,7 @@ def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(cl
             steps += 1
         else:
             break
-        closing = b"closing" in (client.get("f:bloomery") or b"")
+        closing = b"closing" in (client.get("f:fullbloom") or b"")
         ages = {key: client.pttl(key) for key in client.scan_iter()}
         assert closing or all(age > 0 for age in ages.values()), (limit, ages)
         # Another client comes at once, or when all times have come to their end.
@@ -200,15 +200,15 @@ def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(cl
 
 
 def test_a_filter_that_is_being_made_is_waited_for(client, monkeypatch):
-    from bloomery.engines.redis.protocol import create
+    from fullbloom.engines.redis.protocol import create
 
     made = RedisBloomFilter(client, "f", 1000)
     stored = json.loads(made.manifest.to_bytes())
-    client.set("f:bloomery", json.dumps(stored | {"state": "building"}))
+    client.set("f:fullbloom", json.dumps(stored | {"state": "building"}))
     monkeypatch.setattr(create, "_PATIENCE", 0.15)
     with pytest.raises(EngineTimeout, match="not done"):
         RedisBloomFilter(client, "f", 1000)
-    timer = threading.Timer(0.3, client.set, ["f:bloomery", made.manifest.to_bytes()])
+    timer = threading.Timer(0.3, client.set, ["f:fullbloom", made.manifest.to_bytes()])
     monkeypatch.setattr(create, "_PATIENCE", 10)
     timer.start()
     assert RedisBloomFilter(client, "f", 1000).manifest == made.manifest
@@ -257,7 +257,7 @@ def test_what_is_no_filter_in_memory_is_refused_by_its_type(client, given):
     for take in (f.load, lambda given: RedisBloomFilter.from_filter(client, "g", given)):
         with pytest.raises(ParameterTypeError, match=f"BloomFilter in memory .* got {type(given).__name__}"):
             take(given)
-    assert not client.exists("g:bloomery")
+    assert not client.exists("g:fullbloom")
 
 
 @pytest.mark.parametrize("batch", [0, -1, 1.5, "x"])

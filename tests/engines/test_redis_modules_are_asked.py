@@ -13,14 +13,14 @@ import redis
 from engines.modules import Service, client, running
 from engines.servers import needs_redis
 
-from bloomery import IncompatibleFilters, ParameterError, hash_key
-from bloomery.engines.redis import (
+from fullbloom import IncompatibleFilters, ParameterError, hash_key
+from fullbloom.engines.redis import (
     AsyncRedisBloomFilter,
     RedisBloomFilter,
     RedisCountingFilter,
     RedisRollingFilter,
 )
-from bloomery.errors import EngineError, FilterLost
+from fullbloom.errors import EngineError, FilterLost
 
 __all__ = ["client", "running"]  # fixtures
 

@@ -12,15 +12,15 @@ from engines.test_redis_connections_break_anywhere import walked
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
-from bloomery import IncompatibleFilters
-from bloomery.engines.redis import (
+from fullbloom import IncompatibleFilters
+from fullbloom.engines.redis import (
     RedisBloomFilter,
 )
-from bloomery.engines.redis.protocol import create
-from bloomery.engines.redis.protocol.open import Wanted
-from bloomery.engines.redis.storage.module import opened_strings
-from bloomery.engines.redis.transport.sync_transport import Transport
-from bloomery.errors import EngineError, EngineTimeout
+from fullbloom.engines.redis.protocol import create
+from fullbloom.engines.redis.protocol.open import Wanted
+from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.transport.sync_transport import Transport
+from fullbloom.errors import EngineError, EngineTimeout
 
 __all__ = ["client", "running"]  # fixtures
 
@@ -42,7 +42,7 @@ def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client,
     try:
         transport.run(opened_strings(Wanted("f", 1000, backend="module")))
     except Died:
-        closing = b"closing" in (client.get("f:bloomery") or b"")
+        closing = b"closing" in (client.get("f:fullbloom") or b"")
         assert closing or all(client.pttl(key) > 0 for key in client.scan_iter()), sent
     else:
         assert killed > 8
@@ -88,7 +88,7 @@ def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
         patch.setattr(create, "_closed", stop)
         with pytest.raises(EngineError, match="stopped"):
             RedisBloomFilter(client, "f", 1000, backend="module")
-        assert client.exists("f:bloomery")
+        assert client.exists("f:fullbloom")
     # Who comes meanwhile waits until it is gone, or brings it to its end.
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     assert f.add("a")
@@ -98,10 +98,10 @@ def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
 def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
 
     new = Wanted("f", 1000, backend="module").manifest("module")
-    client.set("f:bloomery", new.to_bytes(), nx=True, px=400)
+    client.set("f:fullbloom", new.to_bytes(), nx=True, px=400)
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
-    client.delete("f:bloomery")
-    client.set("f:bloomery", new.to_bytes(), nx=True, px=60_000)
+    client.delete("f:fullbloom")
+    client.set("f:fullbloom", new.to_bytes(), nx=True, px=60_000)
     monkeypatch.setattr(create, "_PATIENCE", 0.1)
     with pytest.raises(EngineTimeout):
         RedisBloomFilter(client, "f", 1000, backend="module")

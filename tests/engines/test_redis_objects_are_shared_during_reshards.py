@@ -1,6 +1,6 @@
 """Threads and tasks share objects on a cluster while another client reshards: nothing is lost or left.
 
-A campaign: each client has one object per kind for its threads, and one for its tasks. ``BLOOMERY_LONG``
+A campaign: each client has one object per kind for its threads, and one for its tasks. ``FULLBLOOM_LONG``
 makes it longer, and runs each client in a process of its own.
 """
 
@@ -20,7 +20,7 @@ import redis.asyncio
 from engines.servers import needs_redis
 from support import LONG
 
-from bloomery.engines.redis import (
+from fullbloom.engines.redis import (
     AsyncRedisBloomFilter,
     AsyncRedisCountingFilter,
     AsyncRedisRollingFilter,
@@ -28,7 +28,7 @@ from bloomery.engines.redis import (
     RedisCountingFilter,
     RedisRollingFilter,
 )
-from bloomery.errors import BloomeryError, FilterLost
+from fullbloom.errors import FilterLost, FullbloomError
 
 pytestmark = needs_redis
 
@@ -61,7 +61,7 @@ class Client:
     def failed(self, error):
         """Counts an error; one outside of the tree is wrong, and so is a loss, as nothing is lost here."""
         self.seen[type(error).__name__] += 1
-        if not isinstance(error, BloomeryError) or isinstance(error, FilterLost):
+        if not isinstance(error, FullbloomError) or isinstance(error, FilterLost):
             self.wrong.append("".join(traceback.format_exception(error)[-3:]))
 
     def noted(self, name, keys, found):

@@ -10,7 +10,7 @@ import redis
 import redis.asyncio
 from engines.servers import needs_redis
 
-from bloomery.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
 
 pytestmark = needs_redis
 

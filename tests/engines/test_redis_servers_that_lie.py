@@ -17,8 +17,8 @@ import redis.asyncio
 from engines.servers import needs_redis, strings_of
 from support import LONG
 
-from bloomery import BloomeryError
-from bloomery.engines.redis import (
+from fullbloom import FullbloomError
+from fullbloom.engines.redis import (
     AsyncRedisBloomFilter,
     AsyncRedisCountingFilter,
     AsyncRedisRollingFilter,
@@ -26,7 +26,7 @@ from bloomery.engines.redis import (
     RedisCountingFilter,
     RedisRollingFilter,
 )
-from bloomery.errors import EngineTimeout, EngineUnavailable, FilterLost, FilterRolledBack
+from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, FilterRolledBack
 
 pytestmark = needs_redis
 
@@ -64,7 +64,7 @@ FIELDS = [
 ]
 #: The clients' timeout.
 SECONDS = 0.3
-#: Of the hostile values each field gets every fifth, each kind and field others; all with BLOOMERY_LONG.
+#: Of the hostile values each field gets every fifth, each kind and field others; all with FULLBLOOM_LONG.
 EVERY = 1 if LONG else 5
 
 
@@ -83,13 +83,13 @@ async def _asked(kind, port):
 def test_a_manifest_that_lies_is_one_error_and_soon(server, client, kind, field):
     client.flushall()
     kind(client, "f", **KINDS[kind]).update(keys())
-    stored = json.loads(client.get("f:bloomery"))
+    stored = json.loads(client.get("f:fullbloom"))
     if field not in stored:
         stored |= {"ttl": 0.0, "expires": 0}
     first = (FIELDS.index(field) + 2 * list(KINDS).index(kind)) % EVERY
     tracemalloc.start()
     for number, value in list(enumerate(HOSTILE))[first::EVERY]:
-        client.set("f:bloomery", json.dumps(stored | {field: value}))
+        client.set("f:fullbloom", json.dumps(stored | {field: value}))
         tracemalloc.reset_peak()
         began = time.monotonic()
         try:
@@ -98,7 +98,7 @@ def test_a_manifest_that_lies_is_one_error_and_soon(server, client, kind, field)
                     answers = kind(own, "f").contains_many(keys())
             else:
                 answers = asyncio.run(_asked(kind, server.port))
-        except BloomeryError as error:
+        except FullbloomError as error:
             assert "\x1b" not in str(error)
         else:  # windows look for what they have lost by rules of their own, and tests of their own
             assert all(answers) or kind is RedisRollingFilter, (field, value)
@@ -125,20 +125,20 @@ def test_a_changed_parameter_is_an_error_and_no_answer(client, kind, of, field, 
     client.flushall()
     there = kind(client, "f", **KINDS[kind])
     there.update(keys())
-    stored = json.loads(client.get("f:bloomery"))
-    client.set("f:bloomery", json.dumps(stored | {field: change(stored[field])}, sort_keys=True))
+    stored = json.loads(client.get("f:fullbloom"))
+    client.set("f:fullbloom", json.dumps(stored | {field: change(stored[field])}, sort_keys=True))
     if of == "open before":
         assert all(there.contains_many(keys()))  # which knows what it was
         return
-    with pytest.raises(BloomeryError):
+    with pytest.raises(FullbloomError):
         kind(client, "f").contains_many(keys())
 
 
 def test_a_filter_that_is_being_made_is_waited_for_no_longer_than_the_client_waits(server, client):
     client.flushall()
     RedisBloomFilter(client, "f", 1000)
-    stored = json.loads(client.get("f:bloomery"))
-    client.set("f:bloomery", json.dumps(stored | {"state": "building"}))
+    stored = json.loads(client.get("f:fullbloom"))
+    client.set("f:fullbloom", json.dumps(stored | {"state": "building"}))
     with server.client(socket_timeout=0.3) as own:
         began = time.monotonic()
         with pytest.raises(EngineTimeout, match="not done"):
@@ -179,7 +179,7 @@ ANSWERS = [
     *(b"-\x1b[2JERR \x1b]0;x\x07\r\n", b"-MOVED x y\r\n", b"-MOVED 1 127.0.0.1:99999999\r\n", b"-ASK\r\n"),
     *(b"$3\r\n\xff\xfe\xfd\r\n", b"%1\r\n+a\r\n+b\r\n"),
 ]
-#: Each answer with one kind, and all of them with each kind with BLOOMERY_LONG.
+#: Each answer with one kind, and all of them with each kind with FULLBLOOM_LONG.
 LIES = [
     pytest.param(kind, answer, id=f"{kind.__name__}-{answer[:20]!r}")
     for number, answer in enumerate(ANSWERS)
@@ -193,13 +193,13 @@ def test_a_server_that_lies_is_one_error(kind, answer):
     liar = Liar(answer)
     try:
         with redis.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as client:
-            with pytest.raises(BloomeryError) as told:
+            with pytest.raises(FullbloomError) as told:
                 kind(client, "f", **KINDS[kind]).update(keys())
             assert str(told.value).isprintable()
 
         async def main():
             async with redis.asyncio.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as own:
-                with pytest.raises(BloomeryError):
+                with pytest.raises(FullbloomError):
                     there = await COLOURS[kind].open(own, "f", **KINDS[kind])
                     await there.update(keys())
 
@@ -279,7 +279,7 @@ def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, li
         with redis.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
             there = kind(own, kind.__name__)
             flood.lie = FLOODS[lie]
-            with pytest.raises(BloomeryError) as told:
+            with pytest.raises(FullbloomError) as told:
                 ask(there)
             flood.lie = None
         assert str(told.value).isprintable()
@@ -288,7 +288,7 @@ def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, li
         async with redis.asyncio.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
             there = await COLOURS[kind].open(own, kind.__name__)
             flood.lie = FLOODS[lie]
-            with pytest.raises(BloomeryError):
+            with pytest.raises(FullbloomError):
                 await ask(there)
             flood.lie = None
 
@@ -310,7 +310,7 @@ def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, li
 
 @pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)
 def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own_server, kind, monkeypatch):
-    from bloomery.engines.redis.storage import strings
+    from fullbloom.engines.redis.storage import strings
 
     monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
     server = own_server()
@@ -343,7 +343,7 @@ def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own
 
 
 def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, monkeypatch):
-    from bloomery.engines.redis.storage import strings
+    from fullbloom.engines.redis.storage import strings
 
     monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
     with server.client() as client:
@@ -355,7 +355,7 @@ def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, m
             try:
                 for start in range(0, 3000, 50):
                     shared.update(range(number * 10_000 + start, number * 10_000 + start + 50))
-            except BloomeryError as error:
+            except FullbloomError as error:
                 failed.append(error)
 
         threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
@@ -367,7 +367,7 @@ def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, m
 
 
 def test_acks_are_those_of_replicas(own_server, monkeypatch):
-    from bloomery.engines.redis.protocol import open as opening
+    from fullbloom.engines.redis.protocol import open as opening
 
     monkeypatch.setattr(opening, "_ACKED_WITHIN", 200)
     kinds = (RedisBloomFilter, RedisCountingFilter)
@@ -400,5 +400,5 @@ def test_acks_are_those_of_replicas(own_server, monkeypatch):
     asyncio.run(main())
     for kind in kinds:
         for wrong in (-1, True, 1.0, "1"):
-            with pytest.raises(BloomeryError, match="acks"):
+            with pytest.raises(FullbloomError, match="acks"):
                 kind(client, kind.__name__, acks=wrong)

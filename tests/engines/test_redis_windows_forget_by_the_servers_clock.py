@@ -13,11 +13,11 @@ import redis
 from engines.fleet import migrating
 from engines.servers import needs_redis
 
-from bloomery import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
-from bloomery.engines.redis import RedisBloomFilter, RedisRollingFilter
-from bloomery.engines.redis.storage import windows
-from bloomery.engines.redis.transport import connections
-from bloomery.errors import FilterLost
+from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
+from fullbloom.engines.redis import RedisBloomFilter, RedisRollingFilter
+from fullbloom.engines.redis.storage import windows
+from fullbloom.engines.redis.transport import connections
+from fullbloom.errors import FilterLost
 
 pytestmark = needs_redis
 
@@ -189,7 +189,7 @@ def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
     assert "a" in other
     assert [call for call, _ in log] == ["send", "receive"]
     assert len(log[0][1].parts) == 4
-    assert b":bloomery" in log[0][1].parts[-1].buffer
+    assert b":fullbloom" in log[0][1].parts[-1].buffer
     assert not called
     monkeypatch.undo()
     for one in (there, other):
@@ -269,7 +269,7 @@ def test_what_was_lost_is_told(own_server):
     told = there.verify()
     assert not told
     assert (told.shards_lost, told.keys_lost) == ((generation,), 150)
-    client.delete("f:bloomery")
+    client.delete("f:fullbloom")
     RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
     told = there.verify()
     assert told.replaced

@@ -1,6 +1,6 @@
 """While nodes of a cluster are flushed, restarted empty, and strings deleted, no window answers a wrong "no".
 
-A campaign: threads and tasks, of clients of their own, add and look; ``BLOOMERY_LONG`` makes it longer, and
+A campaign: threads and tasks, of clients of their own, add and look; ``FULLBLOOM_LONG`` makes it longer, and
 adds processes.
 """
 
@@ -23,8 +23,8 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from support import LONG
 
-from bloomery.engines.redis import AsyncRedisRollingFilter, RedisRollingFilter
-from bloomery.errors import BloomeryError, FilterLost
+from fullbloom.engines.redis import AsyncRedisRollingFilter, RedisRollingFilter
+from fullbloom.errors import FilterLost, FullbloomError
 
 pytestmark = needs_redis
 
@@ -69,7 +69,7 @@ class Worker:
         self.seen["wrong no"] += len(must) - sum(must)
 
     def failed(self, error):
-        self.seen[type(error).__name__ if isinstance(error, BloomeryError) else f"raw {error!r}"] += 1
+        self.seen[type(error).__name__ if isinstance(error, FullbloomError) else f"raw {error!r}"] += 1
         return isinstance(error, FilterLost) and "manifest" in str(error)
 
 
@@ -128,7 +128,7 @@ def breaks(cluster, client, draw):
     """Does one thing that loses strings; returns what."""
     strings = client.keys(f"{NAME}:bits*") or [NAME.encode()]
     how = draw.choice(["flush", "restart", "delete", "expire", "cut"])
-    node = cluster.node_of(client, draw.choice([*strings, f"{NAME}:bloomery"]))
+    node = cluster.node_of(client, draw.choice([*strings, f"{NAME}:fullbloom"]))
     key = draw.choice(strings)
     if how == "flush":
         with node.client() as own:
@@ -152,7 +152,7 @@ def chaos(cluster, ends, done):
     with cluster.client(retry=patience()) as client:
         while time.time() < ends:
             with suppress(
-                redis.exceptions.RedisError, redis.exceptions.RedisClusterException, BloomeryError, OSError
+                redis.exceptions.RedisError, redis.exceptions.RedisClusterException, FullbloomError, OSError
             ):
                 time.sleep(draw.uniform(0.5, 1.5))
                 done[breaks(cluster, client, draw)] += 1

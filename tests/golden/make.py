@@ -25,8 +25,8 @@ sys.path.insert(0, str(HERE.parent))
 from compat import key_oracle  # noqa: E402
 from support import ABSENT, HASHES, SCHEMES, SECRET, Keys, variants_with  # noqa: E402
 
-import bloomery  # noqa: E402
-from bloomery import _core  # noqa: E402
+import fullbloom  # noqa: E402
+from fullbloom import _core  # noqa: E402
 
 SEEDS = (0, 1, 42, 2**64 - 1)
 PROBES = 100_000
@@ -191,46 +191,46 @@ def filters() -> dict[str, Any]:
         options = NARROW.get(variant.name, {})
         made[variant.id] = variant.filled(contents(variant.id), capacity, 0.01, seed=7, **options)
     rest = of_rules()
-    rest["bloom-keyed"] = bloomery.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
-    rest["bloom-empty"] = bloomery.BloomFilter(1, 0.5)
-    rest["scalable-auto"] = bloomery.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
-    rest["quotient-counting"] = bloomery.QuotientFilter(120, 0.01, counting=True, seed=7)
-    rest["cuckoo-semi-sorted"] = bloomery.CuckooFilter(120, 0.001, semi_sort=True, seed=7)
-    rest["dynamic-cuckoo-narrow"] = bloomery.DynamicCuckooFilter(
+    rest["bloom-keyed"] = fullbloom.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
+    rest["bloom-empty"] = fullbloom.BloomFilter(1, 0.5)
+    rest["scalable-auto"] = fullbloom.ScalableBloomFilter(20, 0.001, growth=1.5, tightening=0.8)
+    rest["quotient-counting"] = fullbloom.QuotientFilter(120, 0.01, counting=True, seed=7)
+    rest["cuckoo-semi-sorted"] = fullbloom.CuckooFilter(120, 0.001, semi_sort=True, seed=7)
+    rest["dynamic-cuckoo-narrow"] = fullbloom.DynamicCuckooFilter(
         33, max_stages=4, bucket_size=2, fingerprint_bits=9, seed=7
     )
-    rest["cuckoo-eight"] = bloomery.CuckooFilter(120, 0.001, bucket_size=8, seed=7)
+    rest["cuckoo-eight"] = fullbloom.CuckooFilter(120, 0.001, bucket_size=8, seed=7)
     for mode in ("minimum-selection", "recurring-minimum"):
-        rest[f"spectral-{mode}"] = bloomery.SpectralBloomFilter(120, 0.01, mode=mode, seed=7, counter_bits=8)
+        rest[f"spectral-{mode}"] = fullbloom.SpectralBloomFilter(120, 0.01, mode=mode, seed=7, counter_bits=8)
     # Windows go past their capacity, so that their planes have turned.
     for name in ("stable", "aging", "rolling"):
         cls = next(v.cls for v in variants_with("add") if v.name == name)
         rest[f"{name}-turned"] = cls(60, 0.01, seed=7)
-    rest["layered-three"] = bloomery.LayeredBloomFilter(120, 0.01, layers=3, seed=7)
-    rest["prefix-wide"] = bloomery.PrefixFilter(95, 1e-5, seed=7)
+    rest["layered-three"] = fullbloom.LayeredBloomFilter(120, 0.01, layers=3, seed=7)
+    rest["prefix-wide"] = fullbloom.PrefixFilter(95, 1e-5, seed=7)
     for name, made_filter in rest.items():
         if name != "bloom-empty":
             made_filter.update(contents())
-    rest["bloomier-mutable"] = bloomery.BloomierMap.build(
+    rest["bloomier-mutable"] = fullbloom.BloomierMap.build(
         contents(), range(len(contents())), check_bits=20, value_bits=33, mutable=True, arity=4, seed=7
     )
-    rest["zone-counting"] = bloomery.ZoneFilter(12, universe=64, counting=True, seed=7)
+    rest["zone-counting"] = fullbloom.ZoneFilter(12, universe=64, counting=True, seed=7)
     rest["zone-counting"].update(contents("zone-counting"))
-    rest["binary-fuse-four"] = bloomery.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
-    rest["cascade-blocked"] = bloomery.FilterCascade.build(contents(), ABSENT, layout="blocked", seed=7)
+    rest["binary-fuse-four"] = fullbloom.BinaryFuseFilter.build(contents(), bits=16, arity=4, seed=7)
+    rest["cascade-blocked"] = fullbloom.FilterCascade.build(contents(), ABSENT, layout="blocked", seed=7)
     # Another version, whose first level was kept with bits for a new key beside it.
-    earlier = bloomery.FilterCascade.build(contents()[1:], ABSENT, kind="ribbon", seed=7)
-    rest["cascade-later"] = bloomery.FilterCascade.build(contents(), ABSENT, like=earlier)
+    earlier = fullbloom.FilterCascade.build(contents()[1:], ABSENT, kind="ribbon", seed=7)
+    rest["cascade-later"] = fullbloom.FilterCascade.build(contents(), ABSENT, like=earlier)
     # So many keys that some are passed on to the last ribbon, at one or two bits a key.
-    rest["ribbon-passing"] = bloomery.RibbonFilter.build([*contents(), *range(12_000)], 0.3, seed=7)
+    rest["ribbon-passing"] = fullbloom.RibbonFilter.build([*contents(), *range(12_000)], 0.3, seed=7)
     # Repeated keys, some of which are taken out again.
     for name in ("quotient-counting", "dynamic-cuckoo-narrow"):
         rest[name].update(contents()[:20])
         rest[name].discard_many(contents()[10:20])
     rest["layered-three"].update(contents()[::2])
-    low = bloomery.CompactApproximator(120, 0.01, lattice="min", value_bits=6, seed=7)
+    low = fullbloom.CompactApproximator(120, 0.01, lattice="min", value_bits=6, seed=7)
     low.update(contents(), [i % 63 for i in range(len(contents()))])
-    aging = bloomery.AgingBloomFilter(60, 0.01, window=30.0, seed=7)
+    aging = fullbloom.AgingBloomFilter(60, 0.01, window=30.0, seed=7)
     for second, key in enumerate(contents()):
         aging.advance(float(second))
         aging.add(key)
@@ -242,17 +242,17 @@ def of_domains() -> dict[str, Any]:
     """Filters whose files record the domains of their keys, as those above do not: see `bare`."""
     texts = [f"key-{i}" for i in range(40)]
     made: dict[str, Any] = {
-        "bloom-domains": bloomery.BloomFilter(120, 0.01, seed=7),
-        "bloom-domains-none": bloomery.BloomFilter(120, 0.01, seed=7),
-        "scalable-domains": bloomery.ScalableBloomFilter(20, 0.01, seed=7),
-        "spatial-domains": bloomery.SpatialBloomFilter(60, 0.01, areas=3, seed=7),
+        "bloom-domains": fullbloom.BloomFilter(120, 0.01, seed=7),
+        "bloom-domains-none": fullbloom.BloomFilter(120, 0.01, seed=7),
+        "scalable-domains": fullbloom.ScalableBloomFilter(20, 0.01, seed=7),
+        "spatial-domains": fullbloom.SpatialBloomFilter(60, 0.01, areas=3, seed=7),
     }
     made["bloom-domains"].update(contents("bloom-domains"))
     made["scalable-domains"].update(texts)
     made["scalable-domains"].add_hashed(7)
     made["spatial-domains"].update([dt.date(2024, 1, 1 + i) for i in range(20)], 2)
-    made["golomb-domains"] = bloomery.GolombSet.build([1.5 + i for i in range(40)], seed=7)
-    made["cascade-domains"] = bloomery.FilterCascade.build(texts[:20], [(i, "x") for i in range(60)], seed=7)
+    made["golomb-domains"] = fullbloom.GolombSet.build([1.5 + i for i in range(40)], seed=7)
+    made["cascade-domains"] = fullbloom.FilterCascade.build(texts[:20], [(i, "x") for i in range(60)], seed=7)
     return made
 
 
@@ -287,16 +287,16 @@ def of_rules() -> dict[str, Any]:
     made = {
         f"bloom-{layout}-{s}": of_scheme(layout, s) for layout, rules in SCHEMES.items() for s in rules[1:]
     }
-    hashes = {f"bloom-hash-{h}": bloomery.BloomFilter(120, 0.01, hash=h, seed=7) for h in HASHES[1:]}
+    hashes = {f"bloom-hash-{h}": fullbloom.BloomFilter(120, 0.01, hash=h, seed=7) for h in HASHES[1:]}
     return made | hashes
 
 
 def of_scheme(layout: str, scheme: str) -> Any:
     """An empty filter for a golden file of a scheme."""
     if scheme not in FIRST:
-        return bloomery.BloomFilter(120, 0.01, layout=layout, scheme=scheme, seed=7)
+        return fullbloom.BloomFilter(120, 0.01, layout=layout, scheme=scheme, seed=7)
     # Its size is that of independent positions, which no constructor takes for this scheme any more.
-    made = bloomery.loads((HERE / f"bloom-{layout}-{scheme}.bloom").read_bytes())
+    made = fullbloom.loads((HERE / f"bloom-{layout}-{scheme}.bloom").read_bytes())
     made.clear()
     return made
 
@@ -320,7 +320,7 @@ def false_positives(which: tuple[str, ...]) -> dict[str, int]:
         for scheme in [scheme for scheme in schemes if scheme in which]:
             for fpr in (0.1, 0.01, 0.001):
                 size = _core.size_for(layout, 10_000, fpr)
-                bloom = bloomery.BloomFilter.with_shape(
+                bloom = fullbloom.BloomFilter.with_shape(
                     *size, capacity=10_000, layout=layout, scheme=scheme, seed=11
                 )
                 source = Keys("random", 3)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hostile.container import File
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,18 +109,18 @@ def params(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
 
 def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Everything that can be asked of a filter and done to a copy of it."""
-    row = next(row for row in bloomery.variants() if row["class"] == type(opened).__name__)
+    row = next(row for row in fullbloom.variants() if row["class"] == type(opened).__name__)
     pairs = bool({"label", "value"} & set(row["capabilities"]))
     yield from questions(opened)
     try:
         copy = opened.copy()
-    except bloomery.FormatError:  # found out when every cell is looked at
+    except fullbloom.FormatError:  # found out when every cell is looked at
         return
     yield "equal to the copy", lambda: opened == copy
     yield from changes(copy, opened, pairs=pairs)
     for name in having(copy, "__contains__"):
         yield f"{name} again", lambda: [key in copy for key in KEYS]
-    yield "loads", lambda: bloomery.loads(copy.to_bytes()) == copy
+    yield "loads", lambda: fullbloom.loads(copy.to_bytes()) == copy
     for name in having(copy, "clear"):
         yield name, copy.clear
         yield "add after clear", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:20]]
@@ -185,12 +185,12 @@ def wrong_with(data: bytes, path: Path) -> tuple[int, list[str]]:
     path.write_bytes(data)
     opened, problems = 0, []
     for way, read in (
-        ("header", lambda: bloomery.open(path, verify="header")),
-        ("loads", lambda: bloomery.loads(data)),
+        ("header", lambda: fullbloom.open(path, verify="header")),
+        ("loads", lambda: fullbloom.loads(data)),
     ):
         try:
             found = read()
-        except (bloomery.FormatError, bloomery.ParameterError) as error:
+        except (fullbloom.FormatError, fullbloom.ParameterError) as error:
             if "internal" in str(error):
                 problems.append(f"{way}: {error}")
             continue
@@ -203,9 +203,9 @@ def wrong_with(data: bytes, path: Path) -> tuple[int, list[str]]:
             for name, operation in operations(found):
                 at = name
                 # A table may be full: that is told, not a fault.
-                with contextlib.suppress(bloomery.FilterFull):
+                with contextlib.suppress(fullbloom.FilterFull):
                     operation()
-        except (bloomery.ParameterError, bloomery.FormatError) as error:
+        except (fullbloom.ParameterError, fullbloom.FormatError) as error:
             # What was opened by its header is checked when it is written.
             checked = way == "header" and at == "to_bytes"
             if not checked and at not in {

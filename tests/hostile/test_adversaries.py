@@ -11,8 +11,8 @@ import pytest
 from benchmarks.attacks import search
 from support import SECRET, bits_of
 
-import bloomery
-from bloomery import CuckooFilter, DLeftCountingFilter, DynamicCuckooFilter, FilterFull, QuotientFilter
+import fullbloom
+from fullbloom import CuckooFilter, DLeftCountingFilter, DynamicCuckooFilter, FilterFull, QuotientFilter
 
 ABSENT = np.arange(1 << 50, (1 << 50) + 20_000)
 
@@ -25,7 +25,7 @@ def crowd_of(made: Any, count: int, region: int) -> Any:
 def others(made: Any, count: int, region: int) -> Any:
     """Keys that may lie elsewhere: of those that nobody chose, (region / buckets)^2 may not."""
     keys = np.arange(2 * count)
-    shares = search.sharing(made.num_buckets, made.fingerprint_bits, region)(bloomery.hash_many(keys))
+    shares = search.sharing(made.num_buckets, made.fingerprint_bits, region)(fullbloom.hash_many(keys))
     return keys[~shares][:count]
 
 
@@ -87,7 +87,7 @@ def test_a_crowded_key_that_is_refused_leaves_every_byte(options: dict[str, Any]
             refused += 1
             assert made.to_bytes() == before
     assert refused > 50
-    assert bloomery.loads(made.to_bytes()) == made
+    assert fullbloom.loads(made.to_bytes()) == made
 
 
 def test_a_removal_lets_the_crowd_in_again() -> None:
@@ -118,7 +118,7 @@ def test_keys_at_home_in_few_slots_do_not_make_a_quotient_filter_slow(homes: int
     assert 1024 <= taken <= 1024 + homes
     assert int(np.sum(made.contains_hashed(crowd))) == made.num_added == taken
     elsewhere = np.arange(500_000 - taken)
-    elsewhere = elsewhere[bloomery.hash_many(elsewhere) >> np.uint64(64 - made.quotient_bits) > 8192]
+    elsewhere = elsewhere[fullbloom.hash_many(elsewhere) >> np.uint64(64 - made.quotient_bits) > 8192]
     made.update(elsewhere)
     assert made.contains_many(elsewhere).all()
     assert int(np.sum(made.contains_hashed(crowd))) >= taken
@@ -182,7 +182,7 @@ def test_copies_of_one_key_open_no_stages_either() -> None:
 
 
 def test_crowding_keys_open_no_stages_of_a_scalable_filter() -> None:
-    made, batches = (bloomery.ScalableBloomFilter(1000, kind="cuckoo") for _ in range(2))
+    made, batches = (fullbloom.ScalableBloomFilter(1000, kind="cuckoo") for _ in range(2))
     refusals = []
     for _ in range(4):
         newest = made.stage_info()[-1]
@@ -201,7 +201,7 @@ def test_crowding_keys_open_no_stages_of_a_scalable_filter() -> None:
 
 
 def test_a_quotient_stage_opens_no_other_for_a_crowd() -> None:
-    made = bloomery.ScalableBloomFilter(100_000, 0.001, kind="quotient")
+    made = fullbloom.ScalableBloomFilter(100_000, 0.001, kind="quotient")
     crowd = at_home(type("Stage", (), made.stage_info()[0]), 6000, 64)
     for hashed in crowd.tolist():
         with contextlib.suppress(FilterFull):

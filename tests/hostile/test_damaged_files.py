@@ -28,7 +28,7 @@ from hostile.container import (
 )
 from support import SCALE, every_variant
 
-import bloomery
+import fullbloom
 
 # Tag of the base hash.
 HASH = 92
@@ -50,14 +50,14 @@ def refused(data: bytes, path: Path) -> list[str]:
     found = []
     path.write_bytes(data)
     ways: dict[str, Any] = {
-        "loads": lambda: bloomery.loads(data),
-        "full": lambda: bloomery.open(path, verify="full"),
-        "header": lambda: bloomery.open(path, verify="header"),
+        "loads": lambda: fullbloom.loads(data),
+        "full": lambda: fullbloom.open(path, verify="full"),
+        "header": lambda: fullbloom.open(path, verify="header"),
     }
     for name, way in ways.items():
         try:
             way()
-        except bloomery.FormatError as error:
+        except fullbloom.FormatError as error:
             assert len(str(error)) < 400 + len(str(path))
             found.append(name)
     return found
@@ -67,7 +67,7 @@ def raises(read: Any) -> bool:
     """Whether ``read`` raises FormatError; other errors go through. (pytest.raises costs ten times this.)"""
     try:
         read()
-    except bloomery.FormatError:
+    except fullbloom.FormatError:
         return True
     return False
 
@@ -77,7 +77,7 @@ def test_every_flipped_bit_is_found_in_bytes(stored: bytes) -> None:
     data = bytearray(stored)
     for bit in range(8 * len(stored)):
         data[bit // 8] ^= 1 << bit % 8
-        assert raises(lambda: bloomery.loads(bytes(data))), bit
+        assert raises(lambda: fullbloom.loads(bytes(data))), bit
         data[bit // 8] ^= 1 << bit % 8
     assert bytes(data) == stored
 
@@ -91,11 +91,11 @@ def test_every_flipped_bit_is_found_in_a_file(stored: bytes, tmp_path: Path) -> 
         for bit in range(8 * len(stored)):
             byte = bit // 8
             os.pwrite(file.fileno(), bytes([stored[byte] ^ 1 << bit % 8]), byte)
-            assert raises(lambda: bloomery.open(path, verify="full")), bit
+            assert raises(lambda: fullbloom.open(path, verify="full")), bit
             if byte < head:
-                assert raises(lambda: bloomery.open(path, verify="header")), bit
+                assert raises(lambda: fullbloom.open(path, verify="header")), bit
             os.pwrite(file.fileno(), stored[byte : byte + 1], byte)
-    assert not raises(lambda: bloomery.open(path, verify="full"))
+    assert not raises(lambda: fullbloom.open(path, verify="full"))
 
 
 @every_golden
@@ -134,7 +134,7 @@ def foreign(stored: bytes) -> dict[str, bytes]:
         "text mode copy": stored.replace(b"\r\n", b"\n"),
         "gzip": gzip.compress(stored),
         "pickle": pickle.dumps({"a": 1}),
-        "pickled filter": pickle.dumps(bloomery.loads(stored)),
+        "pickled filter": pickle.dumps(fullbloom.loads(stored)),
         "zip": b"PK\x03\x04" + rng.randbytes(500),
         "png": b"\x89PNG\r\n\x1a\n" + rng.randbytes(500),
         "parquet": b"PAR1" + rng.randbytes(500) + b"PAR1",
@@ -147,7 +147,7 @@ def foreign(stored: bytes) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("kind", foreign(bloomery.BloomFilter(10).to_bytes()))
+@pytest.mark.parametrize("kind", foreign(fullbloom.BloomFilter(10).to_bytes()))
 @pytest.mark.parametrize("stored", NAMES[:1], indirect=True)
 def test_foreign_files(stored: bytes, kind: str, tmp_path: Path) -> None:
     assert len(refused(foreign(stored)[kind], tmp_path / "foreign")) == 3
@@ -171,25 +171,25 @@ def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
 
 def test_things_that_are_not_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="absent"):
-        bloomery.open(tmp_path / "absent")
-    with pytest.raises((bloomery.FormatError, IsADirectoryError)):
-        bloomery.open(tmp_path)
-    with pytest.raises(bloomery.FormatError):
-        bloomery.open("/dev/zero")
+        fullbloom.open(tmp_path / "absent")
+    with pytest.raises((fullbloom.FormatError, IsADirectoryError)):
+        fullbloom.open(tmp_path)
+    with pytest.raises(fullbloom.FormatError):
+        fullbloom.open("/dev/zero")
     archive = tmp_path / "a.zip"
     with zipfile.ZipFile(archive, "w") as out:
         out.writestr("x", "y")
-    with pytest.raises(bloomery.FormatError, match=r"a\.zip"):
-        bloomery.open(archive)
+    with pytest.raises(fullbloom.FormatError, match=r"a\.zip"):
+        fullbloom.open(archive)
     for data in ("text", 5, None, [1], object()):
         with pytest.raises(TypeError):
-            bloomery.loads(data)  # type: ignore[arg-type]
+            fullbloom.loads(data)  # type: ignore[arg-type]
 
 
 def test_the_wrong_class_says_which_is_right(golden: Path) -> None:
     path = golden / "scalable-blocked.bloom"
-    for read in (bloomery.BloomFilter.open, lambda p: bloomery.BloomFilter.from_bytes(p.read_bytes())):
-        with pytest.raises(bloomery.FormatError, match=r"ScalableBloomFilter.*bloomery\.open"):
+    for read in (fullbloom.BloomFilter.open, lambda p: fullbloom.BloomFilter.from_bytes(p.read_bytes())):
+        with pytest.raises(fullbloom.FormatError, match=r"ScalableBloomFilter.*fullbloom\.open"):
             read(path)
 
 
@@ -251,8 +251,8 @@ def test_headers_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
     LIES[lie](made)
     data = made.build()
     assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
-    with pytest.raises((bloomery.FormatError, bloomery.ParameterError)):
-        bloomery.open(tmp_path / "lie.bloom", mode="r+")
+    with pytest.raises((fullbloom.FormatError, fullbloom.ParameterError)):
+        fullbloom.open(tmp_path / "lie.bloom", mode="r+")
     assert (tmp_path / "lie.bloom").read_bytes() == data, "a refused file is left alone"
 
 
@@ -310,7 +310,7 @@ def test_growing_filters_that_lie(lie: str, golden: Path, tmp_path: Path) -> Non
     assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("name", ["bloom-classic", "scalable-classic"])
 @pytest.mark.parametrize("tag", [CAPACITY, COUNT])
 @pytest.mark.parametrize("value", [1, 2**32, 2**63, 2**64 - 1])
@@ -321,15 +321,15 @@ def test_possible_but_wild_values_give_a_working_filter_or_an_error(
     for index in range(3):
         made.set(tag, value, index)
     try:
-        bloom = bloomery.loads(made.build())
-    except bloomery.FormatError:
+        bloom = fullbloom.loads(made.build())
+    except fullbloom.FormatError:
         return
     for act in (repr, lambda f: f.info(), lambda f: f.approx_count(), lambda f: f.fpr(), lambda f: f.copy()):
         act(bloom)
     assert 5 in bloom
     try:
         bloom.update(["x", "y", "z"])
-    except bloomery.BloomeryError:
+    except fullbloom.FullbloomError:
         return
     assert bloom.contains_many(["x", "y", "z"]) == [True] * 3
 
@@ -338,8 +338,8 @@ def test_bits_past_the_end_are_refused_or_harmless(golden: Path) -> None:
     made = File.parse((golden / "bloom-classic.bloom").read_bytes())
     made.payload = b"\xff" * len(made.payload)
     try:
-        bloom = bloomery.loads(made.build())
-    except bloomery.FormatError:
+        bloom = fullbloom.loads(made.build())
+    except fullbloom.FormatError:
         return
     assert bloom.fill <= 1.0
     assert 0.0 <= bloom.fpr() <= 1.0
@@ -348,15 +348,15 @@ def test_bits_past_the_end_are_refused_or_harmless(golden: Path) -> None:
 
 BOMB = """
 import resource, sys
-import bloomery
+import fullbloom
 data = open(sys.argv[1], "rb").read()
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 limit = used + (16 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-for read in (lambda: bloomery.loads(data), lambda: bloomery.open(sys.argv[1], verify="full")):
+for read in (lambda: fullbloom.loads(data), lambda: fullbloom.open(sys.argv[1], verify="full")):
     try:
         read()
-    except bloomery.FormatError:
+    except fullbloom.FormatError:
         print("refused")
 """
 
@@ -378,7 +378,7 @@ def test_nothing_is_allocated_that_the_input_does_not_fill(
     assert done.stdout.split() == ["refused", "refused"]
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_random_mutations_with_valid_checksums(name: str, golden: Path) -> None:
     """What gets past the checksums must still be a filter that answers."""
@@ -394,12 +394,12 @@ def test_random_mutations_with_valid_checksums(name: str, golden: Path) -> None:
             value = rng.choice([*wild, value ^ 1 << rng.randrange(64), value + 1, value - 1]) % 2**64
             made.params[i] = (tag, index, zero, value)
         try:
-            bloom = bloomery.loads(made.build(fix_payload_crc=False))
-        except bloomery.FormatError:
+            bloom = fullbloom.loads(made.build(fix_payload_crc=False))
+        except fullbloom.FormatError:
             continue
         accepted += 1
         repr(bloom)
         ask = bloom.contains_many if hasattr(bloom, "contains_many") else bloom.includes_many
         assert ask([1, "a"]) is not None
-        assert bloomery.loads(bloom.to_bytes()) == bloom
+        assert fullbloom.loads(bloom.to_bytes()) == bloom
     assert accepted < 500 * SCALE

@@ -16,9 +16,9 @@ import pytest
 from hostile.capsules import Column, array, schema
 from support import LONG
 
-import bloomery
+import fullbloom
 
-NAMES = [row["name"] for row in bloomery.variants()]
+NAMES = [row["name"] for row in fullbloom.variants()]
 COUNTS = (10**7, 2**40, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**5000)
 
 #: Calls each public method of a class with a hostile number, or batch, for each parameter, under an alarm.
@@ -26,7 +26,7 @@ SCRIPT = """
     import inspect, itertools, json, signal, sys, time, warnings
     from hostile.capsules import Column, array, schema
     from hostile.test_deaf_loops import COUNTS, SANE, made_of
-    import bloomery, numpy
+    import fullbloom, numpy
 
     class Alarm(BaseException):
         pass
@@ -89,8 +89,8 @@ SANE: dict[str, Any] = {
 
 def made_of(name: str) -> Any:
     """A small filter of this name."""
-    row = next(row for row in bloomery.variants() if row["name"] == name)
-    class_ = getattr(bloomery, row["class"])
+    row = next(row for row in fullbloom.variants() if row["name"] == name)
+    class_ = getattr(fullbloom, row["class"])
     if row["adds"] == "world":
         return class_.build([7], [8])
     if row["adds"].startswith("build"):
@@ -101,7 +101,7 @@ def made_of(name: str) -> Any:
 
 
 def test_every_method_ends_or_hears_a_signal_whatever_count_it_is_given() -> None:
-    """Without ``BLOOMERY_LONG`` those that count, and one of each way to add."""
+    """Without ``FULLBLOOM_LONG`` those that count, and one of each way to add."""
     few = ["spectral", "d-left", "spatial", "bloomier"]
     names = NAMES if LONG else few
     code = f"import sys; sys.path[:0] = {sys.path!r}\n" + textwrap.dedent(SCRIPT)
@@ -113,11 +113,11 @@ def test_every_method_ends_or_hears_a_signal_whatever_count_it_is_given() -> Non
     assert json.loads(lines[-1]) > 100
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("mode", ["minimum-selection", "minimal-increase", "recurring-minimum"])
 def test_spectral_additions_at_once_are_those_one_by_one(mode: str) -> None:
     draw = random.Random(5)
-    once, each = (bloomery.SpectralBloomFilter(20, fpr=0.3, mode=mode, counter_bits=8) for _ in range(2))
+    once, each = (fullbloom.SpectralBloomFilter(20, fpr=0.3, mode=mode, counter_bits=8) for _ in range(2))
     refused = 0
     for _ in range(60):
         key, times = draw.randrange(40), draw.choice([1, 2, 3, 10, 90, 250])
@@ -125,7 +125,7 @@ def test_spectral_additions_at_once_are_those_one_by_one(mode: str) -> None:
             try:
                 for call in calls:
                     made.add(*call)
-            except bloomery.FilterFull:
+            except fullbloom.FilterFull:
                 refused += 1
         assert once.to_bytes() == each.to_bytes()
         assert once.count_many(range(40)) == each.count_many(range(40))
@@ -135,7 +135,7 @@ def test_spectral_additions_at_once_are_those_one_by_one(mode: str) -> None:
 
 def test_d_left_additions_and_removals_at_once_are_those_one_by_one() -> None:
     draw = random.Random(5)
-    once, each = (bloomery.DLeftCountingFilter(20, subtables=2, cells=6) for _ in range(2))
+    once, each = (fullbloom.DLeftCountingFilter(20, subtables=2, cells=6) for _ in range(2))
     refused = 0
     for step in range(300):
         key, times = draw.randrange(10), draw.choice([1, 2, 3, 10, 90, 3000])
@@ -147,26 +147,26 @@ def test_d_left_additions_and_removals_at_once_are_those_one_by_one() -> None:
             try:
                 for call in calls:
                     made.add(*call)
-            except bloomery.FilterFull:
+            except fullbloom.FilterFull:
                 refused += 1
         assert once.count_many(range(10)) == each.count_many(range(10))
         assert once.num_added == each.num_added
-        assert bloomery.loads(once.to_bytes()) == once
+        assert fullbloom.loads(once.to_bytes()) == once
     assert refused % 2 == 0
 
 
 @pytest.mark.parametrize("times", [10**7, 2**40, 2**62])
 def test_a_key_may_come_any_number_of_times(times: int) -> None:
-    stock = bloomery.DLeftCountingFilter(1000)
+    stock = fullbloom.DLeftCountingFilter(1000)
     stock.add("apple", times)
     assert (stock.count("apple"), stock.num_added) == (times, 1)
     stock.remove("apple", times - 5)
     assert stock.count("apple") == 5
-    spectral = bloomery.SpectralBloomFilter(1000, counter_bits=64)
+    spectral = fullbloom.SpectralBloomFilter(1000, counter_bits=64)
     spectral.add("apple", times)
     assert (spectral.count("apple"), spectral.num_added) == (times, times)
-    small = bloomery.SpectralBloomFilter(1000, counter_bits=16)
-    with pytest.raises(bloomery.FilterFull, match="reached its maximum, 65535"):
+    small = fullbloom.SpectralBloomFilter(1000, counter_bits=16)
+    with pytest.raises(fullbloom.FilterFull, match="reached its maximum, 65535"):
         small.add("apple", times)
     assert small.count("apple") == 65535
 
@@ -177,43 +177,43 @@ def test_a_key_may_come_any_number_of_times(times: int) -> None:
 def test_one_value_more_is_read_than_there_are_keys(keys: Any) -> None:
     keys = list(keys) if inspect.isgenerator(keys) else keys
     fresh: list[Any] = [lambda: keys, lambda: iter(keys)]
-    maps = bloomery.BloomierMap.build([7, 8, 9], [1, 2, 3], mutable=True)
+    maps = fullbloom.BloomierMap.build([7, 8, 9], [1, 2, 3], mutable=True)
     calls = [
-        bloomery.SpatialBloomFilter(100).update,
-        bloomery.SpatialBloomFilter(100).add_many,
-        bloomery.CompactApproximator(100).update,
-        bloomery.BloomierMap.build,
+        fullbloom.SpatialBloomFilter(100).update,
+        fullbloom.SpatialBloomFilter(100).add_many,
+        fullbloom.CompactApproximator(100).update,
+        fullbloom.BloomierMap.build,
         maps.set_many,
     ]
     for call, given in itertools.product(calls, fresh):
         values = itertools.count(1)
-        with pytest.raises(bloomery.ParameterError, match=r"got more than 3 .* for 3 keys"):
+        with pytest.raises(fullbloom.ParameterError, match=r"got more than 3 .* for 3 keys"):
             call(given(), values)
         assert next(values) == 5
-        with pytest.raises(bloomery.ParameterTypeError, match="got None"):
+        with pytest.raises(fullbloom.ParameterTypeError, match="got None"):
             call(given(), Column(schema(b"n"), array(2**40)))
-        with pytest.raises(bloomery.ParameterError, match="for 3 keys"):
+        with pytest.raises(fullbloom.ParameterError, match="for 3 keys"):
             call(given(), [1, 2])
 
 
 def test_a_batch_of_hashes_may_be_nulls_alone() -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert pa.array(bloom.add_hashed(Column(schema(b"n"), array(3)))).to_pylist() == [None] * 3
     assert bloom.num_added == 0
 
 
 def test_a_number_that_python_does_not_write_is_named_by_its_bits(capfd: pytest.CaptureFixture[str]) -> None:
     """Where an error would hold a number of 5,000 digits, Python raised another error within it."""
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     for call in (
         bloom.add_hashed,
         bloom.contains_hashed,
         lambda n: bloom.add_hashed([n]),
-        bloomery.BloomFilter,
+        fullbloom.BloomFilter,
     ):
         for number in (10**5000, -(10**5000)):
-            with pytest.raises(bloomery.ParameterError, match="int of 16610 bits"):
+            with pytest.raises(fullbloom.ParameterError, match="int of 16610 bits"):
                 call(number)
-    with pytest.raises(bloomery.ParameterError, match="int of 16610 bits"):
-        bloomery.BloomFilter(100, seed=10**5000)
+    with pytest.raises(fullbloom.ParameterError, match="int of 16610 bits"):
+        fullbloom.BloomFilter(100, seed=10**5000)
     assert capfd.readouterr() == ("", "")

@@ -12,14 +12,14 @@ import pytest
 from hostile.container import File
 from support import LONG, SCALE, pooled, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 RUNS, PROBES = 6 * SCALE, 20_000
 STAGE_VARIANT, FPR, CAPACITY, WHOLE = 11, 2, 1, 0xFFFF
 
 
-def planned(made: bloomery.ScalableBloomFilter) -> list[float]:
+def planned(made: fullbloom.ScalableBloomFilter) -> list[float]:
     """The rates that the stages have while there are such rates."""
     first = made.target_fpr * (1 - made.tightening)
     return [first * made.tightening**i for i in range(made.stages)]
@@ -41,7 +41,7 @@ def planned(made: bloomery.ScalableBloomFilter) -> list[float]:
 def test_stages_have_the_least_rate_there_is_and_no_key_is_refused(
     arguments: tuple[int, float], options: dict[str, Any], keys: int
 ) -> None:
-    made = bloomery.ScalableBloomFilter(*arguments, **options)
+    made = fullbloom.ScalableBloomFilter(*arguments, **options)
     made.update(range(keys))
     assert made.contains_many(range(keys)) == [True] * keys
     rates = [stage["target_fpr"] for stage in made.stage_info()]
@@ -51,36 +51,36 @@ def test_stages_have_the_least_rate_there_is_and_no_key_is_refused(
     assert made.at_least_rate == made.info()["at_least_rate"] == len(held)
     for capacity, rate in zip(made.stage_capacities[-len(held) :], held, strict=True):
         # The first stage has half of the rate; a millionth less cannot be had.
-        with pytest.raises(bloomery.ParameterError, match="fpr"):
-            bloomery.ScalableBloomFilter(capacity, 2 * rate * (1 - 1e-6), kind=options.get("kind", "bloom"))
-    again = bloomery.ScalableBloomFilter.from_bytes(made.to_bytes())
+        with pytest.raises(fullbloom.ParameterError, match="fpr"):
+            fullbloom.ScalableBloomFilter(capacity, 2 * rate * (1 - 1e-6), kind=options.get("kind", "bloom"))
+    again = fullbloom.ScalableBloomFilter.from_bytes(made.to_bytes())
     assert again == made
     again.update(range(keys, 2 * keys))
     again.clear()
-    assert again == bloomery.ScalableBloomFilter(*arguments, **options)
+    assert again == fullbloom.ScalableBloomFilter(*arguments, **options)
     assert again.at_least_rate == 0
 
 
 def test_a_rate_that_the_first_stage_cannot_have_is_refused() -> None:
-    with pytest.raises(bloomery.ParameterError, match="use CuckooFilter or BloomFilter for lower ones"):
-        bloomery.ScalableBloomFilter(100, 1e-6, kind="prefix")
-    with pytest.raises(bloomery.ParameterError, match="fingerprints have at most 32 bits"):
-        bloomery.ScalableBloomFilter(100, 1e-9, kind="cuckoo")
+    with pytest.raises(fullbloom.ParameterError, match="use CuckooFilter or BloomFilter for lower ones"):
+        fullbloom.ScalableBloomFilter(100, 1e-6, kind="prefix")
+    with pytest.raises(fullbloom.ParameterError, match="fingerprints have at most 32 bits"):
+        fullbloom.ScalableBloomFilter(100, 1e-9, kind="cuckoo")
 
 
 def test_only_the_most_stages_end_it() -> None:
-    made = bloomery.ScalableBloomFilter(1, 0.5, growth=1.0)
-    with pytest.raises(bloomery.FilterFull, match="1024 stages"):
+    made = fullbloom.ScalableBloomFilter(1, 0.5, growth=1.0)
+    with pytest.raises(fullbloom.FilterFull, match="1024 stages"):
         made.update(range(10_000))
     assert made.stages == 1024
     assert made.at_least_rate > 900
-    assert bloomery.loads(made.to_bytes()) == made
+    assert fullbloom.loads(made.to_bytes()) == made
 
 
 @pytest.fixture(scope="module")
-def grown() -> bloomery.ScalableBloomFilter:
+def grown() -> fullbloom.ScalableBloomFilter:
     """Nine stages, the last of them at the least rate."""
-    made = bloomery.ScalableBloomFilter(1000, 1e-13, kind="quotient")
+    made = fullbloom.ScalableBloomFilter(1000, 1e-13, kind="quotient")
     made.update(range(300_000))
     assert made.stages == 9
     assert made.at_least_rate > 1
@@ -90,7 +90,7 @@ def grown() -> bloomery.ScalableBloomFilter:
 @pytest.mark.parametrize("tag", [FPR, CAPACITY])
 @pytest.mark.parametrize("factor", [0.5, 0.999, 1.001, 2.0, 1e6])
 def test_a_stage_that_lies_about_its_plan_is_refused(
-    tag: int, factor: float, grown: bloomery.ScalableBloomFilter
+    tag: int, factor: float, grown: fullbloom.ScalableBloomFilter
 ) -> None:
     stored = grown.to_bytes()
     for index, stage in enumerate(grown.stage_info()):
@@ -99,18 +99,18 @@ def test_a_stage_that_lies_about_its_plan_is_refused(
             file.set_float(FPR, stage["target_fpr"] * factor, index)
         else:
             file.set(CAPACITY, round(stage["capacity"] * factor), index)
-        with pytest.raises(bloomery.FormatError):
-            bloomery.loads(file.build())
+        with pytest.raises(fullbloom.FormatError):
+            fullbloom.loads(file.build())
 
 
 @pytest.mark.parametrize("variant", [0, 1, 2, 4, 5, 7, 8, 9, 18, 999])
 def test_a_kind_that_no_stage_has_is_refused(variant: int) -> None:
-    made = bloomery.ScalableBloomFilter(100, kind="cuckoo")
+    made = fullbloom.ScalableBloomFilter(100, kind="cuckoo")
     made.update(range(500))
     file = File.parse(made.to_bytes())
     file.set(STAGE_VARIANT, variant, WHOLE)
-    with pytest.raises(bloomery.FormatError, match="names stages of an unknown kind; use a newer release"):
-        bloomery.loads(file.build())
+    with pytest.raises(fullbloom.FormatError, match="names stages of an unknown kind; use a newer release"):
+        fullbloom.loads(file.build())
 
 
 # Growth between 1 and 4 from a few keys on: many stages, soon.
@@ -136,14 +136,14 @@ def most_found(stages: list[dict[str, Any]]) -> float:
     return found
 
 
-@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_no_kind_ends_in_mid_stream_of_its_rate(kind: str) -> None:
     rng, grown, many = random.Random(f"growing {kind}"), 0, 0
     while grown < 8 * SCALE:
         arguments, options = random_growth(rng)
         try:
-            made = bloomery.ScalableBloomFilter(*arguments, kind=kind, **options)
-        except bloomery.ParameterError:
+            made = fullbloom.ScalableBloomFilter(*arguments, kind=kind, **options)
+        except fullbloom.ParameterError:
             # Not even the first stage can have its rate: refused at once, never later.
             continue
         grown += 1
@@ -164,11 +164,11 @@ def test_no_kind_ends_in_mid_stream_of_its_rate(kind: str) -> None:
     assert many > 40
 
 
-@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> None:
     above, below, told = [], [], 0.0
     for seed in range(RUNS):
-        made = bloomery.ScalableBloomFilter(40, 0.4, kind=kind, growth=1.0, tightening=0.9, seed=seed)
+        made = fullbloom.ScalableBloomFilter(40, 0.4, kind=kind, growth=1.0, tightening=0.9, seed=seed)
         made.update(range(2000))
         found = sum(made.contains_many(range(10**6, 10**6 + PROBES))) / PROBES
         told = made.fpr()
@@ -176,7 +176,7 @@ def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> N
         # Stages that know nothing of each other find least.
         below.append(found - theory.compound_fpr([stage["fpr"] for stage in made.stage_info()]))
     # Stages of bits tell a rate by their fill, around which filters scatter: as the runs show.
-    far = sigmas_of(len(bloomery.ScalableBloomFilter.kinds()))
+    far = sigmas_of(len(fullbloom.ScalableBloomFilter.kinds()))
     mean, sd = pooled(above, told, PROBES)
     assert mean <= far * sd
     mean, sd = pooled(below, told, PROBES)
@@ -187,7 +187,7 @@ def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> N
 def test_dynamic_stages_take_all_that_they_are_for(seed: int) -> None:
     rng = random.Random(f"dynamic {seed}")
     capacity, most = rng.randint(20, 200), rng.choice([1, 3, 16, 64])
-    made = bloomery.DynamicCuckooFilter(capacity, 10 ** rng.uniform(-6, -1), max_stages=most, seed=seed)
+    made = fullbloom.DynamicCuckooFilter(capacity, 10 ** rng.uniform(-6, -1), max_stages=most, seed=seed)
     keys = range(capacity * most)
     made.update(keys)
     assert all(made.contains_many(keys))
@@ -201,14 +201,14 @@ def test_dynamic_stages_take_all_that_they_are_for(seed: int) -> None:
 )
 def test_a_stream_of_lines_is_not_ended_by_its_rate(command: str, fpr: float, lines: int, long: bool) -> None:
     if long and not LONG:
-        pytest.skip("three million lines: BLOOMERY_LONG=1 runs them")
+        pytest.skip("three million lines: FULLBLOOM_LONG=1 runs them")
     text = b"".join(b"%d\n" % line for line in range(lines))
     done = subprocess.run(
-        [sys.executable, "-m", "bloomery", command, "--fpr", str(fpr)],
+        [sys.executable, "-m", "fullbloom", command, "--fpr", str(fpr)],
         input=text,
         capture_output=True,
         timeout=600,
     )
     assert done.returncode == 0 or b"Traceback" not in done.stderr
-    assert not done.stderr.startswith(b"bloomery: "), done.stderr[:300]
+    assert not done.stderr.startswith(b"fullbloom: "), done.stderr[:300]
     assert done.stdout == (text if command == "dedup" else done.stdout)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support import Variant, every_variant
 
-import bloomery
+import fullbloom
 
 #: What users of other libraries, and those who slip, write.
 MEANT = {
@@ -44,7 +44,7 @@ def test_a_slip_is_told_what_was_meant(variant: Variant) -> None:
                 continue
             # Whether the slip stands for what is required, or for something else, or all is there but for it.
             for given in ((), (100,)):
-                with pytest.raises(bloomery.ParameterTypeError, match=f"'{slip}'") as caught:
+                with pytest.raises(fullbloom.ParameterTypeError, match=f"'{slip}'") as caught:
                     variant.cls(*given, **{slip: 1})
                 assert isinstance(caught.value, TypeError)
                 assert variant.cls.__name__ in str(caught.value)
@@ -58,7 +58,7 @@ def test_what_other_libraries_write_is_told_the_name_that_is_meant(variant: Vari
     capacity = next(name for name in known if name.endswith("capacity"))
     calls = [{"n": 1000, "p": 0.01}, {"expected_elements": 1000}, {"max_elements": 1000, "error_rate": 0.01}]
     for words in calls:
-        with pytest.raises(bloomery.ParameterTypeError, match=f"did you mean `{capacity}`"):
+        with pytest.raises(fullbloom.ParameterTypeError, match=f"did you mean `{capacity}`"):
             variant.cls(**words)
 
 
@@ -77,16 +77,16 @@ def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
     for words in ({}, {"seed": 3}):
         if required:
             with pytest.raises(
-                bloomery.ParameterTypeError, match=rf"{cls.__name__}\(\) missing .* '{required[0]}'"
+                fullbloom.ParameterTypeError, match=rf"{cls.__name__}\(\) missing .* '{required[0]}'"
             ):
                 cls(**words)
     if required:
         with pytest.raises(
-            bloomery.ParameterTypeError, match=f"{required[0]} must be a whole number, got None"
+            fullbloom.ParameterTypeError, match=f"{required[0]} must be a whole number, got None"
         ):
             cls(None)
         with pytest.raises(
-            bloomery.ParameterTypeError, match=f"{required[0]} must be a whole number, got None"
+            fullbloom.ParameterTypeError, match=f"{required[0]} must be a whole number, got None"
         ):
             cls(**{required[0]: None})
 
@@ -103,20 +103,20 @@ def test_defaults_in_the_signature_are_those_of_the_constructor(variant: Variant
 @pytest.mark.parametrize("variant", MADE)
 @pytest.mark.parametrize("name", ["callback", "x" * 10_000, "ß", "\N{SNOWMAN}", ""])
 def test_a_keyword_like_no_other_is_told_what_there_is(variant: Variant, name: str) -> None:
-    with pytest.raises(bloomery.ParameterTypeError, match=r"it takes .*seed, secret"):
+    with pytest.raises(fullbloom.ParameterTypeError, match=r"it takes .*seed, secret"):
         variant.cls(100, **{name: 1})
 
 
 @pytest.mark.parametrize("variant", BUILT)
 @pytest.mark.parametrize("given", [((), {}), ((100, 0.01), {}), ((), {"capacity": 100, "sead": 1})])
 def test_what_is_built_says_so_when_it_is_called(variant: Variant, given: tuple[Any, Any]) -> None:
-    with pytest.raises(bloomery.ParameterTypeError, match=rf"call {variant.cls.__name__}\.build\("):
+    with pytest.raises(fullbloom.ParameterTypeError, match=rf"call {variant.cls.__name__}\.build\("):
         variant.cls(*given[0], **given[1])
 
 
 def test_keywords_that_there_are_go_on_being_taken() -> None:
-    made = bloomery.BloomFilter(capacity=100, fpr=0.1, layout="classic", seed=3, secret=None)
+    made = fullbloom.BloomFilter(capacity=100, fpr=0.1, layout="classic", seed=3, secret=None)
     assert (made.capacity, made.target_fpr, made.layout, made.seed) == (100, 0.1, "classic", 3)
     unknown: dict[str, Any] = {}
-    assert bloomery.BloomFilter(100, **unknown).capacity == 100
-    assert next(iter(inspect.signature(bloomery.BloomFilter).parameters)) == "capacity"
+    assert fullbloom.BloomFilter(100, **unknown).capacity == 100
+    assert next(iter(inspect.signature(fullbloom.BloomFilter).parameters)) == "capacity"

@@ -11,7 +11,7 @@ import pytest
 from hostile.container import COUNT, File
 from support import Variant, every_variant
 
-import bloomery
+import fullbloom
 
 
 def of_a_copy(variant: Variant, found: Any, _: Path) -> bytes:
@@ -20,7 +20,7 @@ def of_a_copy(variant: Variant, found: Any, _: Path) -> bytes:
     for key in range(0 if variant.can("build") else 20):
         try:
             variant.add(made, key)
-        except bloomery.BloomeryError:
+        except fullbloom.FullbloomError:
             break
     return made.to_bytes()  # type: ignore[no-any-return]
 
@@ -55,11 +55,11 @@ def test_what_is_saved_of_a_file_that_lies_can_be_opened(variant: Variant, tmp_p
             for write in (of_a_copy, of_itself, of_a_file, of_a_pickle):
                 try:
                     with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", bloomery.CapacityWarning)
-                        written = write(variant, bloomery.open(path, verify="header"), other)
-                except bloomery.BloomeryError:
+                        warnings.simplefilter("ignore", fullbloom.CapacityWarning)
+                        written = write(variant, fullbloom.open(path, verify="header"), other)
+                except fullbloom.FullbloomError:
                     continue
-                again = bloomery.loads(written)
+                again = fullbloom.loads(written)
                 assert again.nbytes > 0, (tag, index, lie)
                 opened += 1
     assert opened
@@ -68,7 +68,7 @@ def test_what_is_saved_of_a_file_that_lies_can_be_opened(variant: Variant, tmp_p
 @pytest.mark.parametrize("increments", [2, 4, 8])
 def test_a_counter_that_no_sum_of_increments_makes_is_refused(increments: int, tmp_path: Path) -> None:
     """Between 0 and the least increment a counter would deny the keys that are added to it."""
-    made = bloomery.VariableIncrementFilter(100, increments=increments)
+    made = fullbloom.VariableIncrementFilter(100, increments=increments)
     path, bits = tmp_path / "lie.bloom", made.counter_bits
     for value in range(1 << bits):
         for cell in (0, 7, made.num_counters - 1):
@@ -77,14 +77,14 @@ def test_a_counter_that_no_sum_of_increments_makes_is_refused(increments: int, t
             file.payload = cells.to_bytes(len(file.payload), "little")
             path.write_bytes(file.build())
             reads = (
-                lambda: bloomery.loads(path.read_bytes()),
-                lambda: bloomery.open(path, verify="full"),
-                lambda: bloomery.open(path, verify="header").copy(),
+                lambda: fullbloom.loads(path.read_bytes()),
+                lambda: fullbloom.open(path, verify="full"),
+                lambda: fullbloom.open(path, verify="header").copy(),
             )
             for read in reads:
                 if 0 < value < increments:
                     with pytest.raises(
-                        bloomery.FormatError, match=f"counter {cell} .* is {value}, .*damaged"
+                        fullbloom.FormatError, match=f"counter {cell} .* is {value}, .*damaged"
                     ):
                         read()
                 else:
@@ -95,9 +95,9 @@ def ways_to_read(data: bytes, path: Path) -> list[Any]:
     """Calls that read a file and look at all of it."""
     path.write_bytes(data)
     return [
-        lambda: bloomery.loads(data),
-        lambda: bloomery.open(path, verify="full"),
-        lambda: bloomery.open(path, verify="header").copy(),
+        lambda: fullbloom.loads(data),
+        lambda: fullbloom.open(path, verify="full"),
+        lambda: fullbloom.open(path, verify="header").copy(),
     ]
 
 
@@ -113,7 +113,7 @@ def forged(data: bytes, change: Any) -> bytes:
 @pytest.mark.parametrize("number", [0, 3, 9])
 def test_a_bin_that_says_that_it_passed_something_on_is_full(number: int, tmp_path: Path) -> None:
     """Keys that are not there were looked for in the spare, and a key that came later was lost."""
-    made = bloomery.PrefixFilter(1000)
+    made = fullbloom.PrefixFilter(1000)
     made.update(range(200))
     words = -(-(51 + 25 * made.remainder_bits) // 64)
 
@@ -121,7 +121,7 @@ def test_a_bin_that_says_that_it_passed_something_on_is_full(number: int, tmp_pa
         cells[words * number] |= 1
 
     for read in ways_to_read(forged(made.to_bytes(), passes), tmp_path / "lie.bloom"):
-        with pytest.raises(bloomery.FormatError, match=f"bin {number} of the file holds what no bin can"):
+        with pytest.raises(fullbloom.FormatError, match=f"bin {number} of the file holds what no bin can"):
             read()
 
 
@@ -130,22 +130,22 @@ def test_a_bin_that_says_that_it_passed_something_on_is_full(number: int, tmp_pa
 def test_the_rests_of_each_prime_are_those_of_the_members(
     counting: bool, members: int, tmp_path: Path
 ) -> None:
-    made = bloomery.ZoneFilter(10, universe=10_000, counting=counting)
+    made = fullbloom.ZoneFilter(10, universe=10_000, counting=counting)
     made.update([3, 999, 4000, 5000, 9999])
     file = File.parse(made.to_bytes())
     file.set(COUNT, members)
     for read in ways_to_read(file.build(), tmp_path / "lie.bloom"):
         if members == 6 and not counting:
             # Members may share bits, so there may be more of them.
-            assert bloomery.loads(read().to_bytes()).num_added == members
+            assert fullbloom.loads(read().to_bytes()).num_added == members
         else:
-            with pytest.raises(bloomery.FormatError, match="members"):
+            with pytest.raises(fullbloom.FormatError, match="members"):
                 read()
 
 
 def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
     """Taken out again, what such a filter held saved what nobody opens."""
-    made = bloomery.ZoneFilter(10, universe=10_000, counting=True)
+    made = fullbloom.ZoneFilter(10, universe=10_000, counting=True)
     made.update([3, 999])
     for word in (0, 1, 5):
 
@@ -153,14 +153,14 @@ def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
             cells[word] ^= 1 << 17
 
         for read in ways_to_read(forged(made.to_bytes(), more), tmp_path / "lie.bloom"):
-            with pytest.raises(bloomery.FormatError, match="damaged"):
+            with pytest.raises(fullbloom.FormatError, match="damaged"):
                 read()
 
 
 @pytest.mark.parametrize("count", [1, -1, 2**31, -(2**31)])
 def test_a_count_that_one_sub_table_alone_has_is_refused(count: int, tmp_path: Path) -> None:
     """An add to such a cell could leave it empty, and the key was not found."""
-    made = bloomery.InvertibleBloomFilter(100)
+    made = fullbloom.InvertibleBloomFilter(100)
     made.update(range(20))
     for cell in (0, 7, made.num_cells - 1):
 
@@ -169,14 +169,14 @@ def test_a_count_that_one_sub_table_alone_has_is_refused(count: int, tmp_path: P
             cells[2 * cell + 1] = cells[2 * cell + 1] >> 32 << 32 | low
 
         for read in ways_to_read(forged(made.to_bytes(), more), tmp_path / "lie.bloom"):
-            with pytest.raises(bloomery.FormatError, match="sub-tables of the file hold different keys"):
+            with pytest.raises(fullbloom.FormatError, match="sub-tables of the file hold different keys"):
                 read()
 
 
-@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp_path: Path) -> None:
     """It was -inf."""
-    made = bloomery.ScalableBloomFilter(100, 0.05, kind=kind)
+    made = fullbloom.ScalableBloomFilter(100, 0.05, kind=kind)
     made.update(range(600))
     file = File.parse(made.to_bytes())
     for section in range(len(file.sections)):
@@ -186,7 +186,7 @@ def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp
         for read in ways_to_read(full.build(), tmp_path / "lie.bloom"):
             try:
                 found = read()
-            except bloomery.FormatError:
+            except fullbloom.FormatError:
                 continue
             assert 0.0 <= found.fpr() <= 1.0
             assert 0.0 <= found.info()["fpr"] <= 1.0
@@ -200,15 +200,15 @@ def test_what_is_made_anew_after_a_file_is_no_larger_than_the_file_might_be(
     if not hasattr(variant.cls, "regenerate"):
         return
     data = variant.make(50).to_bytes()
-    found = bloomery.loads(data, max_bytes=len(data))
+    found = fullbloom.loads(data, max_bytes=len(data))
     assert found.regenerate([1, 2]).nbytes <= len(data)
     path = tmp_path / "file.bloom"
     path.write_bytes(data)
-    opened = bloomery.open(path, max_bytes=len(data))
+    opened = fullbloom.open(path, max_bytes=len(data))
     for bounded in (found, found.copy(), opened, opened.copy(), found.regenerate([1])):
-        with pytest.raises(bloomery.FilterMemoryError, match="max_bytes is"):
+        with pytest.raises(fullbloom.FilterMemoryError, match="max_bytes is"):
             bounded.regenerate([1, 2], capacity=10**7)
-    assert bloomery.loads(data).regenerate([1], capacity=10**4).nbytes > 0
+    assert fullbloom.loads(data).regenerate([1], capacity=10**4).nbytes > 0
 
 
 @pytest.mark.parametrize(
@@ -217,19 +217,19 @@ def test_what_is_made_anew_after_a_file_is_no_larger_than_the_file_might_be(
 def test_a_file_of_the_service_alone_is_told_from_one_of_a_later_release(
     number: int, what: str, tmp_path: Path
 ) -> None:
-    file = File.parse(bloomery.BloomFilter(10).to_bytes())
+    file = File.parse(fullbloom.BloomFilter(10).to_bytes())
     file.variant = number
     path = tmp_path / "dump.bloom"
     path.write_bytes(file.build())
     reads = (
-        lambda: bloomery.loads(path.read_bytes()),
-        lambda: bloomery.open(path),
-        lambda: bloomery.BloomFilter.open(path),
-        lambda: bloomery.BloomFilter.from_bytes(path.read_bytes()),
+        lambda: fullbloom.loads(path.read_bytes()),
+        lambda: fullbloom.open(path),
+        lambda: fullbloom.BloomFilter.open(path),
+        lambda: fullbloom.BloomFilter.from_bytes(path.read_bytes()),
     )
     for read in reads:
         with pytest.raises(
-            bloomery.FormatError, match=f"{what}.* of the service.*|{what} of the service.*RESTORE name"
+            fullbloom.FormatError, match=f"{what}.* of the service.*|{what} of the service.*RESTORE name"
         ):
             read()
 
@@ -237,11 +237,11 @@ def test_a_file_of_the_service_alone_is_told_from_one_of_a_later_release(
 @pytest.mark.parametrize("members", [0, 1, 59, 61, 100])
 def test_a_set_whose_number_of_members_is_a_lie_is_refused(members: int) -> None:
     """`len` is exact, and with one more than there are bits the set was 102 % full."""
-    made = bloomery.BitSet(100)
+    made = fullbloom.BitSet(100)
     made.update(range(60))
     file = File.parse(made.to_bytes())
     file.set(COUNT, members)
     with pytest.raises(
-        bloomery.FormatError, match=f"says that it has {members} members, and has 60; it is damaged"
+        fullbloom.FormatError, match=f"says that it has {members} members, and has 60; it is damaged"
     ):
-        bloomery.loads(file.build())
+        fullbloom.loads(file.build())

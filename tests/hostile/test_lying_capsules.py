@@ -25,7 +25,7 @@ from hostile.capsules import (
     schema,
 )
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,24 +33,29 @@ if TYPE_CHECKING:
 
 def refused(column: Callable[[], Any], match: str = "key") -> None:
     """Every call refuses the column and adds nothing; what was taken over is released once."""
-    bloom, layered = bloomery.BloomFilter(100), bloomery.SpatialBloomFilter(100)
-    ways: list[Callable[[Any], Any]] = [bloom.update, bloom.add_many, bloom.contains_many, bloomery.hash_many]
+    bloom, layered = fullbloom.BloomFilter(100), fullbloom.SpatialBloomFilter(100)
+    ways: list[Callable[[Any], Any]] = [
+        bloom.update,
+        bloom.add_many,
+        bloom.contains_many,
+        fullbloom.hash_many,
+    ]
     ways.append(lambda keys: layered.update(keys, 1))
     # Columns of hashes, and of numbers beside keys, are read by the same rules.
     numbers: list[Callable[[Any], Any]] = [
         bloom.add_hashed,
         bloom.contains_hashed,
         lambda labels: layered.update([1, 2], labels),
-        lambda values: bloomery.CompactApproximator(100).update([1, 2], values),
-        lambda values: bloomery.BloomierMap.build([1, 2], values),
+        lambda values: fullbloom.CompactApproximator(100).update([1, 2], values),
+        lambda values: fullbloom.BloomierMap.build([1, 2], values),
     ]
     for way in numbers:
-        with pytest.raises(bloomery.BloomeryError):
+        with pytest.raises(fullbloom.FullbloomError):
             way(column())
     for way in ways:
         before = dict(released)
         made = column()
-        with pytest.raises(bloomery.KeyTypeError, match=match):
+        with pytest.raises(fullbloom.KeyTypeError, match=match):
             way(made)
         if isinstance(made, Column):
             taken = released[Array] - before[Array], released[Schema] - before[Schema]
@@ -126,7 +131,7 @@ WRONG: dict[str, dict[str, Any]] = {
 def test_every_layout_is_read_as_it_is(format_: bytes) -> None:
     keys = Column(schema(format_), array(2, *LAYOUTS[format_]))
     before = dict(released)
-    assert pa.array(bloomery.hash_many(keys)).null_count == 0
+    assert pa.array(fullbloom.hash_many(keys)).null_count == 0
     assert released == {**before, Array: before[Array] + 1, Schema: before[Schema] + 1}
 
 
@@ -149,7 +154,7 @@ def test_data_where_none_can_be(format_: bytes, at: int | None) -> None:
 @pytest.mark.parametrize("format_", LAYOUTS)
 def test_columns_without_rows_need_no_data(format_: bytes) -> None:
     buffers = [None] * (3 if format_.startswith(b"v") else len(LAYOUTS[format_]))
-    assert pa.array(bloomery.hash_many(Column(schema(format_), array(0, *buffers)))).to_pylist() == []
+    assert pa.array(fullbloom.hash_many(Column(schema(format_), array(0, *buffers)))).to_pylist() == []
 
 
 @pytest.mark.parametrize(
@@ -190,8 +195,8 @@ def test_views_outside_of_their_buffers(wild: bytes) -> None:
 
     refused(lambda: column(None), "outside")
     # The view of a null may be anything.
-    hashes = pa.array(bloomery.hash_many(column(b"\x01"))).to_pylist()
-    assert hashes == [bloomery.hash_key(LONG), None]
+    hashes = pa.array(fullbloom.hash_many(column(b"\x01"))).to_pylist()
+    assert hashes == [fullbloom.hash_key(LONG), None]
 
 
 @pytest.mark.parametrize("sizes", [words(-1, kind="q"), words(-(2**63), kind="q")])
@@ -208,28 +213,28 @@ def test_columns_of_whole_numbers_are_hashes_and_values(kind: str) -> None:
             schema(kind.encode()), array(len(numbers), nulls, words(*numbers, kind=INDEX_KINDS[kind]))
         )
 
-    bloom = bloomery.BloomFilter(10)
+    bloom = fullbloom.BloomFilter(10)
     assert pa.array(bloom.add_hashed(column(5, 7, nulls=b"\1"))).to_pylist() == [True, None]
     assert pa.array(bloom.contains_hashed(column(7, 5))).to_pylist() == [False, True]
-    assert bloomery.BloomierMap.build(["a", "b"], column(5, 7), check_bits=30)["b"] == 7
-    layered = bloomery.SpatialBloomFilter(10)
+    assert fullbloom.BloomierMap.build(["a", "b"], column(5, 7), check_bits=30)["b"] == 7
+    layered = fullbloom.SpatialBloomFilter(10)
     layered.update(["a", "b"], column(2, 3))
     assert layered.label_many(["b", "a"]) == [3, 2]
-    with pytest.raises(bloomery.ParameterTypeError, match="label must be a whole number, got None"):
+    with pytest.raises(fullbloom.ParameterTypeError, match="label must be a whole number, got None"):
         layered.update(["a", "b"], column(2, 3, nulls=b"\1"))
     for other in (column(1), column(1, 2, 3)):
-        with pytest.raises(bloomery.ParameterError, match=r"as many labels as keys, got .* for 2 keys"):
+        with pytest.raises(fullbloom.ParameterError, match=r"as many labels as keys, got .* for 2 keys"):
             layered.update(["a", "b"], other)
     if kind.islower():
         for call in (bloom.add_hashed, bloom.contains_hashed):
             with pytest.raises(
-                bloomery.ParameterError, match=r"a hash must be between 0 and 2\*\*64 - 1, got -7"
+                fullbloom.ParameterError, match=r"a hash must be between 0 and 2\*\*64 - 1, got -7"
             ):
                 call(column(5, -7))
             # Of a null it may be anything.
             assert pa.array(call(column(5, -7, nulls=b"\1"))).to_pylist()[1] is None
-        with pytest.raises(bloomery.ParameterError, match=r"values must be between 0 and .*, got -7"):
-            bloomery.BloomierMap.build(["a", "b"], column(5, -7))
+        with pytest.raises(fullbloom.ParameterError, match=r"values must be between 0 and .*, got -7"):
+            fullbloom.BloomierMap.build(["a", "b"], column(5, -7))
 
 
 @pytest.mark.parametrize("format_", sorted(LAYOUTS.keys() - {kind.encode() for kind in "cCsSiIlL"}))
@@ -237,11 +242,11 @@ def test_other_columns_are_neither_hashes_nor_values(format_: bytes) -> None:
     def column() -> Column:
         return Column(schema(format_), array(2, *LAYOUTS[format_]))
 
-    for call in (bloomery.BloomFilter(10).add_hashed, bloomery.BloomFilter(10).contains_hashed):
-        with pytest.raises(bloomery.KeyTypeError, match="hashes must be whole numbers"):
+    for call in (fullbloom.BloomFilter(10).add_hashed, fullbloom.BloomFilter(10).contains_hashed):
+        with pytest.raises(fullbloom.KeyTypeError, match="hashes must be whole numbers"):
             call(column())
-    with pytest.raises(bloomery.ParameterTypeError, match="values must be a whole number, got an Arrow"):
-        bloomery.BloomierMap.build(["a", "b"], column())
+    with pytest.raises(fullbloom.ParameterTypeError, match="values must be a whole number, got an Arrow"):
+        fullbloom.BloomierMap.build(["a", "b"], column())
 
 
 INDEX_KINDS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q"}
@@ -258,14 +263,14 @@ def encoded(kind: str, indices: tuple[int, ...], nulls: bytes | None = None, **c
 
 @pytest.mark.parametrize("kind", INDEX_KINDS)
 def test_indices_of_dictionaries(kind: str) -> None:
-    a, bb = bloomery.hash_key("a"), bloomery.hash_key("bb")
-    hashes = bloomery.hash_many(encoded(kind, (0, 1, 2, 1)))
+    a, bb = fullbloom.hash_key("a"), fullbloom.hash_key("bb")
+    hashes = fullbloom.hash_many(encoded(kind, (0, 1, 2, 1)))
     assert pa.array(hashes).to_pylist() == [a, bb, None, bb]
     top = 2 ** (8 * struct.calcsize(INDEX_KINDS[kind]) - kind.islower()) - 1
     for wild in (3, top, *((-1, -top - 1) if kind.islower() else ())):
         refused(lambda wild=wild: encoded(kind, (0, wild)), "index")
         # The index of a null may be anything.
-        hashes = bloomery.hash_many(encoded(kind, (0, wild), b"\x01"))
+        hashes = fullbloom.hash_many(encoded(kind, (0, wild), b"\x01"))
         assert pa.array(hashes).to_pylist() == [a, None]
 
 
@@ -279,14 +284,14 @@ def test_dictionaries_of_hashes(kind: str) -> None:
         data = words(*indices, kind=INDEX_KINDS[kind])
         return Column(outer, array(len(indices), nulls, data, dictionary=address(values)))
 
-    bloom = bloomery.BloomFilter(10)
+    bloom = fullbloom.BloomFilter(10)
     assert pa.array(bloom.add_hashed(column(0, 2, 1, 0))).to_pylist() == [True, None, True, False]
     assert bloom.contains_hashed([50, 70, 90]) == [True, True, False]
     for wild in (3, 100, *((-1, -100) if kind.islower() else ())):
         refused(lambda wild=wild: column(0, wild), "index")
         made = pa.DictionaryArray.from_arrays(pa.array([0, abs(wild) + 2]), pa.array([50, 70]), safe=False)
         for call in (bloom.add_hashed, bloom.contains_hashed):
-            with pytest.raises(bloomery.KeyTypeError, match="index"):
+            with pytest.raises(fullbloom.KeyTypeError, match="index"):
                 call(made)
             assert pa.array(call(column(0, wild, nulls=b"\1"))).to_pylist()[1] is None
 
@@ -308,7 +313,7 @@ def test_dictionaries_that_are_not_there() -> None:
 @pytest.mark.parametrize("null_count", [-1, 0, 1, 2])
 def test_a_bitmap_is_believed_and_its_count_is_not(null_count: int) -> None:
     keys = Column(schema(b"l"), array(2, b"\x02", words(5, 7, kind="q"), null_count=null_count))
-    assert pa.array(bloomery.hash_many(keys)).to_pylist() == [None, bloomery.hash_key(7)]
+    assert pa.array(fullbloom.hash_many(keys)).to_pylist() == [None, fullbloom.hash_key(7)]
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 64, 200])
@@ -320,8 +325,8 @@ def test_a_null_is_found_wherever_it_is(length: int, offset: int) -> None:
         bits = ((1 << length) - 1 & ~(0 if null is None else 1 << null % max(1, length))) << offset
         bitmap = bits.to_bytes((length + offset) // 8 + 1, "little")
         keys = Column(schema(b"l"), array(length, bitmap, data, offset=offset))
-        expected = [None if i == null else bloomery.hash_key(i + offset) for i in range(length)]
-        assert pa.array(bloomery.hash_many(keys)).to_pylist() == expected
+        expected = [None if i == null else fullbloom.hash_key(i + offset) for i in range(length)]
+        assert pa.array(fullbloom.hash_many(keys)).to_pylist() == expected
 
 
 @pytest.mark.parametrize("format_", LAYOUTS)
@@ -329,7 +334,7 @@ def test_data_may_lie_at_any_address(format_: bytes) -> None:
     plain = LAYOUTS[format_]
     moved = [data if data is None else memory(data, shift=3) for data in plain]
     hashes = [
-        pa.array(bloomery.hash_many(Column(schema(format_), array(2, *buffers))))
+        pa.array(fullbloom.hash_many(Column(schema(format_), array(2, *buffers))))
         for buffers in (plain, moved)
     ]
     assert hashes[0].equals(hashes[1])
@@ -339,14 +344,14 @@ def test_data_may_lie_at_any_address(format_: bytes) -> None:
 def test_a_consumed_column_says_so(kind: str) -> None:
     exporters: dict[str, Any] = {
         "pair": pa.array(["a", "b"]),
-        "our own": bloomery.hash_many(Column(schema(b"l"), array(2, None, bytes(16)))),
+        "our own": fullbloom.hash_many(Column(schema(b"l"), array(2, None, bytes(16)))),
     }
     if kind == "stream":
         keys: Any = Streamed(pa.chunked_array([["a"], ["b"]]).__arrow_c_stream__())
     else:
         keys = Column.__new__(Column)
         keys.pair = exporters[kind].__arrow_c_array__()
-    bloomery.hash_many(keys)
+    fullbloom.hash_many(keys)
     refused(lambda: keys if kind == "stream" else Reused(keys), "consumed")
 
 
@@ -411,16 +416,16 @@ def numbers(*values: int, **changes: Any) -> Array:
 
 
 def test_chunks_of_a_stream_before_a_lie_are_added() -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     before = dict(released)
-    with pytest.raises(bloomery.KeyTypeError, match="length"):
+    with pytest.raises(fullbloom.KeyTypeError, match="length"):
         bloom.update(Streamed(capsule(stream([numbers(1, 2), numbers(3, length=-1), numbers(4)]))))
     assert [key in bloom for key in range(5)] == [False, True, True, False, False]
     assert released == {Stream: before[Stream] + 1, Array: before[Array] + 2, Schema: before[Schema] + 1}
 
 
 def test_a_stream_that_fails_says_so_after_its_chunks() -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     with pytest.raises(RuntimeError, match="stream failed"):
         bloom.update(Streamed(capsule(stream([numbers(1, 2)], code=5))))
     assert bloom.num_added == 2
@@ -436,7 +441,7 @@ def test_a_stream_is_read_as_it_is_worked_through() -> None:
             yield numbers(i)
 
     made = released[Array]
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(Streamed(capsule(stream(chunks()))))
     assert bloom.num_added == 50
     assert max(alive) <= 1
@@ -446,9 +451,9 @@ def test_fuzzed_numbers_of_every_layout_end_in_an_error_or_an_answer() -> None:
     """Any number in every field that is checked: it leads to memory that is there, or past all memory."""
     rng = np.random.default_rng(7)
     room = bytes(4096)
-    bloom, layered = bloomery.BloomFilter(100), bloomery.SpatialBloomFilter(100)
+    bloom, layered = fullbloom.BloomFilter(100), fullbloom.SpatialBloomFilter(100)
     ways: list[Callable[[Any], Any]] = [
-        bloomery.hash_many,
+        fullbloom.hash_many,
         bloom.contains_many,
         bloom.update,
         bloom.add_hashed,
@@ -478,5 +483,5 @@ def test_fuzzed_numbers_of_every_layout_end_in_an_error_or_an_answer() -> None:
             column = Column(outer, array(0, plain[0], room, **{**changes, "n_buffers": 2}))
         else:
             column = Column(schema(format_), array(0, *plain, **changes))
-        with contextlib.suppress(bloomery.BloomeryError):
+        with contextlib.suppress(fullbloom.FullbloomError):
             ways[rng.integers(len(ways))](column)

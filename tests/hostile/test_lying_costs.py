@@ -13,7 +13,7 @@ import pytest
 from hostile.container import CAPACITY, COUNT, FPR, GROWTH, TIGHTENING, File
 from support import SCALE, Variant, every_variant
 
-import bloomery
+import fullbloom
 
 WHOLE = 0xFFFF
 MAX_STAGES, USED_SLOTS = 64, 63
@@ -25,10 +25,10 @@ def opened(data: bytes, path: Path) -> list[Any]:
     """The filters that ``data`` is read as, each able to change; none where it is refused."""
     path.write_bytes(data)
     found = []
-    for read in (lambda: bloomery.loads(data), lambda: bloomery.open(path).copy()):
+    for read in (lambda: fullbloom.loads(data), lambda: fullbloom.open(path).copy()):
         try:
             found.append(read())
-        except bloomery.FormatError:
+        except fullbloom.FormatError:
             continue
     return found
 
@@ -54,18 +54,18 @@ def test_a_small_growing_file_asks_for_no_large_stage(
                     warnings.simplefilter("ignore")
                     found.add(key)
             assert found.nbytes < 64 * growth * len(data)
-            assert bloomery.loads(found.to_bytes()) == found
+            assert fullbloom.loads(found.to_bytes()) == found
 
 
 @pytest.mark.parametrize("fpr", [0.9, 0.5, 0.1])
-@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(kind: str, fpr: float) -> None:
     """In one step a small file asks for up to 64 times its bytes for each unit of ``growth``."""
     for tightening in (0.5, 1e-3, 1e-6, 1e-9, 1e-13):
-        made = bloomery.ScalableBloomFilter(100, fpr, kind=kind, growth=1024, tightening=tightening)
+        made = fullbloom.ScalableBloomFilter(100, fpr, kind=kind, growth=1024, tightening=tightening)
         data = made.to_bytes()
-        bounded = bloomery.loads(data, max_bytes=1 << 14)
-        with pytest.raises(bloomery.FilterMemoryError, match="max_bytes is 16384; open its file with more"):
+        bounded = fullbloom.loads(data, max_bytes=1 << 14)
+        with pytest.raises(fullbloom.FilterMemoryError, match="max_bytes is 16384; open its file with more"):
             bounded.update(range(2000))
         assert bounded.stages == 1
         assert bounded.num_added == bounded.capacity
@@ -74,10 +74,10 @@ def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(ki
         assert made.nbytes < 64 * 1024 * len(data)
 
 
-@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_rates_near_one_ask_for_no_large_stage(kind: str, tmp_path: Path) -> None:
     """Today 384 bytes that state millions of keys at 0.9999 take 6.4 GB with the next one."""
-    data = bloomery.ScalableBloomFilter(10, kind=kind).to_bytes()
+    data = fullbloom.ScalableBloomFilter(10, kind=kind).to_bytes()
     for fpr, tightening in itertools.product((0.3, 0.9999, 0.9999999), (0.5, 1e-12)):
         for power in range(4, 46, 3):
             made = File.parse(data)
@@ -99,12 +99,12 @@ def test_rates_near_one_ask_for_no_large_stage(kind: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("rate", [0.6, 0.99])
-@pytest.mark.parametrize("kind", bloomery.ScalableBloomFilter.kinds())
+@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_growing_filters_of_high_rates_are_read_back(kind: str, rate: float) -> None:
-    made = bloomery.ScalableBloomFilter(1000, rate, kind=kind, tightening=0.1)
+    made = fullbloom.ScalableBloomFilter(1000, rate, kind=kind, tightening=0.1)
     made.update(range(5000))
     assert made.contains_many(range(5000)).count(False) == 0
-    assert bloomery.loads(made.to_bytes()) == made
+    assert fullbloom.loads(made.to_bytes()) == made
 
 
 @pytest.mark.parametrize("variant", GROWING)
@@ -117,13 +117,13 @@ def test_growth_stays_within_max_bytes(variant: Variant, batch: int, tmp_path: P
     data = path.read_bytes()
     most = 8 * first.nbytes
     for read in (
-        lambda: bloomery.loads(data, max_bytes=most),
+        lambda: fullbloom.loads(data, max_bytes=most),
         lambda: type(first).from_bytes(data, max_bytes=most),
-        lambda: bloomery.open(path, max_bytes=most).copy(),
+        lambda: fullbloom.open(path, max_bytes=most).copy(),
         lambda: type(first).open(path, max_bytes=most).copy().copy(),
     ):
         found, added = read(), 0
-        with pytest.raises(bloomery.FilterMemoryError, match=rf"\d+ bytes.*max_bytes is {most}"):
+        with pytest.raises(fullbloom.FilterMemoryError, match=rf"\d+ bytes.*max_bytes is {most}"):
             for start in range(100, 10**6, batch):
                 if batch == 1:
                     found.add(start)
@@ -133,8 +133,8 @@ def test_growth_stays_within_max_bytes(variant: Variant, batch: int, tmp_path: P
         assert first.nbytes < found.nbytes <= most
         assert found.contains_many(range(50)).count(False) == 0
         assert found.contains_many(range(100, added)).count(False) == 0
-        assert bloomery.loads(found.to_bytes()) == found
-    unbounded = bloomery.loads(data)
+        assert fullbloom.loads(found.to_bytes()) == found
+    unbounded = fullbloom.loads(data)
     unbounded.update(range(100, 1500))
     assert unbounded.nbytes > most
 
@@ -147,38 +147,38 @@ def test_a_filter_above_max_bytes_is_refused(variant: Variant, tmp_path: Path) -
     data = path.read_bytes()
     for most in (1, made.nbytes - 1, made.nbytes, 2**64 - 1):
         for read in (
-            lambda most=most: bloomery.loads(data, max_bytes=most),
+            lambda most=most: fullbloom.loads(data, max_bytes=most),
             lambda most=most: type(made).from_bytes(data, max_bytes=most),
-            lambda most=most: bloomery.open(path, max_bytes=most),
+            lambda most=most: fullbloom.open(path, max_bytes=most),
             lambda most=most: type(made).open(path, max_bytes=most),
         ):
             if most >= made.nbytes:
                 assert read() == made
                 continue
             with pytest.raises(
-                bloomery.FilterMemoryError, match=rf"{made.nbytes} bytes.*max_bytes is {most};"
+                fullbloom.FilterMemoryError, match=rf"{made.nbytes} bytes.*max_bytes is {most};"
             ):
                 read()
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2**64])
 def test_a_bound_that_is_none_is_refused(wrong: int) -> None:
-    with pytest.raises(bloomery.ParameterError, match="max_bytes"):
-        bloomery.loads(bloomery.BloomFilter(10).to_bytes(), max_bytes=wrong)
-    with pytest.raises(bloomery.ParameterTypeError, match="max_bytes"):
-        bloomery.loads(bloomery.BloomFilter(10).to_bytes(), max_bytes="64M")  # type: ignore[arg-type]
+    with pytest.raises(fullbloom.ParameterError, match="max_bytes"):
+        fullbloom.loads(fullbloom.BloomFilter(10).to_bytes(), max_bytes=wrong)
+    with pytest.raises(fullbloom.ParameterTypeError, match="max_bytes"):
+        fullbloom.loads(fullbloom.BloomFilter(10).to_bytes(), max_bytes="64M")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 127, 128, 129, 2**63])
 def test_a_cuckoo_filter_that_takes_a_key_can_be_read_back(count: int, tmp_path: Path) -> None:
-    made = bloomery.CuckooFilter(100)
+    made = fullbloom.CuckooFilter(100)
     made.update(range(60))
     file = File.parse(made.to_bytes())
     file.set(COUNT, count)
     found = opened(file.build(), tmp_path / "lie.bloom")
     for filter_ in found:
         filter_.add("one more")
-        assert bloomery.loads(filter_.to_bytes()).num_added == 61
+        assert fullbloom.loads(filter_.to_bytes()).num_added == 61
     slots = File.parse(made.to_bytes())
     slots.set(COUNT, made.num_buckets * made.bucket_size)
     assert not opened(slots.build(), tmp_path / "lie.bloom")
@@ -186,7 +186,7 @@ def test_a_cuckoo_filter_that_takes_a_key_can_be_read_back(count: int, tmp_path:
 
 def quotient(payload: Any) -> bytes:
     """A quotient filter whose payload was changed, under valid checksums."""
-    made = bloomery.QuotientFilter(100_000, 0.01)
+    made = fullbloom.QuotientFilter(100_000, 0.01)
     made.update(range(80_000))
     file = File.parse(made.to_bytes())
     changed = bytearray(file.payload)
@@ -232,17 +232,17 @@ def test_a_quotient_filter_that_contradicts_itself_is_refused(lie: str, tmp_path
 
 
 def test_grow_stays_within_max_bytes(tmp_path: Path) -> None:
-    made = bloomery.QuotientFilter(1000)
+    made = fullbloom.QuotientFilter(1000)
     made.update(range(900))
     made.save(tmp_path / "filter.bloom")
     most = 2 * made.nbytes
     for found in (
-        bloomery.loads(made.to_bytes(), max_bytes=most),
-        bloomery.open(tmp_path / "filter.bloom", max_bytes=most).copy(),
+        fullbloom.loads(made.to_bytes(), max_bytes=most),
+        fullbloom.open(tmp_path / "filter.bloom", max_bytes=most).copy(),
     ):
         found.grow()
         assert made.nbytes < found.nbytes <= most
-        with pytest.raises(bloomery.FilterMemoryError, match=f"max_bytes is {most}"):
+        with pytest.raises(fullbloom.FilterMemoryError, match=f"max_bytes is {most}"):
             found.grow()
         assert found.contains_many(range(900)).count(False) == 0
 
@@ -260,12 +260,12 @@ def test_look_ups_in_a_lying_table_cost_no_walk_over_it(tmp_path: Path) -> None:
     """Today each walks the whole of it: 1.3 ms a key for 17 MB. Here, in steps of a whole batch."""
     path, times = tmp_path / "lie.bloom", []
     for capacity in (500_000, 8_000_000):
-        file = File.parse(bloomery.QuotientFilter(capacity, 0.4).to_bytes())
+        file = File.parse(fullbloom.QuotientFilter(capacity, 0.4).to_bytes())
         payload = bytearray(file.payload)
         far_and_one_end(file, payload)
         file.payload = bytes(payload)
         path.write_bytes(file.build())
-        found = bloomery.open(path)
+        found = fullbloom.open(path)
         keys = list(range(400))
         best = 1e9
         for _ in range(5):
@@ -279,14 +279,14 @@ def test_look_ups_in_a_lying_table_cost_no_walk_over_it(tmp_path: Path) -> None:
 def test_a_sound_quotient_filter_is_not() -> None:
     rng = random.Random(11)
     for _ in range(60 * SCALE):
-        made = bloomery.QuotientFilter(
+        made = fullbloom.QuotientFilter(
             rng.choice([10, 60, 121, 500, 3000]), 0.01, counting=rng.random() < 0.3
         )
         keys = [rng.randrange(10**9) for _ in range(int(made.capacity * rng.random()))]
         keys += keys[: rng.choice([0, 0, made.capacity - len(keys)])]
         made.update(keys)
         made.discard_many(rng.sample(keys, len(keys) // rng.choice([1, 2, 5])))
-        assert bloomery.loads(made.to_bytes()) == made
+        assert fullbloom.loads(made.to_bytes()) == made
 
 
 @pytest.mark.parametrize("variant", every_variant())
@@ -306,8 +306,8 @@ def test_cells_that_lie_give_numbers_that_are(variant: Variant, tmp_path: Path) 
             file.set(COUNT, rng.choice([0, 2**62, 2**63, 2**64 - 1]))
         path.write_bytes(file.build())
         try:
-            found = bloomery.open(path)
-        except bloomery.FormatError:
+            found = fullbloom.open(path)
+        except fullbloom.FormatError:
             continue
         numbers += 1
         assert 0 <= found.fpr() <= 1, turn

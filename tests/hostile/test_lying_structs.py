@@ -11,7 +11,7 @@ import pytest
 from hostile.capsules import Address, Array, Column, Schema, address, array, memory, released, schema
 from hostile.test_lying_capsules import LAYOUTS, LONG, SIZES, refused, view, words
 
-import bloomery
+import fullbloom
 
 
 def pointers(*things: Any) -> int:
@@ -80,8 +80,8 @@ def test_a_field_that_cannot_be_is_refused(format_: bytes, wrong: dict[str, Any]
 @pytest.mark.parametrize("format_", LAYOUTS)
 def test_every_layout_is_a_field(format_: bytes) -> None:
     before = dict(released)
-    single = pa.array(bloomery.hash_many(Column(schema(format_), array(2, *LAYOUTS[format_]))))
-    rows = pa.array(bloomery.hash_many(struct_of((format_, array(2, *LAYOUTS[format_])), numbers(1, 2))))
+    single = pa.array(fullbloom.hash_many(Column(schema(format_), array(2, *LAYOUTS[format_]))))
+    rows = pa.array(fullbloom.hash_many(struct_of((format_, array(2, *LAYOUTS[format_])), numbers(1, 2))))
     assert single.null_count == rows.null_count == 0
     assert len(set(rows.to_pylist())) == 2
     # Only what was lent is released; it releases its fields.
@@ -91,14 +91,14 @@ def test_every_layout_is_a_field(format_: bytes) -> None:
 def test_offsets_of_a_struct_and_of_its_fields_add_up() -> None:
     fields = [numbers(9, 9, 1, 2, 9, offset=1, length=4), numbers(8, 3, 4, 8)]
     keys = struct_of(*fields, rows=2, offset=1)
-    assert pa.array(bloomery.hash_many(keys)).to_pylist() == bloomery.hash_many([(1, 3), (2, 4)])
+    assert pa.array(fullbloom.hash_many(keys)).to_pylist() == fullbloom.hash_many([(1, 3), (2, 4)])
 
 
 def test_nulls_of_a_struct_and_of_its_fields_add_up() -> None:
     fields = [numbers(1, 2, 3, 4, nulls=b"\x0b"), numbers(5, 6, 7, 8, nulls=b"\x0e")]
     keys = struct_of(*fields, rows=4, nulls=b"\x0d")
     # Row 0 lacks its second field, row 1 is a null, row 2 lacks its first field.
-    assert pa.array(bloomery.hash_many(keys)).to_pylist() == [None, None, None, bloomery.hash_key((4, 8))]
+    assert pa.array(fullbloom.hash_many(keys)).to_pylist() == [None, None, None, fullbloom.hash_key((4, 8))]
 
 
 def test_structs_that_hold_themselves_nest_too_deep() -> None:
@@ -124,12 +124,12 @@ def test_fields_that_are_dictionaries() -> None:
             schema(b"+s", **fields), array(2, None, n_children=2, children=pointers(held, other_held))
         )
 
-    hashes = pa.array(bloomery.hash_many(column(0))).to_pylist()
-    assert hashes == bloomery.hash_many([("bb", 1), ("a", 2)])
+    hashes = pa.array(fullbloom.hash_many(column(0))).to_pylist()
+    assert hashes == fullbloom.hash_many([("bb", 1), ("a", 2)])
     for wild in (2, 127, -1, -128):
         refused(lambda wild=wild: column(wild), "index")
-        hashes = pa.array(bloomery.hash_many(column(wild, b"\x01"))).to_pylist()
-        assert hashes == [bloomery.hash_key(("bb", 1)), None]
+        hashes = pa.array(fullbloom.hash_many(column(wild, b"\x01"))).to_pylist()
+        assert hashes == [fullbloom.hash_key(("bb", 1)), None]
 
 
 @pytest.mark.parametrize(
@@ -158,5 +158,5 @@ def test_fuzzed_numbers_of_structs_end_in_an_error_or_an_answer() -> None:
             fields.append((format_, array(0, *plain, **numbers)))
         changes = {name: int(rng.integers(-2, 40)) for name in ("length", "offset", "null_count")}
         nulls = [None, room][rng.integers(2)]
-        with contextlib.suppress(bloomery.BloomeryError):
-            bloomery.hash_many(struct_of(*fields, nulls=nulls, **changes))
+        with contextlib.suppress(fullbloom.FullbloomError):
+            fullbloom.hash_many(struct_of(*fields, nulls=nulls, **changes))

@@ -11,7 +11,7 @@ import pytest
 from hostile.container import COUNT, NUM_BITS, NUM_HASHES, File
 from support import SCALE
 
-import bloomery
+import fullbloom
 
 SUBTABLES, BUCKET_CELLS, BUCKETS, REMAINDER_BITS, REGIONS = range(30, 35)
 NAMES = ["d-left", "deletable", "retouched"]
@@ -37,20 +37,20 @@ def use(f: Any) -> None:
         if hasattr(copy, name):
             try:
                 getattr(copy, name)(keys)
-            except bloomery.FilterFull:
+            except fullbloom.FilterFull:
                 assert name in {"update", "add_many"}
             except KeyError:
                 assert name == "remove_many"
     if hasattr(copy, "merge"):
         try:
             copy.merge(f)
-        except bloomery.FilterFull:
-            assert isinstance(f, bloomery.DLeftCountingFilter)
+        except fullbloom.FilterFull:
+            assert isinstance(f, fullbloom.DLeftCountingFilter)
     copy.info()
-    assert bloomery.loads(copy.to_bytes()) == copy
+    assert fullbloom.loads(copy.to_bytes()) == copy
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_lying_parameters(name: str, golden: Path, tmp_path: Path) -> None:
     stored = (golden / f"{name}.bloom").read_bytes()
@@ -61,15 +61,15 @@ def test_lying_parameters(name: str, golden: Path, tmp_path: Path) -> None:
             file.set(tag, value)
             path.write_bytes(file.build())
             try:
-                f = bloomery.open(path, verify="header")
-            except bloomery.FormatError:
+                f = fullbloom.open(path, verify="header")
+            except fullbloom.FormatError:
                 continue
             sound += 1
             use(f)
     assert sound > 0
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_any_cells_are_survived(name: str, golden: Path, tmp_path: Path) -> None:
     stored = (golden / f"{name}.bloom").read_bytes()
@@ -85,8 +85,8 @@ def test_any_cells_are_survived(name: str, golden: Path, tmp_path: Path) -> None
         file.payload = bytes(payload)
         path.write_bytes(file.build())
         try:
-            f = bloomery.open(path, verify="header")
-        except bloomery.FormatError:
+            f = fullbloom.open(path, verify="header")
+        except fullbloom.FormatError:
             continue
         sound += 1
         use(f)
@@ -109,8 +109,8 @@ def test_fill_and_rate_are_shares_whatever_count_is_told(seed: int, golden: Path
             file.set(COUNT, count)
             path.write_bytes(file.build())
             try:
-                f = bloomery.open(path, verify="header")
-            except bloomery.FormatError:
+                f = fullbloom.open(path, verify="header")
+            except fullbloom.FormatError:
                 continue
             sound += 1
             assert 0 <= f.fill <= 1, (stored.name, count)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support import SECRET, Variant, every_variant, layouts
 
-import bloomery
+import fullbloom
 
 # Each differs from the first in the named fields.
 BASE: dict[str, Any] = {"layout": "classic", "seed": 1, "secret": None, "scheme": None}
@@ -51,7 +51,7 @@ OPERATIONS: dict[str, Any] = {
 def make(**options: Any) -> Any:
     """A filter like the others but for ``options``."""
     settings = {**BASE, **options}
-    return bloomery.BloomFilter(settings.pop("capacity", 1000), settings.pop("fpr", 0.01), **settings)
+    return fullbloom.BloomFilter(settings.pop("capacity", 1000), settings.pop("fpr", 0.01), **settings)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -62,7 +62,7 @@ def test_unlike_filters_name_every_difference(difference: str, operation: str) -
     left.update(range(100))
     right.update(range(50))
     before = left.to_bytes(), right.to_bytes()
-    with pytest.raises(bloomery.IncompatibleFilters) as caught:
+    with pytest.raises(fullbloom.IncompatibleFilters) as caught:
         OPERATIONS[operation](left, right)
     for word in named:
         assert word in str(caught.value)
@@ -75,7 +75,7 @@ def test_unlike_filters_name_every_difference(difference: str, operation: str) -
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_other_types_are_type_errors(operation: str) -> None:
-    others: list[Any] = [set(), None, 5, bloomery.ScalableBloomFilter(10)]
+    others: list[Any] = [set(), None, 5, fullbloom.ScalableBloomFilter(10)]
     for other in others:
         with pytest.raises(TypeError):
             assert OPERATIONS[operation](make(), other) is NotImplemented
@@ -95,13 +95,13 @@ def test_a_filter_and_itself(operation: str) -> None:
 @pytest.mark.parametrize("layout", layouts())
 @pytest.mark.parametrize("how", ["add", "update", "add_many", "numpy", "add_hashed"])
 def test_past_capacity_warns_exactly_once(layout: str, how: str) -> None:
-    bloom = bloomery.BloomFilter(200, 0.01, layout=layout)
+    bloom = fullbloom.BloomFilter(200, 0.01, layout=layout)
     ways: dict[str, Any] = {
         "add": lambda keys: [bloom.add(key) for key in keys],
         "update": lambda keys: bloom.update(list(keys)),
         "add_many": lambda keys: bloom.add_many(list(keys)),
         "numpy": lambda keys: bloom.update(np.array(list(keys))),
-        "add_hashed": lambda keys: bloom.add_hashed(bloomery.hash_many(list(keys))),
+        "add_hashed": lambda keys: bloom.add_hashed(fullbloom.hash_many(list(keys))),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -110,7 +110,7 @@ def test_past_capacity_warns_exactly_once(layout: str, how: str) -> None:
         warnings.simplefilter("always")
         for start in range(200, 800, 50):
             ways[how](range(start, start + 50))
-    assert [item.category for item in caught] == [bloomery.CapacityWarning]
+    assert [item.category for item in caught] == [fullbloom.CapacityWarning]
     assert "200" in str(caught[0].message)
     assert "capacity" in str(caught[0].message)
     assert caught[0].filename == __file__, "the warning points at the caller"
@@ -118,25 +118,25 @@ def test_past_capacity_warns_exactly_once(layout: str, how: str) -> None:
 
 
 def test_a_warning_that_is_an_error_loses_no_key() -> None:
-    bloom = bloomery.BloomFilter(10, 0.01)
+    bloom = fullbloom.BloomFilter(10, 0.01)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", bloomery.CapacityWarning)
-        with pytest.raises(bloomery.CapacityWarning):
+        warnings.simplefilter("error", fullbloom.CapacityWarning)
+        with pytest.raises(fullbloom.CapacityWarning):
             bloom.update(range(100))
     assert all(bloom.contains_many(range(100)))
 
 
 def test_clearing_and_copying_renew_and_keep_the_warning() -> None:
-    bloom = bloomery.BloomFilter(10, 0.01)
-    with pytest.warns(bloomery.CapacityWarning):
+    bloom = fullbloom.BloomFilter(10, 0.01)
+    with pytest.warns(fullbloom.CapacityWarning):
         bloom.update(range(50))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bloom.copy().add("more")
-        bloomery.loads(bloom.to_bytes()).add("more")
+        fullbloom.loads(bloom.to_bytes()).add("more")
         pickle.loads(pickle.dumps(bloom)).add("more")
     bloom.clear()
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         bloom.update(range(50))
 
 
@@ -144,18 +144,18 @@ def test_merging_past_capacity_is_reported() -> None:
     left, right = make(capacity=100), make(capacity=100)
     left.update(range(100))
     right.update(range(1000, 1100))
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         left |= right
     assert left.fpr() > left.target_fpr
 
 
 @pytest.mark.parametrize("layout", layouts())
 def test_strict_filters_are_full_and_go_on_answering(layout: str) -> None:
-    bloom = bloomery.BloomFilter(100, 0.001, layout=layout, strict=True)
+    bloom = fullbloom.BloomFilter(100, 0.001, layout=layout, strict=True)
     keys = [f"key-{i}" for i in range(500)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(bloomery.FilterFull) as caught:
+        with pytest.raises(fullbloom.FilterFull) as caught:
             bloom.update(keys)
         assert "100" in str(caught.value)
         assert isinstance(caught.value, OverflowError)
@@ -163,16 +163,16 @@ def test_strict_filters_are_full_and_go_on_answering(layout: str) -> None:
         before = bloom.to_bytes()
         assert all(bloom.contains_many(keys[:100]))
         for act in (bloom.add, lambda key: bloom.update([key]), lambda key: bloom.add_many([key])):
-            with pytest.raises(bloomery.FilterFull):
+            with pytest.raises(fullbloom.FilterFull):
                 act("another")
         # What is already in is no addition.
         assert not bloom.add(keys[0])
         bloom.update(keys[:100])
         assert bloom.add_many(keys[:50]) == [False] * 50
     assert bloom.to_bytes() == before
-    for twin in (bloom.copy(), bloomery.loads(before), copy.deepcopy(bloom)):
+    for twin in (bloom.copy(), fullbloom.loads(before), copy.deepcopy(bloom)):
         assert twin.strict
-        with pytest.raises(bloomery.FilterFull):
+        with pytest.raises(fullbloom.FilterFull):
             twin.add("another")
 
 
@@ -198,8 +198,8 @@ def test_mapped_filters_are_read_only(variant: Variant, write: str, tmp_path: Pa
     made.update(range(50))
     made.save(path)
     stored = path.read_bytes()
-    bloom = bloomery.open(path)
-    with pytest.raises(bloomery.ReadOnlyFilter) as caught:
+    bloom = fullbloom.open(path)
+    with pytest.raises(fullbloom.ReadOnlyFilter) as caught:
         WRITES[write](bloom)
     assert "copy()" in str(caught.value)
     assert path.read_bytes() == stored
@@ -215,8 +215,8 @@ def test_clearing_a_mapped_filter_never_touches_the_file(variant: Variant, tmp_p
     made.update(range(50))
     made.save(path)
     stored = path.read_bytes()
-    bloom = bloomery.open(path)
-    with pytest.raises(bloomery.ReadOnlyFilter):
+    bloom = fullbloom.open(path)
+    with pytest.raises(fullbloom.ReadOnlyFilter):
         bloom.clear()
     assert path.read_bytes() == stored
 
@@ -224,8 +224,8 @@ def test_clearing_a_mapped_filter_never_touches_the_file(variant: Variant, tmp_p
 @pytest.mark.parametrize("name", ["mode", "verify"])
 @pytest.mark.parametrize("value", ["w", "", "R", "fully", None, 5])
 def test_unknown_modes(name: str, value: Any, golden: Path) -> None:
-    with pytest.raises((bloomery.ParameterError, TypeError)):
-        bloomery.open(golden / "bloom-classic.bloom", **{name: value})
+    with pytest.raises((fullbloom.ParameterError, TypeError)):
+        fullbloom.open(golden / "bloom-classic.bloom", **{name: value})
 
 
 def shows(secret: bytes, text: str | bytes) -> bool:
@@ -245,7 +245,7 @@ def shows(secret: bytes, text: str | bytes) -> bool:
 def test_a_secret_never_shows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     other = b"another secret!!"
-    for cls in (bloomery.BloomFilter, bloomery.ScalableBloomFilter):
+    for cls in (fullbloom.BloomFilter, fullbloom.ScalableBloomFilter):
         bloom = cls(100, 0.01, secret=SECRET)
         bloom.update(range(50))
         bloom.save(tmp_path / "keyed.bloom")
@@ -260,18 +260,18 @@ def test_a_secret_never_shows(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         attempts: list[Any] = [
             lambda f=bloom: pickle.dumps(f),
             lambda f=bloom: f.__reduce_ex__(4),
-            lambda: bloomery.open(tmp_path / "keyed.bloom"),
-            lambda: bloomery.open(tmp_path / "keyed.bloom", secret=other),
-            lambda f=bloom: bloomery.loads(f.to_bytes(), secret=other),
-            lambda f=bloom: bloomery.loads(f.to_bytes()[:-1], secret=SECRET),
-            lambda: bloomery.BloomFilter(100, secret=SECRET + b"!"),
-            lambda: bloomery.BloomFilter(100, secret=SECRET.decode()),
-            lambda: bloomery.hash_key(None, secret=SECRET),
-            lambda: bloomery.BloomFilter(100) | bloomery.BloomFilter(100, secret=SECRET),
-            lambda: bloomery.BloomFilter(100, secret=other) | bloomery.BloomFilter(100, secret=SECRET),
+            lambda: fullbloom.open(tmp_path / "keyed.bloom"),
+            lambda: fullbloom.open(tmp_path / "keyed.bloom", secret=other),
+            lambda f=bloom: fullbloom.loads(f.to_bytes(), secret=other),
+            lambda f=bloom: fullbloom.loads(f.to_bytes()[:-1], secret=SECRET),
+            lambda: fullbloom.BloomFilter(100, secret=SECRET + b"!"),
+            lambda: fullbloom.BloomFilter(100, secret=SECRET.decode()),
+            lambda: fullbloom.hash_key(None, secret=SECRET),
+            lambda: fullbloom.BloomFilter(100) | fullbloom.BloomFilter(100, secret=SECRET),
+            lambda: fullbloom.BloomFilter(100, secret=other) | fullbloom.BloomFilter(100, secret=SECRET),
         ]
         for attempt in attempts:
-            with pytest.raises((bloomery.BloomeryError, TypeError)) as caught:
+            with pytest.raises((fullbloom.FullbloomError, TypeError)) as caught:
                 attempt()
             # The message only: a traceback prints the source line, and this test has the secret in it.
             seen += [str(caught.value), "".join(traceback.format_exception_only(caught.value))]
@@ -281,36 +281,36 @@ def test_a_secret_never_shows(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
 
 
 def test_keyed_filters_need_their_secret(tmp_path: Path) -> None:
-    bloom = bloomery.BloomFilter(100, secret=SECRET)
+    bloom = fullbloom.BloomFilter(100, secret=SECRET)
     bloom.update(range(50))
     bloom.save(tmp_path / "keyed.bloom")
     for wrong in (None, b"another secret!!"):
-        with pytest.raises(bloomery.ParameterError, match="secret"):
-            bloomery.open(tmp_path / "keyed.bloom", secret=wrong)
-    opened = bloomery.open(tmp_path / "keyed.bloom", secret=SECRET)
+        with pytest.raises(fullbloom.ParameterError, match="secret"):
+            fullbloom.open(tmp_path / "keyed.bloom", secret=wrong)
+    opened = fullbloom.open(tmp_path / "keyed.bloom", secret=SECRET)
     assert opened == bloom
     assert opened.keyed
     assert all(opened.contains_many(range(50)))
-    plain = bloomery.BloomFilter(100)
-    with pytest.raises(bloomery.ParameterError, match="without"):
-        bloomery.loads(plain.to_bytes(), secret=SECRET)
+    plain = fullbloom.BloomFilter(100)
+    with pytest.raises(fullbloom.ParameterError, match="without"):
+        fullbloom.loads(plain.to_bytes(), secret=SECRET)
     with pytest.raises(TypeError, match="secret"):
         pickle.dumps(bloom)
     assert copy.copy(bloom) == copy.deepcopy(bloom) == bloom
 
 
 def test_drawn_secrets_differ() -> None:
-    one, other = (bloomery.BloomFilter(100, secret=True) for _ in range(2))
-    with pytest.raises(bloomery.IncompatibleFilters, match="secret"):
+    one, other = (fullbloom.BloomFilter(100, secret=True) for _ in range(2))
+    with pytest.raises(fullbloom.IncompatibleFilters, match="secret"):
         one | other
-    assert not bloomery.BloomFilter(100, secret=False).keyed
+    assert not fullbloom.BloomFilter(100, secret=False).keyed
 
 
 def test_keys_never_show_in_errors_of_filters() -> None:
     canary = "canary-9f86d081"
-    bloom = bloomery.BloomFilter(1, 0.01, strict=True)
+    bloom = fullbloom.BloomFilter(1, 0.01, strict=True)
     bloom.add("first")
-    with pytest.raises(bloomery.FilterFull) as caught:
+    with pytest.raises(fullbloom.FilterFull) as caught:
         bloom.add(canary)
     assert canary not in str(caught.value)
     assert canary not in repr(bloom)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import SECRET, Variant, every_variant, variants_with
 
-import bloomery
+import fullbloom
 
 BAD_KEYS: dict[str, Any] = {
     "None": None,
@@ -33,7 +33,7 @@ def test_keys_that_were_hashed_otherwise_do_not_merge(variant: Variant, differen
     left, right = filled(variant), filled(variant, **options)
     before = left.to_bytes(), right.to_bytes()
     for one, other in ((left, right), (right, left)):
-        with pytest.raises(bloomery.IncompatibleFilters, match=difference):
+        with pytest.raises(fullbloom.IncompatibleFilters, match=difference):
             one.merge(other)
     assert (left.to_bytes(), right.to_bytes()) == before
     assert left != right
@@ -47,7 +47,7 @@ def test_other_shapes_merge_whole_or_not_at_all(variant: Variant, options: dict[
     before = left.to_bytes(), right.to_bytes()
     try:
         left.merge(right)
-    except bloomery.IncompatibleFilters as error:
+    except fullbloom.IncompatibleFilters as error:
         assert left.to_bytes() == before[0]
         assert "(" in str(error), "the message names the fields that differ"
     else:
@@ -94,7 +94,7 @@ def test_what_is_no_key(variant: Variant, bad: str) -> None:
         if variant.can(word):
             calls.append(lambda method=method: getattr(made, method)(key))
     for call in calls:
-        with pytest.raises(bloomery.KeyTypeError):
+        with pytest.raises(fullbloom.KeyTypeError):
             call()
     assert made.to_bytes() == before
 
@@ -134,8 +134,8 @@ def test_mapped_files_are_only_read(variant: Variant, tmp_path: Path) -> None:
     made.save(path)
     stored = path.read_bytes()
     for name, write in writes(variant).items():
-        mapped = bloomery.open(path)
-        with pytest.raises(bloomery.ReadOnlyFilter) as caught:
+        mapped = fullbloom.open(path)
+        with pytest.raises(fullbloom.ReadOnlyFilter) as caught:
             write(mapped)
         assert "copy()" in str(caught.value), name
         assert mapped == made, name
@@ -154,6 +154,6 @@ def test_secrets_do_not_travel(variant: Variant) -> None:
     assert not any(SECRET in text for text in shown)
     with pytest.raises(TypeError, match="secret"):
         pickle.dumps(made)
-    with pytest.raises(bloomery.ParameterError, match="secret"):
-        bloomery.loads(made.to_bytes())
-    assert bloomery.loads(made.to_bytes(), secret=SECRET) == made
+    with pytest.raises(fullbloom.ParameterError, match="secret"):
+        fullbloom.loads(made.to_bytes())
+    assert fullbloom.loads(made.to_bytes(), secret=SECRET) == made

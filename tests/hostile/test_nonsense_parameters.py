@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 # Generous for a slow, busy machine; a case takes microseconds unless it hangs.
 HANG_SECONDS = 20
@@ -84,10 +84,10 @@ CASES: list[tuple[str, str, str]] = [
     (f"{F}(100, layout=None)", "ParameterTypeError", "None"),
     (f"{F}(100, scheme='md5')", "ParameterError", "md5"),
     (f"{F}(100, hash='md4')", "ParameterError", "md4"),
-    (f"{F}(100, hash=3)", "BloomeryError", "3"),
+    (f"{F}(100, hash=3)", "FullbloomError", "3"),
     (f"{F}(100, hash='md5', secret=b'sixteen secrets!')", "ParameterError", "md5"),
     (f"{F}(10**9, 0.01, hash='murmur3-32')", "ParameterError", "murmur3-32"),
-    (f"{F}(100, scheme=3)", "BloomeryError", "3"),
+    (f"{F}(100, scheme=3)", "FullbloomError", "3"),
     (f"{F}(100, layout='blocked', scheme='mcg')", "ParameterError", "mcg"),
     (f"{F}(100, layout='split', scheme='columns')", "ParameterError", "columns"),
     (f"{F}(100, layout='classic', scheme='parquet')", "ParameterError", "parquet"),
@@ -161,7 +161,7 @@ CASES: list[tuple[str, str, str]] = [
     ("hash_key('a', seed=-1)", "ParameterError", "-1"),
     ("hash_key('a', secret=b'short')", "ParameterError", "5"),
     ("hash_many(['a'], seed=2**64)", "ParameterError", str(2**64)),
-    ("open('/nonexistent', mode='w')", "BloomeryError|FileNotFoundError", "w|nonexistent"),
+    ("open('/nonexistent', mode='w')", "FullbloomError|FileNotFoundError", "w|nonexistent"),
     ("_core.fpr_at('blocked', 1024, 8, 1e18)", "", ""),
     ("_core.fpr_at('classic', 1024, 8, float('nan'))", "ParameterError", "NaN|nan"),
     ("_core.fpr_at('classic', 1024, 8, -1)", "ParameterError", "-1"),
@@ -180,7 +180,7 @@ CASES: list[tuple[str, str, str]] = [
 
 def of_every_class() -> Iterator[tuple[str, str, str]]:
     """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
-    for row in bloomery.variants():
+    for row in fullbloom.variants():
         cls = row["class"]
         if row["adds"] == "world":
             yield from of_a_closed_world(cls)
@@ -188,7 +188,7 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
         if "static" in row["capabilities"]:
             yield from of_a_built_class(cls, values=", [3, 4]" if row["adds"] == "build_pairs" else "")
             continue
-        parameters = inspect.signature(getattr(bloomery, cls)).parameters
+        parameters = inspect.signature(getattr(fullbloom, cls)).parameters
         first, rated = next(iter(parameters.values())), "fpr" in parameters
         for value, error, shown in [
             ("0", "ParameterError", "0"),
@@ -303,10 +303,10 @@ CASES += [case for case in of_every_class() if case[0] not in _KNOWN]
 # Reads an expression a line; runs each in a forked child with limited memory and a limited life.
 PROGRAM = """
 import json, os, resource, signal, sys
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 limit, seconds = int(sys.argv[1]), int(sys.argv[2])
-public = {name: getattr(bloomery, name) for name in [*bloomery.__all__, "open"]}
+public = {name: getattr(fullbloom, name) for name in [*fullbloom.__all__, "open"]}
 names = {**public, "_core": _core}
 for line in sys.stdin:
     reader, writer = os.pipe()
@@ -370,7 +370,7 @@ def test_nonsense(expression: str, error: str, shown: str, limited: Limited) -> 
     assert set(classes) & {"ValueError", "TypeError", "MemoryError", "OSError"}, "also a built-in exception"
     assert len(message) < 300
     # What fits into limited memory was already seen not to hang: the same again in this process.
-    names: dict[str, Any] = {name: getattr(bloomery, name) for name in [*bloomery.__all__, "open"]}
+    names: dict[str, Any] = {name: getattr(fullbloom, name) for name in [*fullbloom.__all__, "open"]}
     with pytest.raises(Exception) as caught:  # noqa: PT011 - the class is compared below
         eval(expression, {**names, "_core": _core})
     assert type(caught.value).__name__ == classes[0]
@@ -399,8 +399,8 @@ def test_a_growing_filter_that_cannot_grow_keeps_its_keys() -> None:
 
 GROW = """
 import resource, sys
-import bloomery
-f = bloomery.ScalableBloomFilter(1000, 0.01, growth=1024)
+import fullbloom
+f = fullbloom.ScalableBloomFilter(1000, 0.01, growth=1024)
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
 added = 0
 try:
@@ -408,21 +408,21 @@ try:
         keys = list(range(start, start + 10000))
         f.update(keys)
         added = start + 10000
-except bloomery.BloomeryError as error:
+except fullbloom.FullbloomError as error:
     print(type(error).__name__)
 print(added > 1_000_000, all(f.contains_many(range(0, added, 7))))
 """
 
 
 def test_messages_name_the_range_and_the_remedy() -> None:
-    with pytest.raises(bloomery.ParameterError) as caught:
-        bloomery.BloomFilter(100, 1.5)
+    with pytest.raises(fullbloom.ParameterError) as caught:
+        fullbloom.BloomFilter(100, 1.5)
     assert str(caught.value) == "fpr must be between 0 and 1 (exclusive), got 1.5"
-    with pytest.raises(bloomery.ParameterTypeError, match=r"int\(\.\.\.\)"):
-        bloomery.BloomFilter(1e6)  # type: ignore[arg-type]
+    with pytest.raises(fullbloom.ParameterTypeError, match=r"int\(\.\.\.\)"):
+        fullbloom.BloomFilter(1e6)  # type: ignore[arg-type]
 
 
 def test_index_types_are_whole_numbers() -> None:
     import numpy as np
 
-    assert bloomery.BloomFilter(np.int64(100), np.float32(0.01)).capacity == 100
+    assert fullbloom.BloomFilter(np.int64(100), np.float32(0.01)).capacity == 100

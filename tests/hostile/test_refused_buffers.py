@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from support import shown
 
-import bloomery
+import fullbloom
 
 testbuffer = pytest.importorskip("_testbuffer", reason="CPython without its own test of buffers")
 
 
 def every_call(keys: Any) -> list[Any]:
     """What reads a batch of keys, and of hashes."""
-    bloom = bloomery.BloomFilter(100)
-    ways = (bloom.update, bloom.add_many, bloom.contains_many, bloomery.hash_many, bloom.contains_hashed)
+    bloom = fullbloom.BloomFilter(100)
+    ways = (bloom.update, bloom.add_many, bloom.contains_many, fullbloom.hash_many, bloom.contains_hashed)
     return [lambda way=way: way(keys) for way in ways]
 
 
 def refused(keys: Any, match: str | None = None) -> None:
     """Each way to read it raises the error for what holds no keys."""
     for call in every_call(keys):
-        with pytest.raises(bloomery.KeyTypeError, match=match):
+        with pytest.raises(fullbloom.KeyTypeError, match=match):
             call()
 
 
@@ -34,8 +34,8 @@ def refused(keys: Any, match: str | None = None) -> None:
 def test_items_of_no_width_are_empty_keys(kind: str, length: int) -> None:
     keys = np.zeros(length, [("empty", kind), ("number", "i4")])["empty"]
     assert memoryview(keys).itemsize == 0
-    bloom, twin = bloomery.BloomFilter(100), bloomery.BloomFilter(100)
-    assert bloomery.hash_many(keys).tolist() == [bloomery.hash_key(b"")] * length
+    bloom, twin = fullbloom.BloomFilter(100), fullbloom.BloomFilter(100)
+    assert fullbloom.hash_many(keys).tolist() == [fullbloom.hash_key(b"")] * length
     assert bloom.add_many(keys).tolist() == [True, *[False] * length][:length]
     twin.update(keys)
     assert twin == bloom
@@ -49,7 +49,7 @@ def test_records_of_no_width_are_no_batch(dtype: Any) -> None:
 
 
 def test_single_bytes_have_no_order_to_be_swapped() -> None:
-    assert bloomery.hash_many(np.array([b"ab", b"c"], ">S2")).tolist() == bloomery.hash_many([b"ab", b"c"])
+    assert fullbloom.hash_many(np.array([b"ab", b"c"], ">S2")).tolist() == fullbloom.hash_many([b"ab", b"c"])
 
 
 @pytest.mark.parametrize("keys", [[1, 2, 3, 4], [7]])
@@ -63,7 +63,7 @@ def test_buffers_of_pointers_are_refused(keys: list[int]) -> None:
 def test_a_view_of_pointers_is_the_bytes_it_shows(keys: list[int]) -> None:
     pointers = testbuffer.ndarray(keys, shape=[len(keys)], format="q", flags=testbuffer.ND_PIL)
     view = memoryview(pointers)
-    assert bloomery.hash_key(view) == bloomery.hash_key(np.array(keys, "q").tobytes())
+    assert fullbloom.hash_key(view) == fullbloom.hash_key(np.array(keys, "q").tobytes())
 
 
 #: Where a memoryview of CPython keeps its Py_buffer.
@@ -127,8 +127,8 @@ FORMATS += [
 def test_every_format_is_read_or_refused(item_size: int) -> None:
     for format_ in FORMATS:
         view = stating(format_, item_size)
-        for call in [*every_call(view), lambda view=view: bloomery.hash_key(view)]:
-            with contextlib.suppress(bloomery.BloomeryError):
+        for call in [*every_call(view), lambda view=view: fullbloom.hash_key(view)]:
+            with contextlib.suppress(fullbloom.FullbloomError):
                 call()
 
 

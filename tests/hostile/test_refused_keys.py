@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support import Variant, every_variant, shown
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,9 @@ RECORDS = {
 # A fault here ends the process, so it is one of its own.
 PROGRAM = """
 import numpy as np
-import bloomery
-f = bloomery.BloomFilter(9)
-calls = [f.add, bloomery.hash_key, lambda key: f.update([key]), lambda key: f.update({'k': key}.values())]
+import fullbloom
+f = fullbloom.BloomFilter(9)
+calls = [f.add, fullbloom.hash_key, lambda key: f.update([key]), lambda key: f.update({'k': key}.values())]
 key = np.zeros(1, DTYPE)[0]
 inner = key
 while inner.dtype[0].names:
@@ -38,7 +38,7 @@ for value in (key, (key,), (1, (key, key))):
     for call in calls:
         try:
             call(key)
-        except bloomery.KeyTypeError as error:
+        except fullbloom.KeyTypeError as error:
             print(error)
 """
 
@@ -60,17 +60,17 @@ def test_a_record_that_holds_itself_nests_too_deep(dtype: str) -> None:
 
 def test_records_are_the_tuples_of_their_fields() -> None:
     record = np.zeros(1, [("a", "i4"), ("b", "U3"), ("c", [("d", "f8"), ("e", "S2")])])[0]
-    assert bloomery.hash_key(record) == bloomery.hash_key((0, "", (0.0, b"")))
-    assert bloomery.hash_key((record, 1)) == bloomery.hash_key(((0, "", (0.0, b"")), 1))
+    assert fullbloom.hash_key(record) == fullbloom.hash_key((0, "", (0.0, b"")))
+    assert fullbloom.hash_key((record, 1)) == fullbloom.hash_key(((0, "", (0.0, b"")), 1))
 
 
 @pytest.mark.parametrize("depth", [1, 63, 64])
 def test_tuples_nest_64_deep(depth: int) -> None:
     key: Any = functools.reduce(lambda inner, _: (inner,), range(depth - 1), (1,))
-    assert bloomery.hash_key(key) != bloomery.hash_key((key,) if depth < 64 else (2,))
+    assert fullbloom.hash_key(key) != fullbloom.hash_key((key,) if depth < 64 else (2,))
     if depth == 64:
-        with pytest.raises(bloomery.KeyTypeError, match="64 levels"):
-            bloomery.hash_key((key,))
+        with pytest.raises(fullbloom.KeyTypeError, match="64 levels"):
+            fullbloom.hash_key((key,))
 
 
 LONG_KEYS: dict[str, Callable[[], Any]] = {
@@ -89,8 +89,8 @@ LONG_KEYS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", LONG_KEYS)
 def test_a_tuple_takes_at_most_16_mib_encoded(name: str) -> None:
     key = LONG_KEYS[name]()
-    for call in (bloomery.hash_key, bloomery.BloomFilter(9).add, lambda key: bloomery.hash_many([key])):
-        with pytest.raises(bloomery.KeyTypeError, match=r"16777216 bytes"):
+    for call in (fullbloom.hash_key, fullbloom.BloomFilter(9).add, lambda key: fullbloom.hash_many([key])):
+        with pytest.raises(fullbloom.KeyTypeError, match=r"16777216 bytes"):
             call(key)
 
 
@@ -138,13 +138,13 @@ Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
 def test_a_part_met_a_million_times_is_not_asked_a_million_times(made: Any) -> None:
     """Only after 64 KiB is it remembered; 16 MiB would ask 600,000 times, for 2 us each."""
     part = made()
-    with pytest.raises(bloomery.KeyTypeError, match="16777216 bytes"):
-        bloomery.hash_key(doubled(30, part))
+    with pytest.raises(fullbloom.KeyTypeError, match="16777216 bytes"):
+        fullbloom.hash_key(doubled(30, part))
     assert part.times < (64 << 10) // 9 + 64
     # A thousand are.
     parts = [made() for _ in range(2000)]
-    with pytest.raises(bloomery.KeyTypeError, match="16777216 bytes"):
-        bloomery.hash_key(doubled(30, tuple(parts)))
+    with pytest.raises(fullbloom.KeyTypeError, match="16777216 bytes"):
+        fullbloom.hash_key(doubled(30, tuple(parts)))
     asked = sorted(part.times for part in parts)
     assert asked[0] <= (64 << 10) // 9 // 2000 + 2
 
@@ -154,7 +154,7 @@ def test_a_part_remembered_is_the_part_written(part: Any) -> None:
     deep = functools.reduce(lambda inner, _: (inner, inner), range(5), Scalar(part))
     plain = functools.reduce(lambda inner, _: (inner, inner), range(5), part)
     for head in ("", "a" * (64 << 10)):
-        assert bloomery.hash_key((head, deep, (deep,), 1)) == bloomery.hash_key((head, plain, (plain,), 1))
+        assert fullbloom.hash_key((head, deep, (deep,), 1)) == fullbloom.hash_key((head, plain, (plain,), 1))
 
 
 def test_a_part_remembered_nests_no_deeper_than_one_written() -> None:
@@ -163,21 +163,21 @@ def test_a_part_remembered_nests_no_deeper_than_one_written() -> None:
     def nested(depth: int) -> Any:
         return functools.reduce(lambda inner, _: (inner,), range(depth), part)
 
-    bloomery.hash_key((head, nested(60), nested(61)))
-    with pytest.raises(bloomery.KeyTypeError, match="64 levels"):
-        bloomery.hash_key((head, nested(60), nested(62)))
+    fullbloom.hash_key((head, nested(60), nested(61)))
+    with pytest.raises(fullbloom.KeyTypeError, match="64 levels"):
+        fullbloom.hash_key((head, nested(60), nested(62)))
 
 
 def test_a_tuple_of_just_16_mib_is_a_key() -> None:
     longest = b"a" * ((16 << 20) - 9)
-    assert bloomery.hash_key((longest,)) == bloomery.hash_key((bytearray(longest),))
-    with pytest.raises(bloomery.KeyTypeError):
-        bloomery.hash_key((longest, ()))
+    assert fullbloom.hash_key((longest,)) == fullbloom.hash_key((bytearray(longest),))
+    with pytest.raises(fullbloom.KeyTypeError):
+        fullbloom.hash_key((longest, ()))
 
 
 def test_views_of_python_objects_are_no_keys() -> None:
-    with pytest.raises(bloomery.KeyTypeError, match="objects"):
-        bloomery.hash_key(memoryview(np.array(["a"], object)))
+    with pytest.raises(fullbloom.KeyTypeError, match="objects"):
+        fullbloom.hash_key(memoryview(np.array(["a"], object)))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_views_of_python_objects_are_no_keys() -> None:
     ids=shown,
 )
 def test_a_view_is_the_bytes_it_shows(view: memoryview) -> None:
-    assert bloomery.hash_key(view) == bloomery.hash_key(bytes(view))
-    assert bloomery.hash_key((view, 1)) == bloomery.hash_key((bytes(view), 1))
+    assert fullbloom.hash_key(view) == fullbloom.hash_key(bytes(view))
+    assert fullbloom.hash_key((view, 1)) == fullbloom.hash_key((bytes(view), 1))
 
 
 class Text(str):
@@ -223,8 +223,8 @@ class Data(bytes):
     ids=lambda key: type(key).__name__,
 )
 def test_a_part_of_a_tuple_is_encoded_as_the_key_is(key: Any, same: Any) -> None:
-    assert bloomery.hash_key(key) == bloomery.hash_key(same)
-    assert bloomery.hash_key((0, key, (key,))) == bloomery.hash_key((0, same, (same,)))
+    assert fullbloom.hash_key(key) == fullbloom.hash_key(same)
+    assert fullbloom.hash_key((0, key, (key,))) == fullbloom.hash_key((0, same, (same,)))
 
 
 @pytest.mark.parametrize("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=shown)
@@ -240,10 +240,10 @@ def test_a_record_with_text_of_no_character_is_refused(point: int) -> None:
     """Of which NumPy says SystemError."""
     codes = np.array([65, 1, point, 2, 66, 3], np.uint32)
     records = codes.view([("text", "U1"), ("count", "i4")])
-    made = bloomery.BloomFilter(9)
-    for call in (made.add, bloomery.hash_key, made.__contains__):
-        with pytest.raises(bloomery.KeyTypeError, match=r"NumPy cannot read this numpy\.void"):
+    made = fullbloom.BloomFilter(9)
+    for call in (made.add, fullbloom.hash_key, made.__contains__):
+        with pytest.raises(fullbloom.KeyTypeError, match=r"NumPy cannot read this numpy\.void"):
             call(records[1])
-    for batch in (made.update, made.contains_many, bloomery.hash_many):
-        with pytest.raises(bloomery.KeyTypeError, match="item 1 of the batch"):
+    for batch in (made.update, made.contains_many, fullbloom.hash_many):
+        with pytest.raises(fullbloom.KeyTypeError, match="item 1 of the batch"):
             batch(records)

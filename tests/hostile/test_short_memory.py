@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from support import LONG
 
-import bloomery
+import fullbloom
 
 LIMIT = 500 << 20
 WithRoom = Callable[[int, str, str], list[str]]
 
 PROGRAM = """
 import pickle, resource, sys
-import bloomery
+import fullbloom
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
-f = bloomery.BloomFilter(1000)
+f = fullbloom.BloomFilter(1000)
 try:
     exec(sys.argv[2])
-except bloomery.FilterMemoryError as error:
-    print("bytes" in str(error), bloomery.hash_many([1]) == [bloomery.hash_key(1)])
+except fullbloom.FilterMemoryError as error:
+    print("bytes" in str(error), fullbloom.hash_many([1]) == [fullbloom.hash_key(1)])
 """
 
 
@@ -35,7 +35,7 @@ except bloomery.FilterMemoryError as error:
 COLUMNS = """
 import json, os, resource, sys
 import numpy as np, pyarrow as pa
-import bloomery
+import fullbloom
 for line in sys.stdin:
     room, made, work = json.loads(line)
     child = os.fork()
@@ -44,16 +44,16 @@ for line in sys.stdin:
     print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])), flush=True)
 else:
     sys.exit()
-f = bloomery.BloomFilter(1000, seed=1)
+f = fullbloom.BloomFilter(1000, seed=1)
 exec(made)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + room,) * 2)
 try:
     exec(work)
     print("answered", end=" ")
-except bloomery.FilterMemoryError as error:
+except fullbloom.FilterMemoryError as error:
     print("refused", "bytes" in str(error), end=" ")
-print(bloomery.hash_many([1]) == [bloomery.hash_key(1)], f.num_added, flush=True)
+print(fullbloom.hash_many([1]) == [fullbloom.hash_key(1)], f.num_added, flush=True)
 os._exit(0)
 """
 
@@ -99,22 +99,22 @@ def refused(work: str) -> None:
 
 @pytest.mark.parametrize("work", ["f.to_bytes()", "pickle.dumps(f)"])
 def test_a_filter_whose_bytes_find_no_room_is_a_memory_error(work: str) -> None:
-    refused(f"f = bloomery.BloomFilter(25 * 10**7); {work}")
+    refused(f"f = fullbloom.BloomFilter(25 * 10**7); {work}")
 
 
 def test_hashes_that_find_no_room_in_a_list_are_a_memory_error() -> None:
-    refused("bloomery.hash_many([0] * 25_000_000)")
+    refused("fullbloom.hash_many([0] * 25_000_000)")
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        "bloomery.hash_many(memoryview(bytearray(80_000_000)))",
-        "bloomery.hash_many(range(3 * 10**8))",
+        "fullbloom.hash_many(memoryview(bytearray(80_000_000)))",
+        "fullbloom.hash_many(range(3 * 10**8))",
         "import itertools; f.contains_hashed(itertools.repeat(0, 10**9))",
-        "bloomery._core.add_lines(f, bytes(250_000_000))",
-        "bloomery._core.check_lines(f, bytes(250_000_000), absent=True)",
-        "bloomery.loads(bytearray(300_000_000))",
+        "fullbloom._core.add_lines(f, bytes(250_000_000))",
+        "fullbloom._core.check_lines(f, bytes(250_000_000), absent=True)",
+        "fullbloom.loads(bytearray(300_000_000))",
     ],
 )
 def test_a_batch_whose_answers_find_no_room_is_a_memory_error(work: str) -> None:
@@ -126,7 +126,7 @@ def test_a_line_that_finds_no_room_ends_the_command_with_a_reason(tmp_path: Path
     with source.open("wb") as file:
         file.truncate(200_000_000)
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (600_000 << 10,) * 2);"
-    program = limited + "import sys; from bloomery.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    program = limited + "import sys; from fullbloom.cli.app import run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", program, "dedup", "-q", "--max-line", "1G", str(source)],
         capture_output=True,
@@ -150,7 +150,7 @@ STATED = {
 
 
 @pytest.mark.parametrize("name", STATED)
-@pytest.mark.parametrize("call", ["f.update", "f.add_many", "f.contains_many", "bloomery.hash_many"])
+@pytest.mark.parametrize("call", ["f.update", "f.add_many", "f.contains_many", "fullbloom.hash_many"])
 def test_no_memory_is_asked_for_by_a_length_that_is_only_stated(
     name: str, call: str, with_room: WithRoom
 ) -> None:
@@ -194,7 +194,7 @@ def test_columns_with_nulls_are_worked_on_in_portions(kind: str, with_room: With
 
 @pytest.mark.parametrize("kind", KINDS if LONG else ["int64"])
 def test_hashes_of_a_column_that_find_no_room_are_a_memory_error(kind: str, with_room: WithRoom) -> None:
-    assert with_room(96 << 20, nulled(kind), "bloomery.hash_many(keys)") == ["refused", "True", "True", "0"]
+    assert with_room(96 << 20, nulled(kind), "fullbloom.hash_many(keys)") == ["refused", "True", "True", "0"]
 
 
 ANSWERED = ["answered", "True", "1"]
@@ -214,7 +214,7 @@ REFUSED = ["refused", "True", "True", "0"]
         ("key = -1 << 3_200_000_000", "f.add(key)", REFUSED),
         ("key = 'é' * 200_000_000", "f.add(key)", REFUSED),
         ("keys = ['é' * 200_000_000]", "f.update(keys)", REFUSED),
-        ("keys = np.broadcast_to(np.int64(1), 1 << 30)", "bloomery.hash_many(keys)", REFUSED),
+        ("keys = np.broadcast_to(np.int64(1), 1 << 30)", "fullbloom.hash_many(keys)", REFUSED),
         ("keys = np.broadcast_to(np.int64(1), 1 << 30)", "f.add_many(keys)", REFUSED),
         ("keys = [1] * 40_000_000", "f.contains_many(keys)", REFUSED),
         # The first portion is added before the list of its answers is made.
@@ -231,5 +231,5 @@ def test_a_wide_text_hashes_as_its_utf8() -> None:
         text = "aé日🔑" * length
         keys = np.array([text[:length], text, "a"])
         for secret in (None, b"sixteen secrets!"):
-            hashes = bloomery.hash_many(keys, secret=secret).tolist()
-            assert hashes == [bloomery.hash_key(key, secret=secret) for key in keys.tolist()]
+            hashes = fullbloom.hash_many(keys, secret=secret).tolist()
+            assert hashes == [fullbloom.hash_key(key, secret=secret) for key in keys.tolist()]

@@ -18,16 +18,16 @@ try:
 except ImportError:
     import _interpreters as interpreters
 if sys.argv[1] == "after":
-    import bloomery
+    import fullbloom
 for _ in range(2):
     interpreters.run_string(interpreters.create(), '''if True:
         try:
-            import bloomery
+            import fullbloom
         except ImportError as error:
             print(error, flush=True)
     ''')
-import bloomery
-assert bloomery.BloomFilter(10).add("key")
+import fullbloom
+assert fullbloom.BloomFilter(10).add("key")
 """
 
 

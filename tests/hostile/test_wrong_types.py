@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 from support import Variant, variants_with
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 STUB = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
 # Anything may be a key; what no batch can be made of says so without a name.
@@ -91,12 +91,12 @@ def arguments() -> list[Any]:
 
     def walk(body: list[ast.stmt], owner: str) -> None:
         for node in body:
-            if isinstance(node, ast.ClassDef) and node.name in bloomery.__all__:
+            if isinstance(node, ast.ClassDef) and node.name in fullbloom.__all__:
                 walk(node.body, node.name)
             public = isinstance(node, ast.FunctionDef) and (
                 node.name in ("__new__", "merge") or not node.name.startswith("_")
             )
-            if not public or not (owner or node.name in bloomery.__all__):
+            if not public or not (owner or node.name in fullbloom.__all__):
                 continue
             assert isinstance(node, ast.FunctionDef)
             required = [
@@ -121,16 +121,16 @@ def arguments() -> list[Any]:
 
 def called(argument: Argument, value: Any) -> Any:
     """Calls with everything right but one value."""
-    made: Any = bloomery
+    made: Any = fullbloom
     if argument.owner:
-        made = getattr(bloomery, argument.owner)
+        made = getattr(fullbloom, argument.owner)
         static = isinstance(inspect.getattr_static(made, argument.call), classmethod | staticmethod) or (
             argument.call in ("from_bytes", "open", "nbytes_for", "with_shape", "kinds")
         )
         if not static and argument.call != "__new__":
             made = example(argument.owner)
     call = made if argument.call == "__new__" else getattr(made, argument.call)
-    filled = example(argument.owner) if argument.owner else bloomery.BloomFilter(9)
+    filled = example(argument.owner) if argument.owner else fullbloom.BloomFilter(9)
     values = VALUES | {"data": filled.to_bytes()}
     first, named = [], {}
     for name, positional in argument.others:
@@ -158,7 +158,7 @@ def example(owner: str) -> Any:
 @pytest.mark.parametrize("argument", arguments())
 def test_a_wrong_type_is_refused_by_the_name_of_the_argument(argument: Argument) -> None:
     for value in argument.wrong:
-        with pytest.raises(bloomery.ParameterTypeError, match=rf"\b{argument.name}\b"):
+        with pytest.raises(fullbloom.ParameterTypeError, match=rf"\b{argument.name}\b"):
             called(argument, value)
 
 
@@ -198,8 +198,8 @@ LAWS: dict[str, Any] = {
     "stages": 2,
     "block_bits": 512,
     "first_capacity": 100,
-    "kept": bloomery.BloomFilter(9),
-    "removed": bloomery.BloomFilter(9),
+    "kept": fullbloom.BloomFilter(9),
+    "removed": fullbloom.BloomFilter(9),
 }
 # What is given beside, where nothing is required and nothing would do.
 BESIDE: dict[str, dict[str, Any]] = {
@@ -217,9 +217,9 @@ def laws() -> list[Any]:
     """Every annotated argument of every public function of the modules in Python."""
     found = []
     for module in MODULES:
-        loaded = importlib.import_module(f"bloomery.{module}")
+        loaded = importlib.import_module(f"fullbloom.{module}")
         for name, call in vars(loaded).items():
-            if name.startswith("_") or not inspect.isfunction(call) or "bloomery" not in call.__module__:
+            if name.startswith("_") or not inspect.isfunction(call) or "fullbloom" not in call.__module__:
                 continue
             parameters = inspect.signature(call).parameters
             # Rows of the registry are what the rooms of the package hand each other.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bloomery
+import fullbloom
 
 TEXTS = ["", "a", "éé", "日本", "exactly 12 b", "a string longer than twelve bytes", "b" * 100, "a"]
 BYTES = [b"", b"a", b"\xff\x00\xfe", b"exactly 12 b", b"longer than twelve bytes by far", b"\0"]
@@ -94,11 +94,11 @@ def test_arrow(name: str, form: str) -> None:
     keys, values = forms(name)[form]
     # float16 columns hold values rounded to their width, and every width is compared as a double.
     stored = [v.as_py() for v in keys] if name.startswith("float") else values
-    hashes = bloomery.hash_many(keys)
+    hashes = fullbloom.hash_many(keys)
     assert isinstance(hashes, type(keys) if isinstance(keys, pa.ChunkedArray) else pa.Array)
     assert hashes.type == pa.uint64()
-    assert hashes.to_pylist() == [None if v is None else bloomery.hash_key(v) for v in stored]
-    bloom, twin = bloomery.BloomFilter(1000), bloomery.BloomFilter(1000)
+    assert hashes.to_pylist() == [None if v is None else fullbloom.hash_key(v) for v in stored]
+    bloom, twin = fullbloom.BloomFilter(1000), fullbloom.BloomFilter(1000)
     new = bloom.add_many(keys)
     assert new.type == pa.bool_()
     assert new.to_pylist() == [None if v is None else twin.add(v) for v in stored]
@@ -108,10 +108,10 @@ def test_arrow(name: str, form: str) -> None:
     assert isinstance(found, pa.ChunkedArray if isinstance(keys, pa.ChunkedArray) else pa.BooleanArray)
     assert found.to_pylist() == [None if v is None else True for v in values]
     found.validate(full=True)
-    updated = bloomery.BloomFilter(1000)
+    updated = fullbloom.BloomFilter(1000)
     assert updated.update(keys) is None
     assert updated == bloom
-    by_hash = bloomery.BloomFilter(1000)
+    by_hash = fullbloom.BloomFilter(1000)
     assert by_hash.add_hashed(hashes).to_pylist() == new.to_pylist()
     assert by_hash == bloom
     assert bloom.contains_hashed(hashes).to_pylist() == found.to_pylist()
@@ -125,13 +125,13 @@ def test_arrow(name: str, form: str) -> None:
 )
 def test_any_text_column(values: list[str | None], start: int, kind: Any) -> None:
     keys = pa.array(values, kind).slice(start)
-    expected = [None if v is None else bloomery.hash_key(v) for v in values[start:]]
-    assert bloomery.hash_many(keys).to_pylist() == expected
+    expected = [None if v is None else fullbloom.hash_key(v) for v in values[start:]]
+    assert fullbloom.hash_many(keys).to_pylist() == expected
 
 
 def test_a_null_inside_a_dictionary_is_a_null() -> None:
     keys = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 1], pa.int8()), pa.array(["a", None]))
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert bloom.add_many(keys).to_pylist() == [True, None, False, None]
     assert "" not in bloom
     assert bloom.num_added == 1
@@ -139,7 +139,7 @@ def test_a_null_inside_a_dictionary_is_a_null() -> None:
 
 def test_a_dictionary_of_nothing_but_nulls_holds_nulls() -> None:
     keys = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.nulls(1))
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert bloom.add_many(keys).to_pylist() == [None, None]
     assert bloom.num_added == 0
 
@@ -157,7 +157,7 @@ def test_a_foreign_exporter_gets_arrow_back() -> None:
         def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
             return pa.chunked_array([["a"], ["b"]]).__arrow_c_stream__(requested_schema)
 
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert pa.array(bloom.add_many(Column())).to_pylist() == [True, None, True]
     bloom.update(Stream())
     assert bloom.num_added == 2
@@ -165,7 +165,7 @@ def test_a_foreign_exporter_gets_arrow_back() -> None:
 
 def test_large_columns_cross_every_chunk() -> None:
     values = [None if i % 1000 == 999 else f"key-{i}" for i in range(70_001)]
-    bloom, twin = bloomery.BloomFilter(100_000), bloomery.BloomFilter(100_000)
+    bloom, twin = fullbloom.BloomFilter(100_000), fullbloom.BloomFilter(100_000)
     new = bloom.add_many(pa.array(values), threads=2)
     assert new.to_pylist() == [None if v is None else twin.add(v) for v in values]
     assert bloom == twin

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Variant, bits_of, every_variant, layouts, shown
 
-import bloomery
+import fullbloom
 
 KEYS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"])),
@@ -39,7 +39,7 @@ CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
 
 def one_by_one(keys: Any) -> list[int]:
     """The hashes of the keys, through the scalar path."""
-    return [bloomery.hash_key(key) for key in keys]
+    return [fullbloom.hash_key(key) for key in keys]
 
 
 @settings(deadline=None)
@@ -48,12 +48,12 @@ def one_by_one(keys: Any) -> list[int]:
 def test_containers(kind: str, keys: list[Any]) -> None:
     wrap = CONTAINERS[kind]
     expected = list(dict.fromkeys(keys)) if kind == "dict keys" else keys
-    assert bloomery.hash_many(wrap(keys)) == one_by_one(expected)
-    bloom = bloomery.BloomFilter(100, 0.01)
+    assert fullbloom.hash_many(wrap(keys)) == one_by_one(expected)
+    bloom = fullbloom.BloomFilter(100, 0.01)
     assert bloom.contains_many(wrap(keys)) == [False] * len(expected)
     answers = bloom.add_many(wrap(keys))
     assert isinstance(answers, list)
-    twin = bloomery.BloomFilter(100, 0.01)
+    twin = fullbloom.BloomFilter(100, 0.01)
     assert answers == [twin.add(key) for key in expected]
     assert bloom == twin
 
@@ -65,19 +65,19 @@ def test_a_text_hashes_as_its_utf8_bytes_however_it_is_held(letter: str) -> None
 
     texts = ["k" * length + letter + "k" * length for length in range(200)]
     texts += [text[:-1] for text in texts] + [sys.intern(texts[7]), "".join(texts), letter, ""]
-    expected = [bloomery.hash_key(text.encode()) for text in texts]
-    assert [bloomery.hash_key(text) for text in texts] == expected
-    assert [bloomery.hash_key(Text(text)) for text in texts] == expected
-    assert bloomery.hash_many(texts) == expected
+    expected = [fullbloom.hash_key(text.encode()) for text in texts]
+    assert [fullbloom.hash_key(text) for text in texts] == expected
+    assert [fullbloom.hash_key(Text(text)) for text in texts] == expected
+    assert fullbloom.hash_many(texts) == expected
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])
 def test_sets(kind: type) -> None:
     keys = kind(["a", b"b", 1, 2.5, (3, "c")])
-    bloom = bloomery.BloomFilter(100, 0.01)
+    bloom = fullbloom.BloomFilter(100, 0.01)
     bloom.update(keys)
     assert bloom.contains_many(keys) == [True] * 5
-    assert sorted(bloomery.hash_many(keys)) == sorted(one_by_one(keys))
+    assert sorted(fullbloom.hash_many(keys)) == sorted(one_by_one(keys))
 
 
 INTEGER_TYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intp", "uintp"]
@@ -142,13 +142,13 @@ ARRAYS = numpy_arrays()
 def test_numpy(name: str) -> None:
     keys = ARRAYS[name]
     items = list(keys)
-    hashes = bloomery.hash_many(keys)
+    hashes = fullbloom.hash_many(keys)
     assert isinstance(hashes, np.ndarray)
     assert hashes.dtype == np.uint64
     assert hashes.tolist() == one_by_one(items)
-    assert hashes.tolist() == bloomery.hash_many(keys.tolist())
-    bloom = bloomery.BloomFilter(1000, 0.01)
-    twin = bloomery.BloomFilter(1000, 0.01)
+    assert hashes.tolist() == fullbloom.hash_many(keys.tolist())
+    bloom = fullbloom.BloomFilter(1000, 0.01)
+    twin = fullbloom.BloomFilter(1000, 0.01)
     new = bloom.add_many(keys)
     assert isinstance(new, np.ndarray)
     assert new.dtype == np.bool_
@@ -165,11 +165,11 @@ def test_numpy(name: str) -> None:
 
 def test_floats_have_one_zero_and_one_nan() -> None:
     for name, keys in float_arrays().items():
-        hashes = bloomery.hash_many(keys)
-        assert hashes[0] == hashes[1] == bloomery.hash_key(0.0), name
+        hashes = fullbloom.hash_many(keys)
+        assert hashes[0] == hashes[1] == fullbloom.hash_key(0.0), name
         assert len({int(h) for h in hashes[np.isnan(keys)]}) == 1, name
-    assert bloomery.hash_key(np.float32(0.1)) != bloomery.hash_key(0.1)
-    assert bloomery.hash_key(np.float32(0.1)) == bloomery.hash_key(float(np.float32(0.1)))
+    assert fullbloom.hash_key(np.float32(0.1)) != fullbloom.hash_key(0.1)
+    assert fullbloom.hash_key(np.float32(0.1)) == fullbloom.hash_key(float(np.float32(0.1)))
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_floats_have_one_zero_and_one_nan() -> None:
     ids=shown,
 )
 def test_buffers(keys: Any) -> None:
-    assert bloomery.hash_many(keys) == one_by_one(keys.tolist())
-    bloom = bloomery.BloomFilter(1000, 0.01)
-    twin = bloomery.BloomFilter(1000, 0.01)
+    assert fullbloom.hash_many(keys) == one_by_one(keys.tolist())
+    bloom = fullbloom.BloomFilter(1000, 0.01)
+    twin = fullbloom.BloomFilter(1000, 0.01)
     answers = bloom.add_many(keys)
     assert isinstance(answers, list)
     assert answers == [twin.add(key) for key in keys.tolist()]
@@ -198,7 +198,7 @@ def test_buffers(keys: Any) -> None:
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1)), step=st.sampled_from([1, 2, -1, -3]))
 def test_any_int64_array(values: list[int], step: int) -> None:
     keys = np.array(values, np.int64)[::step]
-    assert bloomery.hash_many(keys).tolist() == one_by_one(values[::step])
+    assert fullbloom.hash_many(keys).tolist() == one_by_one(values[::step])
 
 
 @settings(deadline=None)
@@ -207,7 +207,7 @@ def test_any_int64_array(values: list[int], step: int) -> None:
 )
 def test_any_text_array(values: list[str]) -> None:
     keys = np.array(values, dtype="U9")
-    assert bloomery.hash_many(keys).tolist() == one_by_one(values)
+    assert fullbloom.hash_many(keys).tolist() == one_by_one(values)
 
 
 EMPTIES: dict[str, Any] = {
@@ -228,7 +228,7 @@ def test_empty_batches(variant: Variant, kind: str) -> None:
         return EMPTIES[kind]() if callable(EMPTIES[kind]) else EMPTIES[kind]
 
     bloom = variant.make(100)
-    for method in (bloom.add_many, bloom.contains_many, bloomery.hash_many):
+    for method in (bloom.add_many, bloom.contains_many, fullbloom.hash_many):
         answer = method(keys())
         assert len(answer) == 0
         assert isinstance(answer, np.ndarray if kind.startswith("numpy") else list)
@@ -241,8 +241,8 @@ def test_empty_batches(variant: Variant, kind: str) -> None:
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 1023, 1024, 1025, 5000])
 def test_every_chunk_border(layout: str, length: int) -> None:
     keys = np.arange(length) * 3
-    bloom = bloomery.BloomFilter(length, 0.01, layout=layout)
-    twin = bloomery.BloomFilter(length, 0.01, layout=layout)
+    bloom = fullbloom.BloomFilter(length, 0.01, layout=layout)
+    twin = fullbloom.BloomFilter(length, 0.01, layout=layout)
     assert bloom.add_many(keys).tolist() == [twin.add(int(key)) for key in keys]
     assert bits_of(bloom) == bits_of(twin)
     probes = np.arange(2 * length)
@@ -253,7 +253,7 @@ def test_every_chunk_border(layout: str, length: int) -> None:
 @pytest.mark.parametrize("first", [True, False])
 def test_answers_change_in_a_long_list(wrap: Any, first: bool) -> None:
     """The answer that is commoner in the first portion (32,768 keys) is the rarer one of the whole."""
-    bloom = bloomery.BloomFilter(100_000, 1e-6)
+    bloom = fullbloom.BloomFilter(100_000, 1e-6)
     members = [f"in/{i}" for i in range(70_000)]
     absent = [f"out/{i}" for i in range(70_000)]
     bloom.update(members)
@@ -264,11 +264,11 @@ def test_answers_change_in_a_long_list(wrap: Any, first: bool) -> None:
     assert answers == [key in bloom for key in keys]
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("keys"))
 def test_ready_hashes(variant: Variant) -> None:
     keys = [*range(300), "a", "b"]
-    hashes = bloomery.hash_many(keys)
+    hashes = fullbloom.hash_many(keys)
     capacity = 200 if variant.row["family"] == "bloom" else 400
     by_key, by_list, by_array, one = (variant.make(capacity, 0.1) for _ in range(4))
     expected = by_key.add_many(keys)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from support import SCHEMES, Keys, Variant, bits_of, every_variant, layouts
 
-import bloomery
-from bloomery import _core
+import fullbloom
+from fullbloom import _core
 
 # Above two threads' worth of keys (2^17 each), so that threads= really starts threads; odd, as vectors take
 # eight at a time.
@@ -25,7 +25,7 @@ SHAPES = [
 
 
 def build(layout: str, scheme: str, k: int, bits: int = 1 << 22) -> Any:
-    return bloomery.BloomFilter.with_shape(bits, k, capacity=10**9, layout=layout, scheme=scheme)
+    return fullbloom.BloomFilter.with_shape(bits, k, capacity=10**9, layout=layout, scheme=scheme)
 
 
 @pytest.mark.parametrize("isa", _core.isas())
@@ -84,7 +84,7 @@ def check_threads(layout: str, scheme: str, k: int, threads: int) -> None:
     assert np.array_equal(one.contains_many(probes), one.contains_many(probes, threads=threads))
 
 
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("keys"))
 def test_threads_and_batches_of_every_variant(variant: Variant) -> None:
     keys = Keys("sequential", 1).take(MANY)
@@ -102,13 +102,13 @@ def test_strict_filters_stop_at_the_same_key_on_every_path() -> None:
     keys = Keys("random", 2).take(MANY)
     states = set()
     for threads in (1, 2):
-        bloom = bloomery.BloomFilter(MANY // 2, 0.01, strict=True)
-        with pytest.raises(bloomery.FilterFull):
+        bloom = fullbloom.BloomFilter(MANY // 2, 0.01, strict=True)
+        with pytest.raises(fullbloom.FilterFull):
             bloom.update(keys, threads=threads)
         states.add(bloom.to_bytes())
         assert bloom.num_added == MANY // 2
-    scalar = bloomery.BloomFilter(MANY // 2, 0.01, strict=True)
-    with pytest.raises(bloomery.FilterFull):
+    scalar = fullbloom.BloomFilter(MANY // 2, 0.01, strict=True)
+    with pytest.raises(fullbloom.FilterFull):
         for key in keys.tolist():
             scalar.add(key)
     states.add(scalar.to_bytes())
@@ -121,7 +121,7 @@ def test_large_pages_hold_the_same_bits(size: int) -> None:
     keys = Keys("random", 3).take(100_000)
     bloom = build("blocked", "columns", 8, size)
     bloom.update(keys)
-    twin = bloomery.loads(bloom.to_bytes())
+    twin = fullbloom.loads(bloom.to_bytes())
     assert bits_of(twin) == bits_of(bloom)
     assert twin.contains_many(keys).all()
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import bloomery
+import fullbloom
 
 POLARS: dict[str, pl.Series] = {
     "text": pl.Series("k", ["a", "b", "a string longer than twelve bytes", "b"]),
@@ -70,10 +70,10 @@ PANDAS: dict[str, pd.Series[Any]] = {
 
 def check(keys: Any, values: list[Any], as_list: Any) -> None:
     """The batch answers of ``keys`` are those of ``values`` one at a time; a null answers null."""
-    bloom, twin = bloomery.BloomFilter(100), bloomery.BloomFilter(100)
-    hashes = bloomery.hash_many(keys)
+    bloom, twin = fullbloom.BloomFilter(100), fullbloom.BloomFilter(100)
+    hashes = fullbloom.hash_many(keys)
     new = bloom.add_many(keys)
-    assert as_list(hashes) == [None if v is None else bloomery.hash_key(v) for v in values]
+    assert as_list(hashes) == [None if v is None else fullbloom.hash_key(v) for v in values]
     assert as_list(new) == [None if v is None else twin.add(v) for v in values]
     assert bloom == twin
     assert bloom.num_added == twin.num_added
@@ -82,7 +82,7 @@ def check(keys: Any, values: list[Any], as_list: Any) -> None:
     twin.clear()
     twin.update(keys)
     assert twin == bloom
-    by_hash = bloomery.BloomFilter(100)
+    by_hash = fullbloom.BloomFilter(100)
     assert as_list(by_hash.add_hashed(hashes)) == as_list(new)
     assert by_hash == bloom
     again = bloom.contains_hashed(hashes)
@@ -96,9 +96,9 @@ def check(keys: Any, values: list[Any], as_list: Any) -> None:
 def test_polars(name: str) -> None:
     keys = POLARS[name]
     check(keys, keys.to_list(), lambda series: series.to_list())
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert bloom.contains_many(keys).dtype == pl.Boolean
-    assert bloomery.hash_many(keys).dtype == pl.UInt64
+    assert fullbloom.hash_many(keys).dtype == pl.UInt64
 
 
 def test_polars_objects_are_their_values_not_their_handles() -> None:
@@ -106,11 +106,11 @@ def test_polars_objects_are_their_values_not_their_handles() -> None:
         return pl.Series([uuid.UUID(int=i) for i in range(3)])
 
     assert series().dtype == pl.Object
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(series())
     assert bloom.contains_many(series()).all()
     assert all(key in bloom for key in series())
-    with pytest.raises(bloomery.KeyTypeError, match=r"item 1 of the batch .*Fraction"):
+    with pytest.raises(fullbloom.KeyTypeError, match=r"item 1 of the batch .*Fraction"):
         bloom.update(pl.Series(["a", fractions.Fraction(1)], dtype=pl.Object))
 
 
@@ -123,7 +123,7 @@ def plain(series: pd.Series[Any]) -> list[Any]:
 def test_pandas(name: str) -> None:
     keys = PANDAS[name]
     check(keys, plain(keys), plain)
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     found = bloom.contains_many(keys)
     assert found.index.equals(keys.index)
     assert str(found.dtype) in {"bool", "boolean"}
@@ -132,8 +132,8 @@ def test_pandas(name: str) -> None:
 
 @pytest.mark.parametrize("values", [["a", [], 1], [1j], ["\ud800"], ["a", None, 1j]])
 def test_pandas_objects_that_are_no_keys_raise_an_error_of_the_tree(values: list[Any]) -> None:
-    bloom = bloomery.BloomFilter(100)
-    with pytest.raises(bloomery.KeyTypeError):
+    bloom = fullbloom.BloomFilter(100)
+    with pytest.raises(fullbloom.KeyTypeError):
         bloom.update(pd.Series(values, dtype=None if values == [1j] else object))
 
 
@@ -179,11 +179,11 @@ def listed(answers: Any) -> list[Any]:
 @pytest.mark.parametrize("kind", FLOATS)
 def test_a_nan_among_floats_is_a_key(kind: str) -> None:
     keys = FLOATS[kind]
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert listed(bloom.add_many(keys)) == [True] * 3
     assert NAN in bloom
     assert listed(bloom.contains_many(keys)) == [True] * 3
-    assert listed(bloomery.hash_many(keys)) == bloomery.hash_many(FLOATS["list"])
+    assert listed(fullbloom.hash_many(keys)) == fullbloom.hash_many(FLOATS["list"])
     if isinstance(keys, pd.Series):
         answer = bloom.contains_many(keys)
         assert answer.dtype == bool
@@ -194,7 +194,7 @@ def test_a_nan_among_floats_is_a_key(kind: str) -> None:
 @pytest.mark.parametrize("kind", MISSING)
 def test_a_missing_value_is_a_null(kind: str) -> None:
     keys = MISSING[kind]
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     answers = plain(pd.Series(listed(bloom.add_many(keys)), dtype=object))
     assert answers == [True, None]
     assert bloom.num_added == 1
@@ -202,7 +202,7 @@ def test_a_missing_value_is_a_null(kind: str) -> None:
 
 
 def test_a_mask_filters_a_frame() -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(["a", "c"])
     frame = pl.DataFrame({"k": ["a", "b", "c"], "v": [1, 2, 3]})
     assert frame.filter(bloom.contains_many(frame["k"]))["v"].to_list() == [1, 3]
@@ -211,9 +211,9 @@ def test_a_mask_filters_a_frame() -> None:
 
 
 def test_a_frame_of_one_column_is_refused_as_its_values_are_meant() -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     columns = {"k": [1]}
     for frame in (pl.DataFrame(columns), pd.DataFrame(columns), pa.table(columns), pa.record_batch(columns)):
-        with pytest.raises(bloomery.KeyTypeError, match="pass one column of it"):
+        with pytest.raises(fullbloom.KeyTypeError, match="pass one column of it"):
             bloom.update(frame)
     assert bloom.num_added == 0

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SECRET
 
-import bloomery
+import fullbloom
 
 DAYS = [dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31)]
 STAMPS = [dt.datetime.combine(day, dt.time(hour, 7, 9)) for day in DAYS for hour in (0, 23)]
@@ -71,10 +71,10 @@ def test_arrow(name: str, secret: bytes | None) -> None:
     }
     for form, keys in forms.items():
         wanted = expected[1:] if form == "slice" else expected
-        assert bloomery.hash_many(keys, secret=secret).to_pylist() == wanted
+        assert fullbloom.hash_many(keys, secret=secret).to_pylist() == wanted
     # A column without nulls, and the same keys one at a time.
-    plain = bloomery.hash_many(pa.array(values, kind), secret=secret).to_pylist()
-    assert plain == expected[1:-1] == [bloomery.hash_key(value, secret=secret) for value in values]
+    plain = fullbloom.hash_many(pa.array(values, kind), secret=secret).to_pylist()
+    assert plain == expected[1:-1] == [fullbloom.hash_key(value, secret=secret) for value in values]
 
 
 NUMPY_UNITS = ["h", "m", "s", "ms", "us", "ns", "10ms", "3h", "D", "W"]
@@ -87,10 +87,10 @@ def test_numpy(kind: str, unit: str) -> None:
     counts = np.array([0, 1, -1, 12_345, -(2**40), 2**44, 2**63 - 1, -(2**63) + 1])
     keys = counts.view(dtype)
     expected = [key_oracle.hash_key(key) for key in keys]
-    assert bloomery.hash_many(keys).tolist() == expected
-    assert bloomery.hash_many(list(keys)) == expected
-    assert bloomery.hash_many(keys[::-1]).tolist() == expected[::-1]
-    bloom = bloomery.BloomFilter(100)
+    assert fullbloom.hash_many(keys).tolist() == expected
+    assert fullbloom.hash_many(list(keys)) == expected
+    assert fullbloom.hash_many(keys[::-1]).tolist() == expected[::-1]
+    bloom = fullbloom.BloomFilter(100)
     assert bloom.add_many(keys).all()
     assert isinstance(bloom.contains_many(keys), np.ndarray)
     assert all(key in bloom for key in keys)
@@ -100,7 +100,7 @@ def test_numpy(kind: str, unit: str) -> None:
 def test_years_and_months_are_their_first_days(unit: str) -> None:
     keys = np.array(["1969", "2024", "0001"], f"M8[{unit}]")
     days = [dt.date(int(str(key)[:4]), 1, 1) for key in keys]
-    assert bloomery.hash_many(keys).tolist() == bloomery.hash_many(days)
+    assert fullbloom.hash_many(keys).tolist() == fullbloom.hash_many(days)
 
 
 @settings(deadline=None, max_examples=200)
@@ -113,9 +113,9 @@ def test_a_decimal_is_one_key_with_more_zeros_or_fewer(value: decimal.Decimal, z
     longer = decimal.Decimal(f"{value:f}" + "0" * zeros)
     assert longer == value
     expected = key_oracle.hash_key(value, seed)
-    assert bloomery.hash_key(longer, seed=seed) == expected
+    assert fullbloom.hash_key(longer, seed=seed) == expected
     for kind in (pa.decimal128(38, 6), pa.decimal256(76, 6 + zeros)):
-        assert bloomery.hash_many(pa.array([value], kind), seed=seed).to_pylist() == [expected]
+        assert fullbloom.hash_many(pa.array([value], kind), seed=seed).to_pylist() == [expected]
 
 
 SERIES: dict[str, tuple[Any, list[Any]]] = {
@@ -149,10 +149,10 @@ SERIES: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("name", SERIES)
 def test_series(name: str) -> None:
     keys, values = SERIES[name]
-    hashes = list(bloomery.hash_many(keys))
-    expected = [None if value is None else bloomery.hash_key(value) for value in values]
+    hashes = list(fullbloom.hash_many(keys))
+    expected = [None if value is None else fullbloom.hash_key(value) for value in values]
     assert [None if pd.isna(found) else found for found in hashes] == expected
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(keys)
     assert all(value in bloom for value in values if value is not None)
     found = bloom.contains_many(keys)
@@ -163,7 +163,7 @@ def test_series(name: str) -> None:
 
 def test_a_float_column_of_integers_with_gaps_has_other_keys_until_it_is_cast() -> None:
     """What pandas makes of whole numbers of which one is missing."""
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update([1, 3])
     keys = pd.Series([1, None, 3])
     assert keys.dtype == float
@@ -180,15 +180,17 @@ TEXTS = ["", "a", "é" * 40, "日本", "in\0side", "x" * 1000]
 )
 def test_numpy_texts_of_any_length(dtype: Any) -> None:
     keys = np.array(TEXTS * 10_000, dtype)
-    hashes = bloomery.hash_many(keys)
+    hashes = fullbloom.hash_many(keys)
     assert isinstance(hashes, np.ndarray)
-    assert hashes.tolist() == bloomery.hash_many(TEXTS) * 10_000
-    bloom = bloomery.BloomFilter(100)
+    assert hashes.tolist() == fullbloom.hash_many(TEXTS) * 10_000
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(keys[::7])
     assert bloom.contains_many(keys).all()
 
 
 def test_numpy_bytes_of_fixed_size_keep_their_zeros() -> None:
     keys = np.array([b"abc\0", b"\0\0\0\0"]).view("V4")
-    assert bloomery.hash_many(keys).tolist() == bloomery.hash_many([b"abc\0", b"\0" * 4])
-    assert bloomery.hash_many(pa.array([b"abc\0"], pa.binary(4))).to_pylist() == [bloomery.hash_key(b"abc\0")]
+    assert fullbloom.hash_many(keys).tolist() == fullbloom.hash_many([b"abc\0", b"\0" * 4])
+    assert fullbloom.hash_many(pa.array([b"abc\0"], pa.binary(4))).to_pylist() == [
+        fullbloom.hash_key(b"abc\0")
+    ]

@@ -8,9 +8,9 @@ from typing import Any
 
 from support import SCALE
 
-from bloomery import registry
-from bloomery.errors import FilterMemoryError, ParameterError
-from bloomery.plan import choices
+from fullbloom import registry
+from fullbloom.errors import FilterMemoryError, ParameterError
+from fullbloom.plan import choices
 
 QUESTIONS = 40
 #: Rates are tried in steps of a sixteenth of a power of two: 4.4 %.

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-import bloomery
-from bloomery import BloomFilter, CountingBloomFilter, InvertibleBloomFilter, hash_key, hash_many
-from bloomery.compose import (
+import fullbloom
+from fullbloom import BloomFilter, CountingBloomFilter, InvertibleBloomFilter, hash_key, hash_many
+from fullbloom.compose import (
     CharacteristicSketch,
     RatelessDecoder,
     RatelessEncoder,
@@ -17,7 +17,7 @@ from bloomery.compose import (
     StrataEstimator,
     count_differences,
 )
-from bloomery.errors import (
+from fullbloom.errors import (
     FilterFull,
     FormatError,
     IncompatibleFilters,
@@ -212,4 +212,4 @@ def test_an_empty_tree_lacks_all():
     assert empty.missing(full.summary()) == []
     assert full.missing(empty.summary()) == sorted(hash_many(range(20)))
     assert isinstance(full.summary().nodes, BloomFilter)
-    assert bloomery.loads(full.summary().leaves.to_bytes()).num_added == 20
+    assert fullbloom.loads(full.summary().leaves.to_bytes()).num_added == 20

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from support import shown
 
-import bloomery
+import fullbloom
 
 NO_KEYS: dict[str, Any] = {
     "None in list": ["a", None],
@@ -68,9 +68,9 @@ NO_KEYS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", NO_KEYS)
 @pytest.mark.parametrize("method", ["update", "add_many", "contains_many", "hash_many"])
 def test_no_keys(kind: str, method: str) -> None:
-    bloom = bloomery.BloomFilter(100)
-    call = bloomery.hash_many if method == "hash_many" else getattr(bloom, method)
-    with pytest.raises(bloomery.KeyTypeError) as caught:
+    bloom = fullbloom.BloomFilter(100)
+    call = fullbloom.hash_many if method == "hash_many" else getattr(bloom, method)
+    with pytest.raises(fullbloom.KeyTypeError) as caught:
         call(NO_KEYS[kind])
     assert isinstance(caught.value, TypeError)
     assert "key" in str(caught.value)
@@ -86,23 +86,23 @@ def test_no_keys(kind: str, method: str) -> None:
     ids=shown,
 )
 def test_of_numpy_only_scalars_are_one_key(key: Any, name: str) -> None:
-    bloom = bloomery.BloomFilter(100)
-    for call in (bloom.add, bloom.__contains__, bloomery.hash_key):
-        with pytest.raises(bloomery.KeyTypeError, match=f"got {name}; pass"):
+    bloom = fullbloom.BloomFilter(100)
+    for call in (bloom.add, bloom.__contains__, fullbloom.hash_key):
+        with pytest.raises(fullbloom.KeyTypeError, match=f"got {name}; pass"):
             call(key)
     assert bloom.num_added == 0
 
 
 @pytest.mark.parametrize("shape", [(), (2, 2), (1, 1, 1)])
 def test_only_one_dimension(shape: tuple[int, ...]) -> None:
-    bloom = bloomery.BloomFilter(100)
-    with pytest.raises(bloomery.BloomeryError, match="dimension"):
+    bloom = fullbloom.BloomFilter(100)
+    with pytest.raises(fullbloom.FullbloomError, match="dimension"):
         bloom.update(np.zeros(shape))
 
 
 @pytest.mark.parametrize("batch", [5, 1.5, None, object()])
 def test_not_iterable(batch: Any) -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     with pytest.raises(TypeError):
         bloom.update(batch)
 
@@ -110,8 +110,8 @@ def test_not_iterable(batch: Any) -> None:
 @pytest.mark.parametrize("wrap", [list, tuple, iter])
 @pytest.mark.parametrize("before", [0, 3, 40_000])
 def test_keys_before_a_refused_one_are_added(wrap: Any, before: int) -> None:
-    bloom = bloomery.BloomFilter(100_000)
-    with pytest.raises(bloomery.KeyTypeError, match="NoneType"):
+    bloom = fullbloom.BloomFilter(100_000)
+    with pytest.raises(fullbloom.KeyTypeError, match="NoneType"):
         bloom.update(wrap([*range(before), None, "after"]))
     assert all(bloom.contains_many(list(range(before))))
     assert "after" not in bloom
@@ -121,15 +121,15 @@ def test_keys_before_a_refused_one_are_added(wrap: Any, before: int) -> None:
 @pytest.mark.parametrize("before", [0, 3, 40_000])
 @pytest.mark.parametrize("method", ["update", "add_many", "contains_many", "hash_many"])
 def test_a_refused_key_is_named_by_its_place(wrap: Any, before: int, method: str) -> None:
-    bloom = bloomery.BloomFilter(100_000)
-    call = bloomery.hash_many if method == "hash_many" else getattr(bloom, method)
+    bloom = fullbloom.BloomFilter(100_000)
+    call = fullbloom.hash_many if method == "hash_many" else getattr(bloom, method)
     keys: list[Any] = [*range(before), 2**70, {}, "after"]
     if wrap == "pandas":
         batch: Any = pd.Series(keys, dtype=object)
     else:
         batch = pl.Series(keys, dtype=pl.Object) if wrap == "polars" else wrap(keys)
     with pytest.raises(
-        bloomery.KeyTypeError, match=rf"item {before + 1} of the batch .*got dict; pass tuple"
+        fullbloom.KeyTypeError, match=rf"item {before + 1} of the batch .*got dict; pass tuple"
     ):
         call(batch)
 
@@ -144,8 +144,8 @@ def test_a_refused_key_is_named_by_its_place(wrap: Any, before: int, method: str
     ],
 )
 def test_a_refused_key_of_an_array_is_named_by_its_place(keys: Any, place: int) -> None:
-    with pytest.raises(bloomery.KeyTypeError, match=f"item {place} of the batch"):
-        bloomery.hash_many(keys)
+    with pytest.raises(fullbloom.KeyTypeError, match=f"item {place} of the batch"):
+        fullbloom.hash_many(keys)
 
 
 def test_errors_of_the_callers_iterator_pass_through() -> None:
@@ -153,7 +153,7 @@ def test_errors_of_the_callers_iterator_pass_through() -> None:
         yield "first"
         raise RuntimeError("mine")
 
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     with pytest.raises(RuntimeError, match="mine"):
         bloom.update(keys())
     assert "first" in bloom
@@ -173,7 +173,7 @@ def test_a_list_that_shrinks_while_it_is_read() -> None:
 
     Clearing.__module__ = "numpy"
     keys += [1, 2, Clearing(), 3, 4]
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     assert bloom.add_many(keys) == [True, True, True]
     assert all(key in bloom for key in (1, 2, 5))
     assert bloom.num_added == 3
@@ -181,9 +181,9 @@ def test_a_list_that_shrinks_while_it_is_read() -> None:
 
 @pytest.mark.parametrize("hashes", [[-1], [2**64], [1.5], ["a"], [None], "abc", 2**64, -1, "a", 1.5, None])
 def test_hashes_are_64_bit_whole_numbers(hashes: Any) -> None:
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     for method in (bloom.add_hashed, bloom.contains_hashed):
-        with pytest.raises((bloomery.BloomeryError, OverflowError, TypeError)):
+        with pytest.raises((fullbloom.FullbloomError, OverflowError, TypeError)):
             method(hashes)
     assert bloom.num_added == 0
 
@@ -192,9 +192,9 @@ def test_hashes_are_64_bit_whole_numbers(hashes: Any) -> None:
 @pytest.mark.parametrize("mask", [[0, 1, 0], [0, 0, 0]])
 def test_keys_under_a_mask_are_never_added(kind: type, mask: list[int]) -> None:
     array = np.ma.array([1, 7, 3], mask=mask, dtype=kind)  # type: ignore[no-untyped-call]
-    bloom = bloomery.BloomFilter(100)
-    for method in (bloom.update, bloom.add_many, bloom.contains_many, bloomery.hash_many):
-        with pytest.raises(bloomery.KeyTypeError, match=r"array\.compressed\(\)"):
+    bloom = fullbloom.BloomFilter(100)
+    for method in (bloom.update, bloom.add_many, bloom.contains_many, fullbloom.hash_many):
+        with pytest.raises(fullbloom.KeyTypeError, match=r"array\.compressed\(\)"):
             method(array)
     assert bloom.num_added == 0
     bloom.update(array.compressed())
@@ -205,9 +205,9 @@ def test_keys_under_a_mask_are_never_added(kind: type, mask: list[int]) -> None:
 def test_byte_swapped_arrays_are_refused_with_a_remedy_that_works(dtype: str) -> None:
     native = np.array(["Ā", "a"] if dtype == "U1" else [1, 2], dtype)
     array = native.astype(native.dtype.newbyteorder("S"))
-    with pytest.raises(bloomery.KeyTypeError) as caught:
-        bloomery.hash_many(array)
+    with pytest.raises(fullbloom.KeyTypeError) as caught:
+        fullbloom.hash_many(array)
     remedy = 'array.astype(array.dtype.newbyteorder("="))'
     assert remedy in str(caught.value)
     keys = array.astype(array.dtype.newbyteorder("="))
-    assert (bloomery.hash_many(keys) == bloomery.hash_many(native)).all()
+    assert (fullbloom.hash_many(keys) == fullbloom.hash_many(native)).all()

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SECRET
 
-import bloomery
+import fullbloom
 
 N = 7
 #: A column of every type, of N values each.
@@ -70,7 +70,7 @@ def rows(table: Any) -> list[Any]:
 
 def hashed(values: list[Any], secret: bytes | None = None) -> list[int | None]:
     """The hashes one by one."""
-    return [None if value is None else bloomery.hash_key(value, secret=secret) for value in values]
+    return [None if value is None else fullbloom.hash_key(value, secret=secret) for value in values]
 
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
@@ -78,13 +78,13 @@ def hashed(values: list[Any], secret: bytes | None = None) -> list[int | None]:
 def test_a_row_is_the_tuple_of_its_fields(name: str, secret: bytes | None) -> None:
     table = pa.table({"k": range(N), "v": FIELDS[name], "k again": ["a"] * N})
     expected = hashed(rows(table.columns), secret)
-    assert bloomery.hash_many(table, secret=secret).to_pylist() == expected
+    assert fullbloom.hash_many(table, secret=secret).to_pylist() == expected
     batch = table.combine_chunks().to_batches()[0]
-    assert bloomery.hash_many(batch, secret=secret).to_pylist() == expected
+    assert fullbloom.hash_many(batch, secret=secret).to_pylist() == expected
     struct = batch.to_struct_array()
-    assert bloomery.hash_many(struct, secret=secret).to_pylist() == expected
-    assert bloomery.hash_many(struct.slice(2, 4), secret=secret).to_pylist() == expected[2:6]
-    assert bloomery.hash_many(table.slice(3), secret=secret).to_pylist() == expected[3:]
+    assert fullbloom.hash_many(struct, secret=secret).to_pylist() == expected
+    assert fullbloom.hash_many(struct.slice(2, 4), secret=secret).to_pylist() == expected[2:6]
+    assert fullbloom.hash_many(table.slice(3), secret=secret).to_pylist() == expected[3:]
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -95,12 +95,12 @@ def test_a_row_with_a_null_is_a_null(name: str) -> None:
     table = pa.table({"k": range(N), "v": holes})
     expected = hashed(rows(table.columns))
     assert [i for i, value in enumerate(expected) if value is None] == [1, 4]
-    assert bloomery.hash_many(table).to_pylist() == expected
-    bloom = bloomery.BloomFilter(100)
+    assert fullbloom.hash_many(table).to_pylist() == expected
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(table)
     assert bloom.num_added == 5
     whole = pa.StructArray.from_arrays([FIELDS[name], FIELDS["i64"]], ["a", "b"], mask=mask)
-    assert [value is None for value in bloomery.hash_many(whole).to_pylist()] == mask.to_pylist()
+    assert [value is None for value in fullbloom.hash_many(whole).to_pylist()] == mask.to_pylist()
 
 
 def test_all_columns_at_once_in_chunks_that_do_not_meet() -> None:
@@ -110,8 +110,8 @@ def test_all_columns_at_once_in_chunks_that_do_not_meet() -> None:
     ]
     table = pa.table(columns, names=list(FIELDS))
     expected = hashed(rows(table.columns))
-    assert bloomery.hash_many(table).to_pylist() == expected
-    bloom, twin = bloomery.BloomFilter(1000), bloomery.BloomFilter(1000)
+    assert fullbloom.hash_many(table).to_pylist() == expected
+    bloom, twin = fullbloom.BloomFilter(1000), fullbloom.BloomFilter(1000)
     answers = bloom.add_many(table)
     assert isinstance(answers, pa.ChunkedArray)
     assert answers.to_pylist() == [twin.add(row) for row in rows(table.columns)]
@@ -122,9 +122,9 @@ def test_all_columns_at_once_in_chunks_that_do_not_meet() -> None:
 def test_names_and_kinds_of_integers_do_not_matter_and_the_order_does() -> None:
     one = pa.table({"a": pa.array([1], pa.int8()), "b": ["x"]})
     other = pa.table({"c": pa.array([1], pa.uint64()), "a": pa.array(["x"], pa.large_string())})
-    assert bloomery.hash_many(one).to_pylist() == bloomery.hash_many(other).to_pylist()
-    assert bloomery.hash_many(one).to_pylist() == [bloomery.hash_key((1, "x"))]
-    assert bloomery.hash_many(one.select(["b", "a"])).to_pylist() == [bloomery.hash_key(("x", 1))]
+    assert fullbloom.hash_many(one).to_pylist() == fullbloom.hash_many(other).to_pylist()
+    assert fullbloom.hash_many(one).to_pylist() == [fullbloom.hash_key((1, "x"))]
+    assert fullbloom.hash_many(one.select(["b", "a"])).to_pylist() == [fullbloom.hash_key(("x", 1))]
 
 
 @settings(deadline=None, max_examples=60)
@@ -143,8 +143,8 @@ def test_any_table(values: list[Any], start: int) -> None:
     table = pa.table(
         [pa.array([row[i] for row in values], kind) for i, kind in enumerate(kinds)], names=["a", "b", "c"]
     )
-    expected = [None if None in row else bloomery.hash_key(row) for row in values[start:]]
-    assert bloomery.hash_many(table.slice(start)).to_pylist() == expected
+    expected = [None if None in row else fullbloom.hash_key(row) for row in values[start:]]
+    assert fullbloom.hash_many(table.slice(start)).to_pylist() == expected
 
 
 def test_structs_nest_eight_deep() -> None:
@@ -152,10 +152,10 @@ def test_structs_nest_eight_deep() -> None:
     for _ in range(7):
         column = pa.StructArray.from_arrays([column, FIELDS["u8"]], ["a", "b"])
     expected = hashed([tupled(value) for value in column.to_pylist()])
-    assert bloomery.hash_many(column).to_pylist() == expected
+    assert fullbloom.hash_many(column).to_pylist() == expected
     deeper = pa.StructArray.from_arrays([column, FIELDS["u8"]], ["a", "b"])
-    with pytest.raises(bloomery.KeyTypeError, match="nest 8"):
-        bloomery.hash_many(deeper)
+    with pytest.raises(fullbloom.KeyTypeError, match="nest 8"):
+        fullbloom.hash_many(deeper)
 
 
 POLARS: dict[str, pl.DataFrame] = {
@@ -176,10 +176,10 @@ POLARS: dict[str, pl.DataFrame] = {
 def test_polars(name: str) -> None:
     frame = POLARS[name]
     values = [None if None in row else tuple(map(tupled, row)) for row in frame.iter_rows()]
-    hashes = bloomery.hash_many(frame)
+    hashes = fullbloom.hash_many(frame)
     assert isinstance(hashes, pl.Series)
     assert hashes.to_list() == hashed(values)
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(frame)
     mask = bloom.contains_many(frame)
     assert mask.dtype == pl.Boolean
@@ -219,12 +219,12 @@ PANDAS: dict[str, tuple[pd.DataFrame, list[Any]]] = {
 @pytest.mark.parametrize("name", PANDAS)
 def test_pandas(name: str) -> None:
     frame, values = PANDAS[name]
-    hashes = bloomery.hash_many(frame)
+    hashes = fullbloom.hash_many(frame)
     assert isinstance(hashes, pd.Series)
     assert [None if pd.isna(value) else value for value in hashes] == hashed(values)
     assert hashes.index.equals(frame.index)
     assert hashes.name is None
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     bloom.update(frame)
     mask = bloom.contains_many(frame)
     assert len(frame[mask.fillna(False)]) == sum(value is not None for value in values)
@@ -241,10 +241,10 @@ def test_of_one_column_the_values_are_meant(kind: str) -> None:
         "batch": pa.record_batch(column),
         "struct": pa.array([{"k": 1}]),
     }
-    bloom = bloomery.BloomFilter(100)
+    bloom = fullbloom.BloomFilter(100)
     named = "" if kind == "struct" else ", frame['k']"
-    for call in (bloom.update, bloom.contains_many, bloomery.hash_many):
-        with pytest.raises(bloomery.KeyTypeError, match=re.escape(f"pass one column of it{named}, or")):
+    for call in (bloom.update, bloom.contains_many, fullbloom.hash_many):
+        with pytest.raises(fullbloom.KeyTypeError, match=re.escape(f"pass one column of it{named}, or")):
             call(frames[kind])
     assert bloom.num_added == 0
 
@@ -254,10 +254,10 @@ def test_numpy_records_are_the_tuples_of_their_fields() -> None:
     day = dt.datetime(2024, 2, 29)
     keys = np.array([(1, "x", day, (0.5,)), (2, "", day, (NAN,))], dtype)
     expected = hashed([(1, "x", day, (0.5,)), (2, "", day, (NAN,))])
-    assert bloomery.hash_many(keys).tolist() == expected
-    assert bloomery.hash_many(list(keys)) == expected
+    assert fullbloom.hash_many(keys).tolist() == expected
+    assert fullbloom.hash_many(list(keys)) == expected
     plain = keys[["a", "b"]]
-    assert bloomery.hash_many(plain).tolist() == hashed([(1, "x"), (2, "")])
+    assert fullbloom.hash_many(plain).tolist() == hashed([(1, "x"), (2, "")])
 
 
 def test_long_rows_are_those_of_tuples() -> None:
@@ -265,6 +265,6 @@ def test_long_rows_are_those_of_tuples() -> None:
     lengths = [*range(1985, 2060), 10_000]
     inner = pa.StructArray.from_arrays([pa.array(["y" * n for n in lengths]), pa.array(lengths)], ["p", "q"])
     table = pa.table({"a": ["x" * n for n in lengths], "b": range(len(lengths)), "c": inner})
-    assert bloomery.hash_many(table).to_pylist() == hashed(rows(table.columns))
+    assert fullbloom.hash_many(table).to_pylist() == hashed(rows(table.columns))
     short = table.select(["a", "b"])
-    assert bloomery.hash_many(short).to_pylist() == hashed(rows(short.columns))
+    assert fullbloom.hash_many(short).to_pylist() == hashed(rows(short.columns))

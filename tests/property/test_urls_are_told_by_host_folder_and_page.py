@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-import bloomery
-from bloomery.recipes import urls
+import fullbloom
+from fullbloom.recipes import urls
 
 
 def oracle(known: set[tuple[str, ...]], url: str) -> str | None:
@@ -20,7 +20,7 @@ def oracle(known: set[tuple[str, ...]], url: str) -> str | None:
 
 def test_streams_of_urls_are_told_as_sets_tell_them() -> None:
     rng = random.Random(4)
-    seen = bloomery.LayeredBloomFilter(20_000, 1e-6, layers=8)
+    seen = fullbloom.LayeredBloomFilter(20_000, 1e-6, layers=8)
     known: set[tuple[str, ...]] = set()
     count: dict[str, int] = {}
     for _ in range(3000):
@@ -51,11 +51,11 @@ def test_spellings_of_one_page_are_one(one: str, other: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "a.org/x", "http://", "http://[", "http://a:99999/", "mailto:a@b.org"])
 def test_what_has_no_host_is_refused(url: str) -> None:
-    with pytest.raises(bloomery.ParameterError, match="host"):
+    with pytest.raises(fullbloom.ParameterError, match="host"):
         urls.parts(url)
 
 
 def test_a_page_is_not_the_folder_of_its_name() -> None:
-    seen = bloomery.LayeredBloomFilter(100)
+    seen = fullbloom.LayeredBloomFilter(100)
     assert urls.add(seen, "http://a.org/x/y") == "host"
     assert urls.find(seen, "http://a.org/x/") == "page"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support import SECRET, Keys, scatter_of_mean
 
-from bloomery import (
+from fullbloom import (
     BloomFilter,
     FormatError,
     KeyTypeError,
@@ -21,8 +21,8 @@ from bloomery import (
     RemovedKeyError,
     ScalableBloomFilter,
 )
-from bloomery.compose import WithRemovals
-from bloomery.protocols import Addable, Countable, Estimating, Filter, Mergeable, Removable
+from fullbloom.compose import WithRemovals
+from fullbloom.protocols import Addable, Countable, Estimating, Filter, Mergeable, Removable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from pathlib import Path
 import redis
 from celery import Celery
 
-from bloomery import BloomFilter
-from bloomery.engines.redis import RedisBloomFilter
-from bloomery.recipes.celery import once
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import RedisBloomFilter
+from fullbloom.recipes.celery import once
 
 FOLDER = Path(os.environ["JOBS"])
 app = Celery("jobs", broker="filesystem://", backend=f"file://{FOLDER}/results")

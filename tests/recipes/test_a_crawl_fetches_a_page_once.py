@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import bloomery
-from bloomery.errors import FormatError, ParameterError
+import fullbloom
+from fullbloom.errors import FormatError, ParameterError
 
 scrapy = pytest.importorskip(
     "scrapy", reason="scrapy is not installed: pip install -r requirements/recipes.txt"
@@ -23,9 +23,9 @@ scrapy = pytest.importorskip(
 from scrapy.settings import Settings  # noqa: E402 - after the look for it
 from scrapy.utils.test import get_crawler  # noqa: E402
 
-from bloomery.recipes.scrapy import DupeFilter, Options  # noqa: E402
+from fullbloom.recipes.scrapy import DupeFilter, Options  # noqa: E402
 
-OURS, THEIRS = "bloomery.recipes.scrapy.DupeFilter", "scrapy.dupefilters.RFPDupeFilter"
+OURS, THEIRS = "fullbloom.recipes.scrapy.DupeFilter", "scrapy.dupefilters.RFPDupeFilter"
 PAGES = 60
 
 
@@ -86,9 +86,9 @@ def test_a_crawl_is_that_of_scrapys_own_filter(site):
         assert fetched == Counter(dict.fromkeys(range(PAGES), 1))
         filtered[kind] = stats["dupefilter/filtered"]
     assert filtered[OURS] == filtered[THEIRS] > PAGES
-    assert stats["dupefilter/bloomery/requests"] == PAGES
-    assert "never fetched (BLOOMERY_FPR)" in log
-    assert 0 < stats["dupefilter/bloomery/expected_lost"] < 1e-4
+    assert stats["dupefilter/fullbloom/requests"] == PAGES
+    assert "never fetched (FULLBLOOM_FPR)" in log
+    assert 0 < stats["dupefilter/fullbloom/expected_lost"] < 1e-4
 
 
 def test_a_job_goes_on_where_it_stopped(site, tmp_path):
@@ -105,7 +105,7 @@ def test_a_job_goes_on_where_it_stopped(site, tmp_path):
 
 def test_what_a_killed_run_saved_is_known(tmp_path):
     job = str(tmp_path)
-    killed = dupe_filter(JOBDIR=job, BLOOMERY_SAVE_EVERY=1e-9)
+    killed = dupe_filter(JOBDIR=job, FULLBLOOM_SAVE_EVERY=1e-9)
     assert not any(map(killed.request_seen, requests(range(100))))
     again = dupe_filter(JOBDIR=job)
     known = list(map(again.request_seen, requests(range(100))))
@@ -117,25 +117,25 @@ def test_what_a_killed_run_saved_is_known(tmp_path):
 @pytest.mark.parametrize("capacity", [None, 2000])
 def test_the_expected_loss_is_what_is_lost(capacity):
     """At a rate that can be measured: new requests that are dropped, against the statistic."""
-    settings = {"BLOOMERY_FPR": 0.05, "BLOOMERY_SEED": 7}
+    settings = {"FULLBLOOM_FPR": 0.05, "FULLBLOOM_SEED": 7}
     if capacity:
-        settings["BLOOMERY_CAPACITY"] = capacity
+        settings["FULLBLOOM_CAPACITY"] = capacity
     made = dupe_filter(**settings)
     lost = sum(map(made.request_seen, requests(range(2000))))
     made.close("finished")
-    expected = made._stats.get_value("dupefilter/bloomery/expected_lost")
+    expected = made._stats.get_value("dupefilter/fullbloom/expected_lost")
     # Poisson, to five standard deviations and one.
     assert abs(lost - expected) <= 5 * expected**0.5 + 1
     assert expected <= 0.05 * 2000 / 0.95
 
 
 def test_what_may_be_lost_is_a_warning_where_it_is_a_page(caplog):
-    with caplog.at_level(logging.INFO, "bloomery.recipes.scrapy"):
-        dupe_filter(BLOOMERY_CAPACITY=1000)
+    with caplog.at_level(logging.INFO, "fullbloom.recipes.scrapy"):
+        dupe_filter(FULLBLOOM_CAPACITY=1000)
         assert [record.levelname for record in caplog.records] == ["INFO"]
         assert "1e-06 of new requests, at 1,000 of them, are taken for seen" in caplog.text
         caplog.clear()
-        many = dupe_filter(BLOOMERY_CAPACITY=1000, BLOOMERY_FPR=0.5)
+        many = dupe_filter(FULLBLOOM_CAPACITY=1000, FULLBLOOM_FPR=0.5)
         for request in requests(range(1000)):
             many.request_seen(request)
         many.close("finished")
@@ -159,17 +159,17 @@ def test_log_and_statistics_of_duplicates_are_scrapys(caplog):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("BLOOMERY_FPR", 0),
-        ("BLOOMERY_FPR", "1.5"),
-        ("BLOOMERY_FPR", "little"),
-        ("BLOOMERY_FPR", True),
-        ("BLOOMERY_FPR", float("nan")),
-        ("BLOOMERY_CAPACITY", 0),
-        ("BLOOMERY_CAPACITY", "many"),
-        ("BLOOMERY_CAPACITY", "1.5e0"),
-        ("BLOOMERY_CAPACITY", 1.5),
-        ("BLOOMERY_SAVE_EVERY", -1),
-        ("BLOOMERY_SEED", [1]),
+        ("FULLBLOOM_FPR", 0),
+        ("FULLBLOOM_FPR", "1.5"),
+        ("FULLBLOOM_FPR", "little"),
+        ("FULLBLOOM_FPR", True),
+        ("FULLBLOOM_FPR", float("nan")),
+        ("FULLBLOOM_CAPACITY", 0),
+        ("FULLBLOOM_CAPACITY", "many"),
+        ("FULLBLOOM_CAPACITY", "1.5e0"),
+        ("FULLBLOOM_CAPACITY", 1.5),
+        ("FULLBLOOM_SAVE_EVERY", -1),
+        ("FULLBLOOM_SEED", [1]),
     ],
 )
 def test_settings_out_of_range_are_named(name, value):
@@ -178,7 +178,9 @@ def test_settings_out_of_range_are_named(name, value):
 
 
 def test_settings_may_be_texts_as_on_a_command_line():
-    read = Options.read(Settings({"BLOOMERY_CAPACITY": "1e6", "BLOOMERY_FPR": "1e-4", "BLOOMERY_SEED": "3"}))
+    read = Options.read(
+        Settings({"FULLBLOOM_CAPACITY": "1e6", "FULLBLOOM_FPR": "1e-4", "FULLBLOOM_SEED": "3"})
+    )
     assert read == Options(1e-4, 1_000_000, 300.0, 3)
 
 
@@ -190,11 +192,11 @@ def test_a_file_that_is_no_filter_keeps_the_spider_from_opening(tmp_path):
 
 
 def test_a_job_keeps_its_parameters_and_says_so(tmp_path, caplog):
-    job = {"JOBDIR": str(tmp_path), "BLOOMERY_CAPACITY": 1000}
+    job = {"JOBDIR": str(tmp_path), "FULLBLOOM_CAPACITY": 1000}
     dupe_filter(**job).close("finished")
-    dupe_filter(**{**job, "BLOOMERY_CAPACITY": 2000}).close("finished")
+    dupe_filter(**{**job, "FULLBLOOM_CAPACITY": 2000}).close("finished")
     assert "was made for 1000 requests at 1e-06, and stays so" in caplog.text
-    assert bloomery.open(tmp_path / "requests.bloom").capacity == 1000
+    assert fullbloom.open(tmp_path / "requests.bloom").capacity == 1000
 
 
 def test_a_job_of_scrapys_own_filter_is_told(tmp_path, caplog):

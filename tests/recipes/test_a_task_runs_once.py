@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bloomery import BloomFilter, CuckooFilter
-from bloomery.errors import KeyTypeError, ParameterError, ParameterTypeError
+from fullbloom import BloomFilter, CuckooFilter
+from fullbloom.errors import KeyTypeError, ParameterError, ParameterTypeError
 
 celery = pytest.importorskip(
     "celery", reason="celery is not installed: pip install -r requirements/recipes.txt"
@@ -23,7 +23,7 @@ celery = pytest.importorskip(
 from celery.contrib.testing.worker import start_worker  # noqa: E402 - after the look for it
 from engines.servers import REDIS, Server  # noqa: E402
 
-from bloomery.recipes.celery import once  # noqa: E402
+from fullbloom.recipes.celery import once  # noqa: E402
 
 PATIENCE = 30
 

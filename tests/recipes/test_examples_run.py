@@ -31,4 +31,4 @@ def test_programs_print_what_they_promise(program, needs, said):
 @pytest.mark.parametrize("needs", ["celery", "scrapy"])
 def test_the_examples_of_the_module_run(needs):
     pytest.importorskip(needs, reason=f"{needs} is not installed: pip install -r requirements/recipes.txt")
-    assert not doctest.testmod(importlib.import_module(f"bloomery.recipes.{needs}")).failed
+    assert not doctest.testmod(importlib.import_module(f"fullbloom.recipes.{needs}")).failed

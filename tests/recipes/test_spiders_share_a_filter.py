@@ -16,16 +16,16 @@ from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from bloomery.engines.redis import RedisBloomFilter
-from bloomery.errors import EngineUnavailable, IncompatibleFilters, ParameterError
-from bloomery.recipes.fleet import Fleet
-from bloomery.recipes.scrapy import DupeFilter, Options
+from fullbloom.engines.redis import RedisBloomFilter
+from fullbloom.errors import EngineUnavailable, IncompatibleFilters, ParameterError
+from fullbloom.recipes.fleet import Fleet
+from fullbloom.recipes.scrapy import DupeFilter, Options
 
 pytestmark = needs_redis
 
 
 def spider(server, **settings):
-    base = {"BLOOMERY_REDIS_URL": f"redis://127.0.0.1:{server.port}/0", "BLOOMERY_CAPACITY": 10_000}
+    base = {"FULLBLOOM_REDIS_URL": f"redis://127.0.0.1:{server.port}/0", "FULLBLOOM_CAPACITY": 10_000}
     made = DupeFilter.from_crawler(get_crawler(settings_dict=base | settings))
     made.open()
     return made
@@ -37,23 +37,23 @@ def requests(numbers):
 
 def test_each_of_many_requests_is_new_to_one_spider(server):
     name = uuid.uuid4().hex
-    spiders = [spider(server, BLOOMERY_REDIS_NAME=name) for _ in range(4)]
+    spiders = [spider(server, FULLBLOOM_REDIS_NAME=name) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         seen = list(pool.map(lambda one: [one.request_seen(r) for r in requests(range(300))], spiders))
     assert [answers.count(False) for answers in zip(*seen, strict=True)] == [1] * 300
     for one in spiders:
         one.close("finished")
     stats = [one._stats.get_stats() for one in spiders]
-    assert all(abs(told["dupefilter/bloomery/requests"] - 300) < 20 for told in stats)
-    assert all(0 <= told["dupefilter/bloomery/expected_lost"] < 1e-3 for told in stats)
+    assert all(abs(told["dupefilter/fullbloom/requests"] - 300) < 20 for told in stats)
+    assert all(0 <= told["dupefilter/fullbloom/expected_lost"] < 1e-3 for told in stats)
     # It stays for the next run.
-    assert all(map(spider(server, BLOOMERY_REDIS_NAME=name).request_seen, requests(range(300))))
+    assert all(map(spider(server, FULLBLOOM_REDIS_NAME=name).request_seen, requests(range(300))))
 
 
 def test_the_name_is_the_spiders_and_the_seed_is_drawn(server):
     one = spider(server)
     with server.client() as client:
-        manifest = json.loads(client.get("scrapy:default:bloomery"))
+        manifest = json.loads(client.get("scrapy:default:fullbloom"))
     assert one.options.redis_name == "scrapy:default"
     assert manifest["seed"] != 0
 
@@ -68,7 +68,7 @@ def test_spiders_go_on_while_the_server_is_away(tmp_path, caplog):
         assert [one.request_seen(r) for r in requests([1, 1, 2, 2])] == [False, True, False, True]
         one.close("finished")
     assert caplog.text.count("this process goes on with what it sees itself") == 1
-    assert one._stats.get_value("dupefilter/bloomery/requests") == 0
+    assert one._stats.get_value("dupefilter/fullbloom/requests") == 0
 
 
 def test_a_server_that_cannot_be_reached_keeps_the_spider_from_opening():
@@ -79,16 +79,19 @@ def test_a_server_that_cannot_be_reached_keeps_the_spider_from_opening():
 
 def test_unlike_parameters_are_refused(server):
     name = uuid.uuid4().hex
-    spider(server, BLOOMERY_REDIS_NAME=name)
+    spider(server, FULLBLOOM_REDIS_NAME=name)
     with pytest.raises(IncompatibleFilters, match="capacity"):
-        spider(server, BLOOMERY_REDIS_NAME=name, BLOOMERY_CAPACITY=20_000)
+        spider(server, FULLBLOOM_REDIS_NAME=name, FULLBLOOM_CAPACITY=20_000)
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"BLOOMERY_REDIS_URL": "redis://h"}, "BLOOMERY_CAPACITY must say"),
-        ({"BLOOMERY_REDIS_URL": "http://:hushhush@h", "BLOOMERY_CAPACITY": 9}, "BLOOMERY_REDIS_URL must be"),
+        ({"FULLBLOOM_REDIS_URL": "redis://h"}, "FULLBLOOM_CAPACITY must say"),
+        (
+            {"FULLBLOOM_REDIS_URL": "http://:hushhush@h", "FULLBLOOM_CAPACITY": 9},
+            "FULLBLOOM_REDIS_URL must be",
+        ),
     ],
 )
 def test_settings_of_redis_are_checked(settings, said):

@@ -21,9 +21,9 @@ from typing import Any
 #: Each command is the child of a process of its own, which waits for its end and sends the exit code.
 SERVER = """
 import json, os, signal, socket, sys
-import bloomery.cli.app, bloomery.cli.serve, bloomery.service.http.api, bloomery.service.http.server
-import bloomery.service.running
-from bloomery.cli import main
+import fullbloom.cli.app, fullbloom.cli.serve, fullbloom.service.http.api, fullbloom.service.http.server
+import fullbloom.service.running
+from fullbloom.cli import main
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 here = socket.socket(fileno=int(sys.argv[1]))
 while True:
@@ -45,7 +45,7 @@ while True:
                 words, environment = json.loads(message)
                 os.environ.clear()
                 os.environ.update(environment)
-                sys.argv = ["bloomery", *words]
+                sys.argv = ["fullbloom", *words]
                 code = main(words)
             except SystemExit as stop:
                 code = stop.code
@@ -93,7 +93,7 @@ class Forked:
     def wait(self, timeout: float) -> int:
         """Return the exit code once there is one."""
         if self.returncode is None and not select.select([self._status], [], [], timeout)[0]:
-            raise subprocess.TimeoutExpired("bloomery", timeout)
+            raise subprocess.TimeoutExpired("fullbloom", timeout)
         code = self.poll()
         assert code is not None
         return code
@@ -124,9 +124,9 @@ def _here() -> socket.socket:
 
 def begun(words: list[str], log: Any, environment: dict[str, str]) -> Any:
     """Begin a command, its output in the file ``log``; a variable that is not ours takes a new process."""
-    if all(name.startswith("BLOOMERY_") for name in environment):
+    if all(name.startswith("FULLBLOOM_") for name in environment):
         return Forked(words, log.fileno(), {**os.environ, **environment})
-    command = [sys.executable, "-m", "bloomery", *words]
+    command = [sys.executable, "-m", "fullbloom", *words]
     return subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment})
 
 

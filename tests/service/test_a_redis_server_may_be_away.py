@@ -86,7 +86,7 @@ def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
     assert "redis://[USER:PASSWORD@]HOST:PORT/DB" in said
     assert "hushhush" not in said
     assert len(said.strip().splitlines()) == 1
-    words = [sys.executable, "-m", "bloomery", "serve", "--check", "--http", "127.0.0.1:0", "--resp", "none"]
+    words = [sys.executable, "-m", "fullbloom", "serve", "--check", "--http", "127.0.0.1:0", "--resp", "none"]
     checked = subprocess.run([*words, "--redis", url], capture_output=True, text=True, timeout=60)
     assert checked.returncode == 2
     assert checked.stderr == said.strip() + "\n"
@@ -95,7 +95,7 @@ def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
 def test_the_password_is_nowhere(own_server, start, name):
     server = own_server(requirepass="hushhush")
     url = f"redis://:hushhush@127.0.0.1:{server.port}/0"
-    service = start(BLOOMERY_REDIS=url)
+    service = start(FULLBLOOM_REDIS=url)
     make(service, name)
     told = [
         service.http.get(path).text for path in ("/v1/service", "/metrics", f"/v1/filters/{name}", "/docs")
@@ -103,7 +103,7 @@ def test_the_password_is_nowhere(own_server, start, name):
     server.kill()
     told += [ask(service, name, "check", key=1).text, service.log.read_text()]
     assert not any("hushhush" in text for text in told)
-    wrong = start(folder="wrong", BLOOMERY_REDIS=url.replace("hushhush", "wrongone"))
+    wrong = start(folder="wrong", FULLBLOOM_REDIS=url.replace("hushhush", "wrongone"))
     server.start()
     refused = wrong.http.post("/v1/filters", json={"name": "x", "capacity": 10, "backend": "redis"})
     assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
@@ -157,7 +157,7 @@ def test_what_is_due_while_the_server_is_away_is_dropped_later(own_server, start
     assert service.http.get(f"/v1/filters/{name}", headers=bearer).status_code == 200
     server.kill()
     eventually(lambda: "not dropped yet" in service.log.read_text())
-    words = [sys.executable, "-m", "bloomery", "token", "revoke", "t", "--data", service.folder / "data"]
+    words = [sys.executable, "-m", "fullbloom", "token", "revoke", "t", "--data", service.folder / "data"]
     subprocess.run(words, check=True, capture_output=True, timeout=60)
     # Without a token anybody of this machine is answered again.
     eventually(lambda: service.http.get("/v1/filters").status_code == 200)

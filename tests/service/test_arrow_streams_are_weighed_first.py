@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bloomery.service.engine import Fault
-from bloomery.service.failures import Refused
-from bloomery.service.http import arrow
-from bloomery.service.settings import Limits
+from fullbloom.service.engine import Fault
+from fullbloom.service.failures import Refused
+from fullbloom.service.http import arrow
+from fullbloom.service.settings import Limits
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 LIMITS = Limits(request_bytes=1 << 20, batch_keys=100_000)

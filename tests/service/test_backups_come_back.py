@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from bloomery.cli import main
+from fullbloom.cli import main
 
 SIZES = {"small": 100, "smaller": 10, "large": 1_000_000}
 
 
-def bloomery(*words, **environment):
+def fullbloom(*words, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "bloomery", *map(str, words)],
+        [sys.executable, "-m", "fullbloom", *map(str, words)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -56,20 +56,20 @@ def test_a_copy_comes_back(start, tmp_path):
     other = threading.Thread(target=go_on)
     other.start()
     copy = tmp_path / "copy.tar"
-    done = bloomery("backup", "--url", service.url, copy)
+    done = fullbloom("backup", "--url", service.url, copy)
     stop.set()
     other.join()
     assert done.returncode == 0, done.stderr
     assert copy.stat().st_mode & 0o777 == 0o600
     for name in SIZES:
         service.http.post(f"/v1/filters/{name}/add", json={"key": "after"})
-    refused = bloomery("restore", copy, "--url", service.url)
+    refused = fullbloom("restore", copy, "--url", service.url)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    done = bloomery("restore", copy, "--url", service.url, "--replace")
+    done = fullbloom("restore", copy, "--url", service.url, "--replace")
     assert done.returncode == 0, done.stderr
     for name in SIZES:
         assert found(service, name, [name, "both", "after"]) == [True, True, False]
-    done = bloomery("restore", copy, "--data", tmp_path / "other" / "data")
+    done = fullbloom("restore", copy, "--data", tmp_path / "other" / "data")
     assert done.returncode == 0, done.stderr
     assert service.stop() == 0
     second = start(folder="other")
@@ -79,20 +79,22 @@ def test_a_copy_comes_back(start, tmp_path):
     with redis.Redis(host=host, port=int(port)) as client:
         assert client.get("note") == b"text"
     assert second.node == service.node
-    assert bloomery("restore", copy, "--data", tmp_path / "other" / "data").returncode == 2
+    assert fullbloom("restore", copy, "--data", tmp_path / "other" / "data").returncode == 2
     assert not list((service.folder / "data").glob("backup-*"))
 
 
 def test_a_copy_needs_the_token(start, tmp_path):
     service = start()
-    token = bloomery(
+    token = fullbloom(
         "token", "create", "root", "--scope", "admin", "--data", service.folder / "data"
     ).stdout.strip()
     time.sleep(1.5)  # the service asks for new tokens once a second
-    refused = bloomery("backup", "--url", service.url, tmp_path / "x.tar")
+    refused = fullbloom("backup", "--url", service.url, tmp_path / "x.tar")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "x.tar").exists()
-    assert bloomery("backup", "--url", service.url, tmp_path / "x.tar", BLOOMERY_TOKEN=token).returncode == 0
+    assert (
+        fullbloom("backup", "--url", service.url, tmp_path / "x.tar", FULLBLOOM_TOKEN=token).returncode == 0
+    )
 
 
 NAMES = ["../evil", "/etc/evil", "data/../../evil", "data/filters/../x", "data/log/1.log", "data/x"]
@@ -111,7 +113,7 @@ def test_what_no_backup_holds_is_refused(tmp_path, name, kind):
         member.type, member.linkname = kind, "/etc/passwd"
         tar.addfile(member)
     before = set(tmp_path.rglob("*"))
-    done = bloomery("restore", path, "--data", tmp_path / "new")
+    done = fullbloom("restore", path, "--data", tmp_path / "new")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert set(tmp_path.rglob("*")) == before
 
@@ -123,7 +125,7 @@ def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, m
         service.create(name)
         service.http.post(f"/v1/filters/{name}/add", json={"key": name})
     copy = tmp_path / "copy.tar"
-    assert bloomery("backup", "--url", service.url, copy).returncode == 0
+    assert fullbloom("backup", "--url", service.url, copy).returncode == 0
     folder = tmp_path / "new" / "data"
     synced, real = [], os.fsync
 

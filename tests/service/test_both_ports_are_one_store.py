@@ -10,7 +10,7 @@ import pytest
 import redis
 from support import eventually
 
-import bloomery
+import fullbloom
 
 
 def resp(service, **named):
@@ -93,14 +93,14 @@ def test_filters_of_redisbloom_are_asked_over_http(start):
             refused = service.http.post("/v1/filters/moved/check", json={"keys": keys})
             assert refused.status_code == 400, refused.text
             assert "texts" in refused.text
-        hashes = {"content-type": "application/vnd.bloomery.hashes"}
+        hashes = {"content-type": "application/vnd.fullbloom.hashes"}
         refused = service.http.post("/v1/filters/moved/check", content=bytes(16), headers=hashes)
         assert 400 <= refused.status_code < 500
         told = service.http.get("/v1/filters/moved").json()
         assert (told["kind"], told["num_added"], told["keyed"]) == ("redisbloom", 3, False)
         copy = service.http.get("/v1/filters/moved/dump").content
-        with pytest.raises(bloomery.FormatError, match=r"RedisBloom filter of the service .* RESTORE name"):
-            bloomery.loads(copy)
+        with pytest.raises(fullbloom.FormatError, match=r"RedisBloom filter of the service .* RESTORE name"):
+            fullbloom.loads(copy)
         assert service.http.put("/v1/filters/copied/dump", content=copy).status_code in {200, 201}
         for name in ("moved", "copied"):
             assert client.execute_command("BF.SCANDUMP", name, 1) == client.execute_command(
@@ -198,7 +198,7 @@ def test_notes_of_resp_are_no_filters_over_http(service):
         # A filter may have the name once the note is gone, and a filter that has it hides no note.
         assert client.delete("note")
         service.create("note")
-        assert client.type("note") == "bloomery"
+        assert client.type("note") == "fullbloom"
         with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
             client.get("note")
     assert service.http.delete("/v1/filters/note").status_code in {200, 204}

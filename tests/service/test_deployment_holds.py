@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-BLOOMERY = [sys.executable, "-m", "bloomery"]
+FULLBLOOM = [sys.executable, "-m", "fullbloom"]
 
 
 def panels():
@@ -24,9 +24,9 @@ def panels():
 def test_the_dashboard_asks_for_metrics_that_there_are(service):
     service.create("shown")
     service.http.post("/v1/filters/shown/add", json={"key": "ada"})
-    told = set(re.findall(r"^(bloomery_\w+)", service.http.get("/metrics").text, re.MULTILINE))
+    told = set(re.findall(r"^(fullbloom_\w+)", service.http.get("/metrics").text, re.MULTILINE))
     asked = [target["expr"] for panel in panels() for target in panel["targets"]]
-    wanted = {name for expression in asked for name in re.findall(r"\bbloomery_\w+", expression)}
+    wanted = {name for expression in asked for name in re.findall(r"\bfullbloom_\w+", expression)}
     assert len(asked) >= 8
     assert wanted <= told, wanted - told
 
@@ -44,22 +44,22 @@ def test_panels_have_numbers_and_places_of_their_own():
 
 
 def unit():
-    return (DEPLOY / "bloomery.service").read_text()
+    return (DEPLOY / "fullbloom.service").read_text()
 
 
 def test_the_unit_starts_what_there_is(tmp_path):
     command = re.search(r"^ExecStart=(.*)$", unit(), re.MULTILINE)[1]
     program, *words = shlex.split(command)
-    assert program.endswith("/bin/bloomery")
+    assert program.endswith("/bin/fullbloom")
     words[words.index("--data") + 1] = str(tmp_path / "data")
     free = ["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--check"]
-    subprocess.run([*BLOOMERY, *words, *free], check=True)
+    subprocess.run([*FULLBLOOM, *words, *free], check=True)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_reads_the_unit(tmp_path):
-    path = tmp_path / "bloomery.service"
-    path.write_text(unit().replace("/opt/bloomery/bin/bloomery", "/bin/true"))
+    path = tmp_path / "fullbloom.service"
+    path.write_text(unit().replace("/opt/fullbloom/bin/fullbloom", "/bin/true"))
     done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -74,12 +74,12 @@ def container():
 def test_commands_of_the_container_are_about_its_service(start, tmp_path):
     """A token made by a command beside the service opens it; whose user has no home, as there."""
     told, command = container()
-    assert command == ["bloomery", "serve"]
+    assert command == ["fullbloom", "serve"]
     data = tmp_path / "one" / "data"
-    own = {**told, "BLOOMERY_DATA": str(data), "HOME": "/nonexistent", "XDG_STATE_HOME": ""}
-    words = [*BLOOMERY, "token", "create", "root", "--scope", "admin", "--scope", "read"]
+    own = {**told, "FULLBLOOM_DATA": str(data), "HOME": "/nonexistent", "XDG_STATE_HOME": ""}
+    words = [*FULLBLOOM, "token", "create", "root", "--scope", "admin", "--scope", "read"]
     made = subprocess.run(words, env={**os.environ, **own}, capture_output=True, text=True, check=True)
-    service = start("--http", told["BLOOMERY_HTTP"].replace("8080", "0"))
+    service = start("--http", told["FULLBLOOM_HTTP"].replace("8080", "0"))
     headers = {"authorization": f"Bearer {made.stdout.strip()}"}
     assert service.http.get("/v1/filters").status_code == 401
     assert service.http.get("/v1/filters", headers=headers).status_code == 200

@@ -21,8 +21,8 @@ def _clamped(ports: str, soft: int, hard: int, connections: int) -> list[str]:
     code = (
         "import logging, sys\n"
         "logging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
-        "from bloomery.service.descriptors import clamp\n"
-        "from bloomery.service.settings import load\n"
+        "from fullbloom.service.descriptors import clamp\n"
+        "from fullbloom.service.settings import load\n"
         f"settings = clamp(load(resp={ports!r}, limits={{'connections': {connections}}}))\n"
         "import resource\n"
         "print(settings.limits.connections, *resource.getrlimit(resource.RLIMIT_NOFILE))\n"
@@ -50,7 +50,7 @@ def test_the_limit_is_raised_and_connections_leave_some_for_files(ports, hard, c
 def test_strangers_on_both_ports_do_not_keep_a_checkpoint_from_being_written(tmp_path):
     # As in a container with few descriptors: the service cannot raise the limit.
     ready = tmp_path / "ready.json"
-    words = [sys.executable, "-m", "bloomery", "serve", "--data", tmp_path / "data", "--http", "127.0.0.1:0"]
+    words = [sys.executable, "-m", "fullbloom", "serve", "--data", tmp_path / "data", "--http", "127.0.0.1:0"]
     words += ["--resp", "127.0.0.1:0", "--ready-file", ready]
     limited = ["sh", "-c", f'ulimit -n {LIMIT} && exec "$@"', "sh", *map(str, words)]
     process = subprocess.Popen(limited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

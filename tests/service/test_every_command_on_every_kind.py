@@ -13,7 +13,7 @@ import pytest
 from hostile.container import File
 from support import Variant, variants_with
 
-import bloomery
+import fullbloom
 
 redis = pytest.importorskip("redis", reason="redis-py is not installed")
 
@@ -34,7 +34,7 @@ def kinds() -> list[Any]:
     rows: dict[str, Variant] = {}
     for variant in [*variants_with(), *variants_with("numbers"), *variants_with("worlds")]:
         rows.setdefault(variant.name, variant)
-    assert len(rows) == len(bloomery.variants())
+    assert len(rows) == len(fullbloom.variants())
     return [*rows.values(), *OTHERS, NOTE, ABSENT]
 
 
@@ -76,7 +76,7 @@ class Subject:
 
     def here(self) -> Any:
         """The same filter in this process; None where the kind is of no row."""
-        return None if self.variant is None else bloomery.loads(self.bytes())
+        return None if self.variant is None else fullbloom.loads(self.bytes())
 
     def tell(self, *keys: str) -> list[int]:
         """Whether the service finds keys, asked by the command of the kind's own family."""
@@ -89,7 +89,7 @@ def packed(keys: list[str]) -> bytes:
 
 
 def hashed(keys: list[str]) -> bytes:
-    return b"".join(struct.pack("<Q", h) for h in bloomery.hash_many(keys, seed=7))
+    return b"".join(struct.pack("<Q", h) for h in fullbloom.hash_many(keys, seed=7))
 
 
 def bits(answers: list[bool]) -> bytes:
@@ -105,7 +105,7 @@ def added(f: Any, keys: list[str]) -> list[Any]:
 
 
 def added_hashed(f: Any, keys: list[str]) -> list[Any]:
-    return [f.add_hashed(key_hash) for key_hash in bloomery.hash_many(keys, seed=7)]
+    return [f.add_hashed(key_hash) for key_hash in fullbloom.hash_many(keys, seed=7)]
 
 
 def added_absent(f: Any, keys: list[str]) -> list[Any]:
@@ -402,7 +402,7 @@ def test_commands_on_the_whole(client, kind):
     ):
         words = [subject.name] * (2 if command == "BLOOM.MERGE" else 1)
         answer, before, after = done(command, *words)
-        f = None if subject.variant is None else bloomery.loads(before)
+        f = None if subject.variant is None else fullbloom.loads(before)
         right = None if f is None else in_process(lambda f, _: [operation(f)], f, [])  # noqa: B023
         if right is None:
             assert is_refusal(answer), (name_of(kind), command)
@@ -410,7 +410,7 @@ def test_commands_on_the_whole(client, kind):
             assert answer == b"OK", (name_of(kind), command, answer)
             assert after == f.to_bytes(), (name_of(kind), command)
     answer, before, after = done("BLOOM.ADVANCE", subject.name, 10)
-    window = subject.variant is not None and getattr(bloomery.loads(before), "window", None)
+    window = subject.variant is not None and getattr(fullbloom.loads(before), "window", None)
     assert is_refusal(answer) or isinstance(window, float), (name_of(kind), answer)
     answer, before, after = done("BLOOM.SETPAIR", subject.name, "fresh 1", 2)
     if subject.variant is None or not (subject.variant.can("pairs") or subject.variant.can("valued")):
@@ -425,7 +425,7 @@ def test_commands_on_the_whole(client, kind):
 
 
 def test_kinds_that_cannot_be_keyed_are_not_unless_somebody_asks(client):
-    others = [row["name"] for row in bloomery.variants() if row["adds"] == "number"]
+    others = [row["name"] for row in fullbloom.variants() if row["adds"] == "number"]
     for kind in [*others, *OTHERS]:
         words = ["KIND", kind, "capacity", 100, *(["universe", 1000] if kind == "zone" else [])]
         assert client.execute_command("BLOOM.CREATE", f"unasked:{kind}", *words) == b"OK"

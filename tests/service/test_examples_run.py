@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 from tests.support import eventually
 
-import bloomery
+import fullbloom
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "service"
@@ -41,7 +41,7 @@ def test_the_precheck_saves_queries(service, tmp_path, monkeypatch):
         connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
         connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
     monkeypatch.setenv("DATABASE_URL", url)
-    monkeypatch.setenv("BLOOMERY_URL", service.url)
+    monkeypatch.setenv("FULLBLOOM_URL", service.url)
     spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -61,7 +61,7 @@ def test_the_precheck_asks_the_database_while_the_service_is_away(start, tmp_pat
         connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
         connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
     monkeypatch.setenv("DATABASE_URL", url)
-    monkeypatch.setenv("BLOOMERY_URL", service.url)
+    monkeypatch.setenv("FULLBLOOM_URL", service.url)
     spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -84,7 +84,7 @@ def test_the_precheck_asks_the_database_while_the_service_is_away(start, tmp_pat
         assert app.put("/users/ada", params={"mail": "a"}).status_code == 503
     # It starts without the service, too.
     module.state["filled"] = False
-    module.client = bloomery.Client(service.url, timeout=0.2, retries=0)
+    module.client = fullbloom.Client(service.url, timeout=0.2, retries=0)
     module.users = module.client.filter("users")
     with TestClient(module.app) as app:
         assert statuses() == [200, 404]
@@ -92,11 +92,11 @@ def test_the_precheck_asks_the_database_while_the_service_is_away(start, tmp_pat
 
 def test_the_files_to_deploy_read():
     panels = json.loads((ROOT / "deploy" / "grafana.json").read_text())["panels"]
-    metrics = (ROOT / "src" / "bloomery" / "service" / "metrics.py").read_text()
-    assert all("bloomery_" in panel["targets"][0]["expr"] for panel in panels)
-    assert "bloomery_http_seconds" in metrics
+    metrics = (ROOT / "src" / "fullbloom" / "service" / "metrics.py").read_text()
+    assert all("fullbloom_" in panel["targets"][0]["expr"] for panel in panels)
+    assert "fullbloom_http_seconds" in metrics
     page = (ROOT / "docs" / "service.md").read_text()
     sample = "data" + page.partition("```text\ndata")[2].partition("```")[0]
-    from bloomery.service.settings import Settings
+    from fullbloom.service.settings import Settings
 
     Settings.model_validate(tomllib.loads(sample))

@@ -27,7 +27,7 @@ def test_a_stopped_service_comes_back_with_everything(start, number):
     service = start()
     keys = [f"key-{i}" for i in range(1000)]
     before = service.create("seen", fpr=0.001)
-    assert add(service, "seen", keys).headers["x-bloomery-yes"] == "1000"
+    assert add(service, "seen", keys).headers["x-fullbloom-yes"] == "1000"
     service.create("other", kind="counting")
     service.http.delete("/v1/filters/other")
     assert service.stop(number) == 0
@@ -60,7 +60,7 @@ def test_only_one_process_has_a_folder(start):
     words = [
         sys.executable,
         "-m",
-        "bloomery",
+        "fullbloom",
         "serve",
         "--data",
         service.folder / "data",

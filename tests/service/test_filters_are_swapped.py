@@ -12,7 +12,7 @@ import httpx
 import pytest
 from support import LONG
 
-import bloomery
+import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,7 +120,7 @@ def test_nobody_finds_nothing_while_a_filter_is_swapped(service):
 
 
 def test_a_replacement_is_one_change_whatever_was_there(service):
-    data = bloomery.BloomFilter(100, seed=3).to_bytes()
+    data = fullbloom.BloomFilter(100, seed=3).to_bytes()
     put = service.http.put
     # Nothing: with replace it is made, without and on a condition it is not.
     never = {"if-match": '"1-1"'}

@@ -11,8 +11,8 @@ from engines.servers import needs_redis
 from service.in_redis import ask, make, url_of
 from support import eventually
 
-import bloomery
-from bloomery.engines.redis import RedisBloomFilter
+import fullbloom
+from fullbloom.engines.redis import RedisBloomFilter
 
 pytestmark = needs_redis
 
@@ -22,7 +22,7 @@ def two(new_service, server, tmp_path_factory):
     """Two services with data folders of their own, on one registry and one Redis server."""
     registry = f"sqlite:///{tmp_path_factory.mktemp('registry') / 'r.db'}"
     options = ("--registry", registry, "--redis", url_of(server))
-    return [new_service(*options, BLOOMERY_HISTORY__EVERY="0.3") for _ in range(2)]
+    return [new_service(*options, FULLBLOOM_HISTORY__EVERY="0.3") for _ in range(2)]
 
 
 @pytest.fixture
@@ -62,10 +62,10 @@ def test_answers_of_every_form_are_those_of_memory(two, name):
     texts = [f"text {number}" for number in range(45)]
     asked = [*texts[::2], "other"]
     body = "\n".join(asked).encode()
-    hashes = b"".join(hash_.to_bytes(8, "little") for hash_ in bloomery.hash_many(asked, seed=5))
+    hashes = b"".join(hash_.to_bytes(8, "little") for hash_ in fullbloom.hash_many(asked, seed=5))
     for service, where in ((first, name), (first, f"{name}:memory")):
         assert ask(service, where, "add", keys=texts).json()["yes"] == 45
-    for kind, content in (("text/plain", body), ("application/x-bloomery-hashes", hashes)):
+    for kind, content in (("text/plain", body), ("application/x-fullbloom-hashes", hashes)):
         for accept in ("application/octet-stream", "application/json", "application/x-ndjson"):
             headers = {"content-type": kind, "accept": accept}
             answers = [
@@ -73,7 +73,7 @@ def test_answers_of_every_form_are_those_of_memory(two, name):
                 for service, where in ((second, name), (first, f"{name}:memory"))
             ]
             assert answers[0].content == answers[1].content
-            assert answers[0].headers["x-bloomery-yes"] == "23"
+            assert answers[0].headers["x-fullbloom-yes"] == "23"
     empty = second.http.post(f"/v1/filters/{name}/check", content=b"", headers={"content-type": "text/plain"})
     assert empty.content == b""
 
@@ -113,7 +113,7 @@ def test_one_made_anew_under_a_name_is_the_new_one_to_all(two, name):
         second.http.delete(f"/v1/filters/{name}")
     make(second, name, capacity=500)
     # Keys that were hashed for the old one are not looked for in the new: 503, and clients ask again.
-    with bloomery.Client(first.url) as client:
+    with fullbloom.Client(first.url) as client:
         assert "ada" not in client.filter(name)
     assert first.http.get(f"/v1/filters/{name}").json()["capacity"] == 500
 
@@ -149,7 +149,7 @@ def test_the_dump_is_the_filter(two, server, name, tmp_path):
     secret = bytes.fromhex(second.http.get(f"/v1/filters/{name}/secret").json()["secret"])
     data = second.http.get(f"/v1/filters/{name}/dump").content
     (tmp_path / "f").write_bytes(data)
-    opened = bloomery.open(tmp_path / "f", secret=secret)
+    opened = fullbloom.open(tmp_path / "f", secret=secret)
     assert all(opened.contains_many(list(range(100))))
     # And who has the secret reads the filter on the server itself.
     place = first.http.get(f"/v1/filters/{name}").json()["place"]
@@ -309,7 +309,7 @@ def test_statistics_are_those_of_all_processes(two, name):
     )
     assert abs(history[0]["estimated_items"] - 150) < 15
     assert (
-        f'bloomery_filter_keys_total{{filter="{name}",what="adds"}} 100.0' in first.http.get("/metrics").text
+        f'fullbloom_filter_keys_total{{filter="{name}",what="adds"}} 100.0' in first.http.get("/metrics").text
     )
     # One of the two writes samples, each of counters that it has not written: none is there twice.
     time.sleep(1)
@@ -333,7 +333,7 @@ def test_it_is_dropped_when_its_time_has_come(two, name, server):
 
 def test_limits_hold(start, server, name):
     service = start(
-        "--redis", url_of(server), BLOOMERY_LIMITS__BATCH_KEYS="10", BLOOMERY_LIMITS__KEY_BYTES="20"
+        "--redis", url_of(server), FULLBLOOM_LIMITS__BATCH_KEYS="10", FULLBLOOM_LIMITS__KEY_BYTES="20"
     )
     make(service, name)
     text = {"content-type": "text/plain"}
@@ -346,7 +346,7 @@ def test_limits_hold(start, server, name):
 
 def test_the_client_asks_it_as_any_other(two, name):
     first, second = two
-    with bloomery.Client(first.url) as one, bloomery.Client(second.url) as other:
+    with fullbloom.Client(first.url) as one, fullbloom.Client(second.url) as other:
         made = one.create(name, 1000, backend="redis")
         assert made.add("ada")
         assert "ada" in other.filter(name)

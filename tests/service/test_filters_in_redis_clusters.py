@@ -12,7 +12,7 @@ from engines.servers import needs_redis
 from service.in_redis import ask, make, url_of
 from support import eventually
 
-import bloomery
+import fullbloom
 
 pytestmark = needs_redis
 
@@ -60,13 +60,13 @@ def test_filters_are_over_all_nodes_and_a_master_that_fails_is_ridden_out(start,
 
 def test_the_command_line_takes_a_node_of_a_cluster(nodes, tmp_path):
     url = url_of(nodes.nodes[1])
-    full = bloomery.BloomFilter(20_000, layout="blocked")
+    full = fullbloom.BloomFilter(20_000, layout="blocked")
     full.update(range(10_000))
     full.save(tmp_path / "words.bloom")
 
     def run(*words):
         return subprocess.run(
-            [sys.executable, "-m", "bloomery", *map(str, words)], capture_output=True, text=True, timeout=120
+            [sys.executable, "-m", "fullbloom", *map(str, words)], capture_output=True, text=True, timeout=120
         )
 
     done = run("redis-load", tmp_path / "words.bloom", url, "words")
@@ -74,7 +74,7 @@ def test_the_command_line_takes_a_node_of_a_cluster(nodes, tmp_path):
     told = json.loads(run("redis-info", url, "words", "--json").stdout)
     assert (told["shards"], told["whole"]) == (48, True)
     assert run("redis-save", url, "words", tmp_path / "saved.bloom").returncode == 0
-    assert bloomery.open(tmp_path / "saved.bloom") == full
+    assert fullbloom.open(tmp_path / "saved.bloom") == full
     wrong = run("redis-info", f"unix://{nodes.nodes[1].folder}/redis.sock", "words")
     assert wrong.returncode == 2
     assert len(wrong.stderr.strip().splitlines()) == 1

@@ -77,9 +77,9 @@ def test_deleting_a_lost_filter_takes_its_cells(two, client, lost):
     place = make(two[0], "gone", options={"shards": 4})["place"]
     assert ask(two[1], "gone", "add", keys=list(range(500))).status_code == 200
     if lost == "manifest":
-        client.delete(f"{place}:bloomery")
+        client.delete(f"{place}:fullbloom")
     elif lost == "changed":
-        client.set(f"{place}:bloomery", "{}")
+        client.set(f"{place}:fullbloom", "{}")
     else:
         client.delete(next(client.scan_iter(f"{place}:bits*")))
     assert two[0].http.delete("/v1/filters/gone").status_code == 204

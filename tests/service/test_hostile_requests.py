@@ -83,7 +83,7 @@ def test_bytes_that_are_no_request(service, head):
 
 
 def test_giant_bodies_are_refused_in_bounded_memory(start):
-    service = start(BLOOMERY_LIMITS__REQUEST_BYTES=str(1 << 20), BLOOMERY_LIMITS__BATCH_KEYS="1000")
+    service = start(FULLBLOOM_LIMITS__REQUEST_BYTES=str(1 << 20), FULLBLOOM_LIMITS__BATCH_KEYS="1000")
     service.create("big")
     url = "/v1/filters/big/add"
     text = {"content-type": "text/plain"}
@@ -111,7 +111,7 @@ def test_giant_bodies_are_refused_in_bounded_memory(start):
 
 
 def test_slow_clients_are_let_go_and_hinder_nobody(start):
-    service = start(BLOOMERY_LIMITS__RECEIVE="1.5")
+    service = start(FULLBLOOM_LIMITS__RECEIVE="1.5")
     service.create("slow")
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     heads = [
@@ -158,7 +158,7 @@ def test_other_sites_pages_are_not_answered(service):
 
 
 def test_keys_stand_in_no_log_and_no_metric(start):
-    service = start(BLOOMERY_LOG_LEVEL="debug")
+    service = start(FULLBLOOM_LOG_LEVEL="debug")
     service.create("secret")
     canary = "canary-7f3a9b"
     url = "/v1/filters/secret"

@@ -19,21 +19,21 @@ from pathlib import Path
 import httpx
 import pytest
 
-LONG = bool(os.environ.get("BLOOMERY_LONG"))
+LONG = bool(os.environ.get("FULLBLOOM_LONG"))
 ROUNDS = 20_000 if LONG else 400
 LIMITS = {
-    "BLOOMERY_LIMITS__REQUEST_BYTES": str(1 << 18),
-    "BLOOMERY_LIMITS__FILE_BYTES": str(1 << 18),
-    "BLOOMERY_LIMITS__FILTER_BYTES": str(1 << 20),
-    "BLOOMERY_LIMITS__BATCH_KEYS": "2000",
-    "BLOOMERY_LIMITS__RECEIVE": "1",
+    "FULLBLOOM_LIMITS__REQUEST_BYTES": str(1 << 18),
+    "FULLBLOOM_LIMITS__FILE_BYTES": str(1 << 18),
+    "FULLBLOOM_LIMITS__FILTER_BYTES": str(1 << 20),
+    "FULLBLOOM_LIMITS__BATCH_KEYS": "2000",
+    "FULLBLOOM_LIMITS__RECEIVE": "1",
 }
 #: Beyond what the process held before: requests at work, their bodies unpacked, and what the allocator keeps.
 MEMORY = 96 << 20
 
 TYPES = [
     "application/json", "text/plain", "application/x-ndjson", "application/vnd.apache.arrow.stream",
-    "application/x-bloomery-hashes", "application/octet-stream", "application/x-www-form-urlencoded",
+    "application/x-fullbloom-hashes", "application/octet-stream", "application/x-www-form-urlencoded",
     "text/plain; charset=utf-16", "", "x", "application/json;;", "APPLICATION/JSON",
 ]  # fmt: skip
 ENCODINGS = [None, "gzip", "zstd", "identity", "br", "gzip, gzip", "", "GZIP"]

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 import redis
 
-import bloomery
-from bloomery.client import ServiceError
+import fullbloom
+from fullbloom.client import ServiceError
 
-KINDS = [row for row in bloomery.variants() if row["adds"] == "pair"]
+KINDS = [row for row in fullbloom.variants() if row["adds"] == "pair"]
 KEYS = ["ada", 7, ("a", 1.5), "é"]
 
 
@@ -31,7 +31,7 @@ def made(service, row):
 def test_what_was_written_is_read(service, row):
     name = made(service, row)
     values = [1, 2, 3, 1]
-    with bloomery.Client(service.url) as client:
+    with fullbloom.Client(service.url) as client:
         labelled = client.filter(name)
         labelled.add_pairs(KEYS, values)
         read = labelled.value_many(KEYS)
@@ -55,7 +55,7 @@ def test_what_was_written_is_read(service, row):
     assert stream.column("value").to_pylist() == read
 
     async def again():
-        async with bloomery.AsyncClient(service.url) as client:
+        async with fullbloom.AsyncClient(service.url) as client:
             labelled = client.filter(name)
             await labelled.add_pairs(["later"], [2])
             return await labelled.value_many(KEYS), await labelled.value("later")
@@ -65,7 +65,7 @@ def test_what_was_written_is_read(service, row):
 
 def test_absent_keys_of_a_map_have_no_value(service):
     """As `BloomierMap.get` answers None: null, and not 0, which is a value."""
-    made = bloomery.BloomierMap.build({"ada": 36, "zero": 0})
+    made = fullbloom.BloomierMap.build({"ada": 36, "zero": 0})
     keys = ["ada", "absent", "zero", "none"]
     expected = made.get_many(keys)
     assert expected == [36, None, 0, None]
@@ -83,7 +83,7 @@ def test_absent_keys_of_a_map_have_no_value(service):
         assert column.to_pylist() == made.get_many(asked)
         assert column.type == pa.uint64()
         column.validate(full=True)
-    with bloomery.Client(service.url) as client:
+    with fullbloom.Client(service.url) as client:
         ages = client.filter("ages")
         assert ages.value_many(keys) == expected
         assert [ages.value(key) for key in keys] == expected
@@ -92,7 +92,7 @@ def test_absent_keys_of_a_map_have_no_value(service):
         assert client.execute_command("BLOOM.VALUES", "ages", *keys) == expected
 
     async def again():
-        async with bloomery.AsyncClient(service.url) as client:
+        async with fullbloom.AsyncClient(service.url) as client:
             ages = client.filter("ages")
             return await ages.value_many(keys), await ages.value("absent")
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 import redis
 
-import bloomery
+import fullbloom
 
-HEADER = "x-bloomery-key-domain-warning"
+HEADER = "x-fullbloom-key-domain-warning"
 MEMBER = "key_domain_warning"
 NUMBERS = list(range(100))
 TEXTS = [str(number) for number in NUMBERS]
-TEXT, NDJSON, HASHES = "text/plain", "application/x-ndjson", "application/x-bloomery-hashes"
+TEXT, NDJSON, HASHES = "text/plain", "application/x-ndjson", "application/x-fullbloom-hashes"
 ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
 
@@ -62,7 +62,7 @@ def put(service, name: str, made) -> str:
 @pytest.mark.parametrize("kind", [JSON, NDJSON, TEXT, ARROW])
 @pytest.mark.parametrize("accept", [JSON, NDJSON, ARROW, "application/octet-stream"])
 def test_texts_looked_up_in_a_filter_of_integers_are_answered_with_a_warning(service, kind, accept):
-    made = bloomery.BloomFilter(1000, 0.0001)
+    made = fullbloom.BloomFilter(1000, 0.0001)
     made.update(NUMBERS)
     name = put(service, f"int:{kind}:{accept}".replace("/", "-"), made)
     for _ in range(2):  # the service knows no client: each answer says it
@@ -75,7 +75,7 @@ def test_texts_looked_up_in_a_filter_of_integers_are_answered_with_a_warning(ser
     if kind != TEXT:
         answer = ask(service, name, "check", NUMBERS, kind, accept)
         assert HEADER not in answer.headers
-        assert answer.headers["x-bloomery-yes"] == str(len(NUMBERS))
+        assert answer.headers["x-fullbloom-yes"] == str(len(NUMBERS))
         assert accept != JSON or MEMBER not in answer.json()
 
 
@@ -103,7 +103,7 @@ def test_every_lookup_of_a_counting_filter_warns(service, action):
 def test_values_of_another_type_of_keys_warn(service, kind):
     name = f"values:{kind}"
     if kind == "bloomier":
-        put(service, name, bloomery.BloomierMap.build({1: 36, 2: 41}))
+        put(service, name, fullbloom.BloomierMap.build({1: 36, 2: 41}))
     else:
         service.create(name, kind=kind, options={"areas": 3})
         service.http.post(f"/v1/filters/{name}/add", json={"keys": [1, 2], "values": [1, 2]})
@@ -171,20 +171,20 @@ def test_nothing_is_said_where_nothing_is_known(service):
 
 def test_the_client_gives_the_warning_of_the_library(service):
     service.create("client")
-    with bloomery.Client(service.url) as client:
+    with fullbloom.Client(service.url) as client:
         seen = client.filter("client")
         seen.update(TEXTS)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert seen.contains_many(TEXTS) == [True] * len(TEXTS)
         for look in (lambda: seen.contains_many(NUMBERS), lambda: 5 in seen):
-            with pytest.warns(bloomery.KeyDomainWarning, match="type integer") as caught:
+            with pytest.warns(fullbloom.KeyDomainWarning, match="type integer") as caught:
                 look()
             assert [warning.filename for warning in caught] == [__file__]
 
     async def work():
-        async with bloomery.AsyncClient(service.url) as client:
-            with pytest.warns(bloomery.KeyDomainWarning):
+        async with fullbloom.AsyncClient(service.url) as client:
+            with pytest.warns(fullbloom.KeyDomainWarning):
                 await client.filter("client").contains(5)
 
     asyncio.run(work())

@@ -11,8 +11,8 @@ MOST = 2_000
 MAKE = """
 import sys
 from pathlib import Path
-import bloomery_server
-service = bloomery_server.Service(Path(sys.argv[1]), durability="off")
+import fullbloom_server
+service = fullbloom_server.Service(Path(sys.argv[1]), durability="off")
 for i in range(int(sys.argv[2])):
     options = [("initial_capacity", "1000"), ("growth", "2"), ("fpr", "1e-2")]
     service.create(f"filter:{i}", "scalable", options, seed=i, keyed=True)
@@ -21,14 +21,14 @@ service.stop()
 OPEN = """
 import sys
 from pathlib import Path
-import bloomery_server
-from bloomery.service.memory import give_back
+import fullbloom_server
+from fullbloom.service.memory import give_back
 def held():
     give_back()
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS"))
 before = held()
-service = bloomery_server.Service(Path(sys.argv[1]))
+service = fullbloom_server.Service(Path(sys.argv[1]))
 assert len(service) == int(sys.argv[2])
 print((held() - before - service.nbytes) // len(service))
 """
@@ -45,7 +45,7 @@ def test_a_small_filter_takes_little_beside_its_cells(tmp_path):
 
 def test_samples_go_on_from_what_was_sampled(start):
     """A sample tells of what was changed or asked since the one before, however many there are."""
-    service = start(BLOOMERY_HISTORY__EVERY="0.2")
+    service = start(FULLBLOOM_HISTORY__EVERY="0.2")
     names = [f"many:{i}" for i in range(450)]  # more than are sampled at once
     for name in names:
         service.create(name, capacity=10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bloomery_server as native
+import fullbloom_server as native
 import pytest
 
 

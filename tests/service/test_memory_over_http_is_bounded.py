@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-import bloomery
+import fullbloom
 
-LONG = int(os.environ.get("BLOOMERY_LONG", "0") or "0")
+LONG = int(os.environ.get("FULLBLOOM_LONG", "0") or "0")
 CLIENTS = 100 if LONG else 16
 SECONDS = 20 if LONG else 2
 #: Clients that wait for bytes or for room go on for so many seconds more.
@@ -28,12 +28,12 @@ MIB = 1 << 20
 BUDGET, BEYOND = 96 * MIB, 64 * MIB
 REQUEST = 24 * MIB
 LIMITS = {
-    "BLOOMERY_LIMITS__MEMORY_BYTES": str(BUDGET),
-    "BLOOMERY_LIMITS__REQUEST_BYTES": str(REQUEST),
-    "BLOOMERY_LIMITS__FILE_BYTES": str(REQUEST),
-    "BLOOMERY_LIMITS__TOTAL_BYTES": str(64 * MIB),
-    "BLOOMERY_LIMITS__RECEIVE": "5",
-    "BLOOMERY_LOG_LEVEL": "error",
+    "FULLBLOOM_LIMITS__MEMORY_BYTES": str(BUDGET),
+    "FULLBLOOM_LIMITS__REQUEST_BYTES": str(REQUEST),
+    "FULLBLOOM_LIMITS__FILE_BYTES": str(REQUEST),
+    "FULLBLOOM_LIMITS__TOTAL_BYTES": str(64 * MIB),
+    "FULLBLOOM_LIMITS__RECEIVE": "5",
+    "FULLBLOOM_LOG_LEVEL": "error",
 }
 FILTER = 16 * MIB
 TEXT, JSON = "text/plain", "application/json"
@@ -106,7 +106,7 @@ def rows():
     }
 
 
-DUMP = post(b"/v1/filters/put/dump?replace=true", bloomery.BloomFilter(10_000_000).to_bytes(), method=b"PUT")
+DUMP = post(b"/v1/filters/put/dump?replace=true", fullbloom.BloomFilter(10_000_000).to_bytes(), method=b"PUT")
 ROWS = rows()
 
 
@@ -169,7 +169,7 @@ def test_a_row_of_the_table_holds(bounded, row):
     assert highest < before + BUDGET + BEYOND, (row, (highest - before) >> 20)
     assert bounded.process.poll() is None
     assert not any(status.startswith(b"HTTP/1.1 500") for status in statuses), statuses
-    held = "bloomery_memory_held_bytes 0.0"
+    held = "fullbloom_memory_held_bytes 0.0"
     deadline = time.monotonic() + 30
     while held not in bounded.http.get("/metrics").text:
         assert time.monotonic() < deadline, "what clients held did not come back"

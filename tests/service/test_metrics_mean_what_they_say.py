@@ -11,37 +11,37 @@ import pytest
 import redis
 from tests.support import eventually
 
-import bloomery
-from bloomery.service.metrics import COUNTED, GAUGES
+import fullbloom
+from fullbloom.service.metrics import COUNTED, GAUGES
 
 #: What a metric of a filter is, by the filter in the process that its dump opens as.
 MEANS = {
-    "bloomery_filter_num_added": lambda local, _: local.num_added,
-    "bloomery_filter_fpr": lambda local, _: local.fpr(),
-    "bloomery_filter_target_fpr": lambda local, _: local.target_fpr,
-    "bloomery_filter_bytes": lambda local, _: local.nbytes,
-    "bloomery_filter_capacity": lambda local, _: local.capacity,
-    "bloomery_filter_over_capacity": lambda local, _: is_over(local),
-    "bloomery_filter_keys_total": lambda _, traffic: traffic,
+    "fullbloom_filter_num_added": lambda local, _: local.num_added,
+    "fullbloom_filter_fpr": lambda local, _: local.fpr(),
+    "fullbloom_filter_target_fpr": lambda local, _: local.target_fpr,
+    "fullbloom_filter_bytes": lambda local, _: local.nbytes,
+    "fullbloom_filter_capacity": lambda local, _: local.capacity,
+    "fullbloom_filter_over_capacity": lambda local, _: is_over(local),
+    "fullbloom_filter_keys_total": lambda _, traffic: traffic,
 }
 #: What is not of one filter.
 OTHERS = {
-    "bloomery_filters",
-    "bloomery_store_bytes",
-    "bloomery_read_only",
-    "bloomery_memory_held_bytes",
-    "bloomery_memory_limit_bytes",
-    "bloomery_memory_refused_total",
-    "bloomery_http_requests_total",
-    "bloomery_http_requests_created",
-    "bloomery_http_seconds_bucket",
-    "bloomery_http_seconds_count",
-    "bloomery_http_seconds_sum",
-    "bloomery_http_seconds_created",
+    "fullbloom_filters",
+    "fullbloom_store_bytes",
+    "fullbloom_read_only",
+    "fullbloom_memory_held_bytes",
+    "fullbloom_memory_limit_bytes",
+    "fullbloom_memory_refused_total",
+    "fullbloom_http_requests_total",
+    "fullbloom_http_requests_created",
+    "fullbloom_http_seconds_bucket",
+    "fullbloom_http_seconds_count",
+    "fullbloom_http_seconds_sum",
+    "fullbloom_http_seconds_created",
 }
 KINDS = [
     row["name"]
-    for row in bloomery.variants()
+    for row in fullbloom.variants()
     if row["adds"] == "key" and any(name == "capacity" for name, *_ in row["parameters"])
 ]
 CAPACITY = 400
@@ -58,7 +58,7 @@ def figures(service, **headers):
     for name, labels, value in ROW.findall(service.http.get("/metrics", headers=headers).text):
         said = dict(re.findall(r'(\w+)="(.*?)"', labels))
         found.setdefault(name, {})[said.get("filter"), said.get("what")] = float(value)
-    return {name: values for name, values in found.items() if name.startswith("bloomery_")}
+    return {name: values for name, values in found.items() if name.startswith("fullbloom_")}
 
 
 def ask(service, name, action, keys):
@@ -84,26 +84,26 @@ def filled(service):
                 told["new"] += added["yes"]
                 before = service.http.get(f"/v1/filters/{name}").json()
                 assert added.get("over_capacity", False) == before["over_capacity"]
-                header = answer.headers.get("x-bloomery-over-capacity")
+                header = answer.headers.get("x-fullbloom-over-capacity")
                 assert header == ("true" if before["over_capacity"] else None)
             _, checked = ask(service, name, "check", [f"{name}-{i}" for i in range(50)] + ["absent"] * 50)
             told["hits"] += checked["yes"]
             told["misses"] += 100 - checked["yes"]
-            if name.endswith(":in") and "remove" in bloomery_row(kind)["capabilities"]:
+            if name.endswith(":in") and "remove" in fullbloom_row(kind)["capabilities"]:
                 _, removed = ask(service, name, "remove", [f"{name}-0", f"{name}-1"])
                 told["removed"] += removed["yes"]
             traffic[name] = told
     return traffic
 
 
-def bloomery_row(kind):
-    return next(row for row in bloomery.variants() if row["name"] == kind)
+def fullbloom_row(kind):
+    return next(row for row in fullbloom.variants() if row["name"] == kind)
 
 
 @pytest.mark.usefixtures("filled")
 def test_every_metric_has_a_meaning_that_is_tested(service):
     assert set(figures(service)) == set(MEANS) | OTHERS
-    assert {f"bloomery_filter_{name}" for name, *_ in GAUGES} | {"bloomery_filter_keys_total"} == set(MEANS)
+    assert {f"fullbloom_filter_{name}" for name, *_ in GAUGES} | {"fullbloom_filter_keys_total"} == set(MEANS)
 
 
 @pytest.mark.parametrize("metric", MEANS)
@@ -112,7 +112,7 @@ def test_a_metric_of_a_filter_is_the_filters_own(service, filled, metric):
     assert {name for name, _ in found} == set(filled)
     overs = 0
     for name, traffic in filled.items():
-        local = bloomery.loads(service.http.get(f"/v1/filters/{name}/dump").content)
+        local = fullbloom.loads(service.http.get(f"/v1/filters/{name}/dump").content)
         overs += is_over(local)
         expected = MEANS[metric](local, traffic)
         expected = expected if isinstance(expected, dict) else {None: expected}
@@ -125,18 +125,18 @@ def test_a_metric_of_a_filter_is_the_filters_own(service, filled, metric):
 def test_metrics_of_the_service_are_its_own(service, filled):
     before = service.http.get("/v1/service").json()
     found = {name: sum(values.values()) for name, values in figures(service).items() if name in OTHERS}
-    assert found["bloomery_filters"] == before["filters"] == len(filled)
-    assert found["bloomery_store_bytes"] == before["nbytes"]
-    assert found["bloomery_read_only"] == 0
-    assert found["bloomery_memory_refused_total"] == 0
-    assert found["bloomery_memory_held_bytes"] == 0
-    assert found["bloomery_memory_limit_bytes"] > 1 << 30
-    assert found["bloomery_http_requests_total"] == found["bloomery_http_seconds_count"]
+    assert found["fullbloom_filters"] == before["filters"] == len(filled)
+    assert found["fullbloom_store_bytes"] == before["nbytes"]
+    assert found["fullbloom_read_only"] == 0
+    assert found["fullbloom_memory_refused_total"] == 0
+    assert found["fullbloom_memory_held_bytes"] == 0
+    assert found["fullbloom_memory_limit_bytes"] > 1 << 30
+    assert found["fullbloom_http_requests_total"] == found["fullbloom_http_seconds_count"]
 
 
 def test_a_token_sees_the_figures_of_its_own_filters(start):
     service = start()
-    words = [sys.executable, "-m", "bloomery", "token", "create", "--data", str(service.folder / "data")]
+    words = [sys.executable, "-m", "fullbloom", "token", "create", "--data", str(service.folder / "data")]
 
     def token(name, *options):
         done = subprocess.run([*words, name, *options], capture_output=True, text=True, check=True)
@@ -147,10 +147,10 @@ def test_a_token_sees_the_figures_of_its_own_filters(start):
     admin, tenant = token("root", "--scope", "read"), token("a", "--scope", "read", "--pattern", "a:*")
     eventually(lambda: service.http.get("/metrics").status_code == 401)
     eventually(lambda: service.http.get("/metrics", headers=tenant).status_code == 200)
-    names = {name for name, _ in figures(service, **admin)["bloomery_filter_fpr"]}
+    names = {name for name, _ in figures(service, **admin)["fullbloom_filter_fpr"]}
     assert names == {"a:one", "b:two"}
     assert "b:two" not in service.http.get("/metrics", headers=tenant).text
-    assert {name for name, _ in figures(service, **tenant)["bloomery_filter_fpr"]} == {"a:one"}
+    assert {name for name, _ in figures(service, **tenant)["fullbloom_filter_fpr"]} == {"a:one"}
     assert [one["name"] for one in service.http.get("/v1/filters", headers=tenant).json()["filters"]] == [
         "a:one"
     ]
@@ -162,7 +162,7 @@ def samples(service, name):
 
 def test_a_filter_beyond_its_capacity_is_named_in_the_log_once(start):
     """Whichever port it was filled by."""
-    service = start(BLOOMERY_HISTORY__EVERY="0.2", BLOOMERY_LOG_LEVEL="warning")
+    service = start(FULLBLOOM_HISTORY__EVERY="0.2", FULLBLOOM_LOG_LEVEL="warning")
     for name in ("full", "fine"):
         service.create(name, capacity=200)
     host, _, port = service.resp.rpartition(":")

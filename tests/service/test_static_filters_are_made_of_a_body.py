@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-import bloomery
-from bloomery.service.http.freezing import KINDS
+import fullbloom
+from fullbloom.service.http.freezing import KINDS
 
 TEXTS = [f"key:{i}" for i in range(2_000)]
 ABSENT = [f"absent:{i}" for i in range(2_000)]
@@ -54,13 +54,13 @@ def test_numbers_tuples_and_a_dump(service, tmp_path):
     path = tmp_path / "mixed.bloom"
     path.write_bytes(service.http.get("/v1/filters/mixed/dump").content)
     secret = bytes.fromhex(service.http.get("/v1/filters/mixed/secret").json()["secret"])
-    opened = bloomery.open(path, secret=secret)
+    opened = fullbloom.open(path, secret=secret)
     assert all(key in opened for key in [1, 2.5, True, ("a", 1), "text", -(1 << 70)])
     assert service.restart().http.post("/v1/filters/mixed/check", json={"key": "text"}).json()["found"]
 
 
 def test_what_is_refused(start):
-    service = start(BLOOMERY_LIMITS__BATCH_KEYS="10")
+    service = start(FULLBLOOM_LIMITS__BATCH_KEYS="10")
     cases = [
         ({"kind": "bloom"}, {"keys": ["a"]}, 400, "invalid"),
         ({"kind": "nonsense"}, {"keys": ["a"]}, 400, "invalid"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bloomery.service.registry import Registry
+from fullbloom.service.registry import Registry
 
 HOUR, DAY = 3_600_000, 86_400_000
 

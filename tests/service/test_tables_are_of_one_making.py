@@ -8,9 +8,9 @@ import stat
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
-from bloomery.service.registry import Registry
-from bloomery.service.registry.migrations import LATEST
-from bloomery.service.registry.upgrade import upgrade
+from fullbloom.service.registry import Registry
+from fullbloom.service.registry.migrations import LATEST
+from fullbloom.service.registry.upgrade import upgrade
 
 
 def described(engine):
@@ -87,7 +87,7 @@ def test_rows_of_the_first_version_are_kept(tmp_path):
 
 
 def test_a_registry_in_a_file_is_its_owners(tmp_path):
-    """Whoever makes it, as ``bloomery token create`` may with the usual mask: it may hold secrets."""
+    """Whoever makes it, as ``fullbloom token create`` may with the usual mask: it may hold secrets."""
     before = os.umask(0o022)
     try:
         registry = Registry(f"sqlite:///{tmp_path}/r.db")

@@ -14,7 +14,7 @@ import pytest
 import redis
 import zstandard
 
-import bloomery
+import fullbloom
 
 KEYS = [f"key-{i}" for i in range(20)]
 TEXT = {"content-type": "text/plain"}
@@ -27,10 +27,10 @@ def problem(answer, status, code):
     assert answer.json()["request"] == answer.headers["x-request-id"]
 
 
-@pytest.mark.parametrize("kind", [row["name"] for row in bloomery.variants()])
+@pytest.mark.parametrize("kind", [row["name"] for row in fullbloom.variants()])
 def test_every_kind_is_made_by_name_or_says_why_not(service, kind):
     name = f"kind:{kind}"
-    row = next(row for row in bloomery.variants() if row["name"] == kind)
+    row = next(row for row in fullbloom.variants() if row["name"] == kind)
     known = {parameter for parameter, *_ in row["parameters"]}
     needed = {
         "capacity": 1000,
@@ -67,18 +67,18 @@ def test_keys_come_in_every_form(service):
     service.create("forms", keyed=False, seed=3)
     url = "/v1/filters/forms"
     text = "\n".join(KEYS).encode()
-    assert service.http.post(f"{url}/add", content=text, headers=TEXT).headers["x-bloomery-yes"] == "20"
+    assert service.http.post(f"{url}/add", content=text, headers=TEXT).headers["x-fullbloom-yes"] == "20"
     arrow = io.BytesIO()
     table = pa.table({"key": KEYS})
     with pa.ipc.new_stream(arrow, table.schema) as stream:
         stream.write_table(table, max_chunksize=7)
-    hashes = array.array("Q", bloomery.hash_many(KEYS, seed=3)).tobytes()
+    hashes = array.array("Q", fullbloom.hash_many(KEYS, seed=3)).tobytes()
     lines = "\n".join(map(json.dumps, KEYS)).encode()
     forms = {
         "text/plain": text,
         "application/x-ndjson": lines,
         "application/vnd.apache.arrow.stream": arrow.getvalue(),
-        "application/x-bloomery-hashes": hashes,
+        "application/x-fullbloom-hashes": hashes,
         "application/json": json.dumps({"keys": KEYS}).encode(),
     }
     packed = {
@@ -191,7 +191,7 @@ def test_names_files_and_the_rest(service):
     assert http.post("/v1/filters/renamed/merge", json={"source": "work"}).status_code == 200
     assert http.post("/v1/filters/renamed/check", json={"key": KEYS[0]}).json() == {"found": True}
     secret = http.get("/v1/filters/work/secret").json()
-    local = bloomery.loads(http.get("/v1/filters/work/dump").content, secret=bytes.fromhex(secret["secret"]))
+    local = fullbloom.loads(http.get("/v1/filters/work/dump").content, secret=bytes.fromhex(secret["secret"]))
     assert KEYS[3] in local
     assert http.get("/v1/filters/work/positions", params={"key": "a"}).json()["positions"]
     assert http.put("/v1/filters/back/dump", content=local.to_bytes()).status_code == 201
@@ -199,7 +199,7 @@ def test_names_files_and_the_rest(service):
     assert http.put("/v1/filters/back/dump?replace=true", content=local.to_bytes()).status_code == 201
     problem(http.put("/v1/filters/bad/dump", content=b"nonsense"), 422, "format")
     assert http.get("/v1/filters/bad").status_code == 404
-    foreign = bloomery.BloomFilter(100, secret=b"0123456789abcdef").to_bytes()
+    foreign = fullbloom.BloomFilter(100, secret=b"0123456789abcdef").to_bytes()
     assert http.put("/v1/filters/bad/dump", content=foreign).json()["code"] in {
         "format",
         "invalid",
@@ -208,10 +208,10 @@ def test_names_files_and_the_rest(service):
     problem(http.post("/v1/filters", json={"name": "big", "capacity": 10**13}), 413, "limit")
     assert http.post("/v1/checkpoint").status_code == 200
     assert http.get("/v1/nodes").json()["nodes"][0]["id"] == service.node
-    assert len(http.get("/v1/kinds").json()["kinds"]) == len(bloomery.variants())
+    assert len(http.get("/v1/kinds").json()["kinds"]) == len(fullbloom.variants())
     assert http.get("/readyz").json() == {"status": "ok"}
     assert "POST" in http.get("/docs").text
-    assert "bloomery_filter_fpr" in http.get("/metrics").text
+    assert "fullbloom_filter_fpr" in http.get("/metrics").text
 
 
 def test_requests_are_counted_under_what_they_asked_and_were_answered(start):
@@ -237,13 +237,13 @@ def test_requests_are_counted_under_what_they_asked_and_were_answered(start):
         assert service.http.request(method, path).status_code == status, (method, path)
         expected[action, method if method != "PROPFIND" else "other", str(status)] += 1
     text = service.http.get("/metrics").text
-    row = r'bloomery_http_requests_total{action="(.+?)",method="(.+?)",status="(.+?)"} (\d+)'
+    row = r'fullbloom_http_requests_total{action="(.+?)",method="(.+?)",status="(.+?)"} (\d+)'
     rows = re.findall(row, text)
     assert {(action, method, status): int(number) for action, method, status, number in rows} == expected
 
 
 STATIC = {
-    row["name"]: getattr(bloomery, row["class"]) for row in bloomery.variants() if row["adds"] == "build"
+    row["name"]: getattr(fullbloom, row["class"]) for row in fullbloom.variants() if row["adds"] == "build"
 }
 
 
@@ -263,13 +263,13 @@ def test_a_static_filter_comes_by_its_dump_and_answers_on_both_ports(service, ki
         told = client.execute_command("BLOOM.CHECK", name, *KEYS, *absent)
     assert list(map(bool, told)) == found
     assert found[: len(KEYS)] == [True] * len(KEYS)
-    assert bloomery.loads(service.http.get(f"/v1/filters/{name}/dump").content) == static
+    assert fullbloom.loads(service.http.get(f"/v1/filters/{name}/dump").content) == static
     refused = service.http.post(f"/v1/filters/{name}/add", json={"key": "more"})
     assert refused.json()["code"] == "unsupported"
 
 
 def test_statistics_are_kept_and_thinned(start):
-    service = start(BLOOMERY_HISTORY__EVERY="0.2", BLOOMERY_LOG_LEVEL="warning")
+    service = start(FULLBLOOM_HISTORY__EVERY="0.2", FULLBLOOM_LOG_LEVEL="warning")
     service.create("seen")
     for i in range(4):
         service.http.post("/v1/filters/seen/add", json={"key": f"a{i}"})

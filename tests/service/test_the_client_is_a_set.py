@@ -1,4 +1,4 @@
-"""`bloomery.Client` and `AsyncClient` against a real service."""
+"""`fullbloom.Client` and `AsyncClient` against a real service."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import threading
 import httpx
 import pytest
 
-import bloomery
-from bloomery.client import ServiceError
+import fullbloom
+from fullbloom.client import ServiceError
 
 KEYS = ["ada", "grace", 5, 1.5, True, ("a", 1), "with\nline", "é"]
 
 
 def test_a_remote_filter_has_the_methods_of_a_set(service):
-    with bloomery.Client(service.url) as client:
+    with fullbloom.Client(service.url) as client:
         seen = client.create("client:seen", 1000, fpr=0.001, kind="counting")
         assert seen.add("ada") is True
         assert seen.add("ada") is False
@@ -40,10 +40,10 @@ def test_a_remote_filter_has_the_methods_of_a_set(service):
 
 
 def test_keys_are_those_of_a_filter_in_the_process(service):
-    with bloomery.Client(service.url) as client:
+    with fullbloom.Client(service.url) as client:
         remote = client.create("client:keys", 1000, keyed=False, seed=7)
         remote.update(KEYS)
-        local = bloomery.loads(remote.dump())
+        local = fullbloom.loads(remote.dump())
         assert all(key in local for key in KEYS)
         assert "alan" not in local
         local.update(["alan"])
@@ -56,7 +56,7 @@ def test_keys_are_those_of_a_filter_in_the_process(service):
 
 def test_an_event_loop_has_a_client_too(service):
     async def work():
-        async with bloomery.AsyncClient(service.url) as client:
+        async with fullbloom.AsyncClient(service.url) as client:
             seen = await client.create("client:async", 1000)
             assert await seen.add("ada")
             assert await seen.contains("ada")
@@ -86,12 +86,12 @@ def test_what_the_service_is_too_busy_for_is_sent_again():
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Busy)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with bloomery.Client(f"http://127.0.0.1:{server.server_port}") as client:
+    with fullbloom.Client(f"http://127.0.0.1:{server.server_port}") as client:
         assert client.filter("x").add("ada") is True
         assert len(asked) == 3
         assert len(set(asked)) == 1
         assert asked[0]
-    with bloomery.Client(f"http://127.0.0.1:{server.server_port}", retries=0) as client:
+    with fullbloom.Client(f"http://127.0.0.1:{server.server_port}", retries=0) as client:
         asked.clear()
         with pytest.raises(ServiceError):
             client.filter("x").add("ada")
@@ -103,14 +103,14 @@ def test_an_error_names_the_address_that_nobody_answers_at():
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
         url = f"http://name:password@{address}"
-        with bloomery.Client(url, retries=1) as client, pytest.raises(httpx.ConnectError) as failed:
+        with fullbloom.Client(url, retries=1) as client, pytest.raises(httpx.ConnectError) as failed:
             client.filter("x").add("ada")
         assert f"http://{address} " in str(failed.value)
         assert "2 attempts" in str(failed.value)
         assert "password" not in str(failed.value)
 
         async def work():
-            async with bloomery.AsyncClient(url, retries=0) as client:
+            async with fullbloom.AsyncClient(url, retries=0) as client:
                 await client.filter("x").info()
 
         with pytest.raises(httpx.ConnectError, match=f"http://{address} .* 1 attempt:") as failed:
@@ -119,14 +119,14 @@ def test_an_error_names_the_address_that_nobody_answers_at():
 
 
 def test_a_refusal_names_the_filter_that_is_missing(service):
-    with bloomery.Client(service.url) as client:
+    with fullbloom.Client(service.url) as client:
         away = client.filter("client:away")
         for ask in (away.info, away.dump, lambda: away.add("k"), lambda: away.contains_many(["k"])):
             with pytest.raises(ServiceError, match="client:away"):
                 ask()
 
     async def work():
-        async with bloomery.AsyncClient(service.url) as client:
+        async with fullbloom.AsyncClient(service.url) as client:
             await client.filter("client:away").contains("k")
 
     with pytest.raises(ServiceError, match="client:away"):

@@ -15,8 +15,8 @@ import time
 import httpx
 import pytest
 
-#: BLOOMERY_LONG=1 sends bodies of the size that the default caps allow, and holds the service to the bar.
-LONG = bool(int(os.environ.get("BLOOMERY_LONG", "0") or "0"))
+#: FULLBLOOM_LONG=1 sends bodies of the size that the default caps allow, and holds the service to the bar.
+LONG = bool(int(os.environ.get("FULLBLOOM_LONG", "0") or "0"))
 SIZE = (57 if LONG else 6) << 20
 #: Seconds within which both ports answer. A busy machine of two cores may hold a test up by itself.
 BOUND = 0.25 if LONG else 1.0
@@ -114,7 +114,7 @@ def test_keys_nest_as_deep_as_tuples_and_no_deeper(service, depth):
 
 def test_bodies_have_a_cap_on_every_route(start):
     """Also one that states no length; what is beyond the cap is not received."""
-    service = start(BLOOMERY_LIMITS__REQUEST_BYTES=str(1 << 20), BLOOMERY_LIMITS__FILE_BYTES=str(2 << 20))
+    service = start(FULLBLOOM_LIMITS__REQUEST_BYTES=str(1 << 20), FULLBLOOM_LIMITS__FILE_BYTES=str(2 << 20))
     service.create("one")
     paths = service.http.get("/openapi.json").json()["paths"]
     routes = [
@@ -144,7 +144,7 @@ def test_bodies_have_a_cap_on_every_route(start):
 
 
 def test_many_names_are_listed_in_one_look(start):
-    service = start(BLOOMERY_LOG_LEVEL="warning")
+    service = start(FULLBLOOM_LOG_LEVEL="warning")
     count = 40_000 if LONG else 6_000
     host, _, port = service.resp.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=60) as one:
@@ -189,7 +189,7 @@ def hello():
 
 def test_handshakes_that_stop_half_way_end_with_the_deadline(start, certificate):
     receive = 1.5
-    service = start(*certificate, BLOOMERY_LIMITS__RECEIVE=str(receive))
+    service = start(*certificate, FULLBLOOM_LIMITS__RECEIVE=str(receive))
     greeting = hello()
     ends = {}
     for address in (service.url.removeprefix("https://"), service.resp):

@@ -19,7 +19,7 @@ from engines.servers import Server, needs_redis
 from sqlalchemy import create_engine, text
 from support import eventually
 
-from bloomery.service.registry import Registry
+from fullbloom.service.registry import Registry
 
 
 def program(name):
@@ -37,7 +37,7 @@ def database():
     user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if os.geteuid() == 0 else []
     if user:
         shutil.chown(folder, "nobody", "nogroup")
-    options = ["-U", "bloomery", "-A", "trust", "-N"]
+    options = ["-U", "fullbloom", "-A", "trust", "-N"]
     made = subprocess.run(
         [*user, program("initdb"), "-D", folder / "data", *options], capture_output=True, cwd="/"
     )
@@ -51,7 +51,7 @@ def database():
         assert process.poll() is None, (folder / "log").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    yield f"postgresql+psycopg://bloomery@/postgres?host={folder}"
+    yield f"postgresql+psycopg://fullbloom@/postgres?host={folder}"
     process.send_signal(signal.SIGINT)
     process.wait(30)
     shutil.rmtree(folder, ignore_errors=True)
@@ -135,7 +135,7 @@ def test_two_nodes_share_names_and_tokens(start, database):
 
 def test_a_silent_node_is_let_go_and_steps_back_when_it_returns(start, registry):
     """Its names are free once an administrator says so; what it comes back with is kept under other names."""
-    patience = {"BLOOMERY_SILENCE": "3"}
+    patience = {"FULLBLOOM_SILENCE": "3"}
     first, second = (start("--registry", registry, folder=folder, **patience) for folder in ("a", "b"))
     for name in ("lost", "kept"):
         first.create(name)
@@ -231,7 +231,7 @@ def test_a_filter_in_redis_is_everybodys(start, database, tmp_path):
 def _token(service):
     """A token for everything, made by a process of its own: an earlier test has left one in the registry."""
     scopes = [word for scope in ("read", "write", "admin") for word in ("--scope", scope)]
-    words = [sys.executable, "-m", "bloomery", "token", "create", "redis", *scopes, *service._options[:2]]
+    words = [sys.executable, "-m", "fullbloom", "token", "create", "redis", *scopes, *service._options[:2]]
     done = subprocess.run(
         [*words, "--data", service.folder / "data"], capture_output=True, text=True, timeout=60
     )

@@ -20,7 +20,7 @@ def test_a_registry_of_a_newer_version_is_refused_in_one_line(start):
     words = [
         sys.executable,
         "-m",
-        "bloomery",
+        "fullbloom",
         "serve",
         "--data",
         str(service.folder / "data"),
@@ -55,7 +55,7 @@ def test_what_keeps_it_from_starting_is_one_line(tmp_path, options, said):
         words = [option.format(taken=taken.getsockname()[1]) for option in options]
         data = [] if "--data" in words else ["--data", str(tmp_path / "data")]
         ended = subprocess.run(
-            [sys.executable, "-m", "bloomery", "serve", *data, *words],
+            [sys.executable, "-m", "fullbloom", "serve", *data, *words],
             capture_output=True,
             text=True,
             timeout=60,

@@ -28,7 +28,7 @@ def guarded(new_service):
     service.create("a:1")
     admin = {"name": "root", "scopes": ["read", "write", "admin"]}
     root = {"authorization": f"Bearer {service.http.post('/v1/tokens', json=admin).json()['token']}"}
-    tokens = {"none": None, "wrong": "bloomery_wrong"}
+    tokens = {"none": None, "wrong": "fullbloom_wrong"}
     for scope in ("read", "write", "admin"):
         for patterns in ([], ["a:*"]):
             body = {"name": f"{scope}{len(patterns)}", "scopes": [scope], "patterns": patterns}
@@ -84,7 +84,7 @@ def test_patterns_hide_what_they_do_not_cover(guarded):
 
 def made_token(data):
     """An admin's token, made in a data folder that nothing serves yet."""
-    words = [sys.executable, "-m", "bloomery", "token", "create", "root", "--scope", "admin", "--data", data]
+    words = [sys.executable, "-m", "fullbloom", "token", "create", "root", "--scope", "admin", "--data", data]
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -118,7 +118,7 @@ def test_beyond_this_machine_the_last_token_opens_nothing_by_its_end(start, tmp_
     if by == "request":
         assert service.http.delete("/v1/tokens/root", headers=headers).status_code == 204
     else:
-        words = [sys.executable, "-m", "bloomery", "token", "revoke", "root", "--data", str(data)]
+        words = [sys.executable, "-m", "fullbloom", "token", "revoke", "root", "--data", str(data)]
         subprocess.run(words, check=True, capture_output=True)
         deadline = time.monotonic() + 30
         while service.http.get("/v1/tokens", headers=headers).status_code == 200:
@@ -152,9 +152,9 @@ def test_the_end_of_the_last_token_opens_nothing(start):
     for _ in range(3):
         assert service.http.get("/v1/filters").status_code == 401
         assert pinged(service.resp).startswith(b"-NOAUTH")
-    assert "make one with: bloomery token create" in service.log.read_text()
+    assert "make one with: fullbloom token create" in service.log.read_text()
     data = str(service.folder / "data")
-    words = [sys.executable, "-m", "bloomery", "token"]
+    words = [sys.executable, "-m", "fullbloom", "token"]
     made = subprocess.run(
         [*words, "create", "next", "--data", data], capture_output=True, text=True, check=True
     )
@@ -164,6 +164,6 @@ def test_the_end_of_the_last_token_opens_nothing(start):
         [*words, "revoke", "next", "--data", data], capture_output=True, text=True, check=True
     )
     assert "that was the last token" in done.stdout
-    assert "bloomery token create NAME --scope admin" in done.stdout
+    assert "fullbloom token create NAME --scope admin" in done.stdout
     eventually(lambda: service.http.get("/v1/filters", headers=headers).status_code == 401)
     assert service.http.get("/v1/filters").status_code == 401

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import bloomery
-from bloomery import BloomFilter, ScalableBloomFilter, errors
-from bloomery.keys import Keys
+import fullbloom
+from fullbloom import BloomFilter, ScalableBloomFilter, errors
+from fullbloom.keys import Keys
 
 
 def one_key(f: BloomFilter) -> None:
@@ -42,12 +42,12 @@ def batches(f: BloomFilter) -> None:
 
 def hashes(f: BloomFilter) -> None:
     """Hashes, too: one answers with one."""
-    assert_type(bloomery.hash_many(["a"]), list[int])
-    assert_type(bloomery.hash_many(np.arange(3)), NDArray[np.uint64])
+    assert_type(fullbloom.hash_many(["a"]), list[int])
+    assert_type(fullbloom.hash_many(np.arange(3)), NDArray[np.uint64])
     assert_type(f.add_hashed(5), bool)
     assert_type(f.add_hashed(np.uint64(5)), bool)
     assert_type(f.contains_hashed([5]), list[bool])
-    assert_type(f.contains_hashed(bloomery.hash_many(np.arange(3))), NDArray[np.bool_])
+    assert_type(f.contains_hashed(fullbloom.hash_many(np.arange(3))), NDArray[np.bool_])
 
 
 def keys(f: BloomFilter, day: dt.date) -> None:
@@ -123,7 +123,7 @@ def files(path: Path) -> None:
     assert_type(BloomFilter.from_bytes(f.to_bytes()), BloomFilter)
     with BloomFilter.open(path, mode="r+") as writer:
         assert_type(writer, BloomFilter)
-    with bloomery.open(path, mode="r+") as writer:
+    with fullbloom.open(path, mode="r+") as writer:
         assert_type(writer, BloomFilter)
     assert_type(len(memoryview(f)), int)
 
@@ -137,14 +137,14 @@ def growing() -> None:
 
 def functions() -> None:
     """Functions of the package."""
-    assert_type(bloomery.hash_key("key", seed=1), int)
-    assert_type(bloomery.variants(), list[dict[str, Any]])
+    assert_type(fullbloom.hash_key("key", seed=1), int)
+    assert_type(fullbloom.variants(), list[dict[str, Any]])
 
 
 def exceptions() -> None:
     """Each exception is also the built-in one it is."""
     problem: ValueError = errors.ParameterError("fpr")
-    assert_type(isinstance(problem, errors.BloomeryError), bool)
+    assert_type(isinstance(problem, errors.FullbloomError), bool)
 
 
 def mistakes(f: BloomFilter) -> None:

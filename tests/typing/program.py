@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import bloomery
-from bloomery import BinaryFuseFilter, BloomFilter, CountingBloomFilter, ScalableBloomFilter
-from bloomery.errors import BloomeryError, FormatError
-from bloomery.keys import Key, Keys
-from bloomery.protocols import Addable, Countable, Filter, Removable
+import fullbloom
+from fullbloom import BinaryFuseFilter, BloomFilter, CountingBloomFilter, ScalableBloomFilter
+from fullbloom.errors import FormatError, FullbloomError
+from fullbloom.keys import Key, Keys
+from fullbloom.protocols import Addable, Countable, Filter, Removable
 
 
 class Visit(NamedTuple):
@@ -89,7 +89,7 @@ def publish(pages: Collection[str], path: Path) -> BinaryFuseFilter:
 
 def extend(path: Path, keys: Collection[str]) -> float:
     """Add keys to a filter in its file; its rate then."""
-    with bloomery.open(path, mode="r+") as f:
+    with fullbloom.open(path, mode="r+") as f:
         f.update(keys)
         return f.fpr()
 
@@ -111,9 +111,9 @@ def main(folder: Path) -> int:
     everything.save(folder / "all.bloom")
     print(round(extend(folder / "all.bloom", {"a", "b"}), 3))
     try:
-        bloomery.loads(b"no filter")
+        fullbloom.loads(b"no filter")
     except FormatError as problem:
-        print(isinstance(problem, BloomeryError))
+        print(isinstance(problem, FullbloomError))
     return feed.dropped
 
 

@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from tests.docs.test_pages_run import PAGES, blocks
 
-import bloomery
+import fullbloom
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "typing"
-STUB = ROOT / "src" / "bloomery" / "_core.pyi"
-ROWS = {row["class"]: row for row in bloomery.variants()}
+STUB = ROOT / "src" / "fullbloom" / "_core.pyi"
+ROWS = {row["class"]: row for row in fullbloom.variants()}
 # Lines of the file that a checker complains about, with what it says.
 Complaints = dict[int, str]
 
@@ -89,7 +89,7 @@ OF_A_WORLD = (
 
 def mistakes(name: str) -> list[str]:
     """Wrong calls of a class, one a line; ``f`` is an instance."""
-    known, row = getattr(bloomery, name), ROWS[name]
+    known, row = getattr(fullbloom, name), ROWS[name]
     if row["adds"] == "world":
         return [*(line.format(name) for line in OF_A_WORLD), f'{name}.open("x", mode="{name}")']
     extra = ", 1" if row["adds"] == "pair" else ""
@@ -98,7 +98,7 @@ def mistakes(name: str) -> list[str]:
         "_ = None in f",
         "_ = [1, 2] in f",
         f'{name}.open("x", mode="w")',
-        f'bloomery.open("x", mode="{name}")',
+        f'fullbloom.open("x", mode="{name}")',
     ]
     lines += [f'{name}.open("x", verify="{name}")']
     if "static" not in row["capabilities"]:
@@ -144,7 +144,7 @@ def mistakes(name: str) -> list[str]:
 
 def promises(name: str) -> list[str]:
     """Right calls of a class, with the types of their answers."""
-    known, row = getattr(bloomery, name), ROWS[name]
+    known, row = getattr(fullbloom, name), ROWS[name]
     closed = row["adds"] == "world"
     extra = ", [1, 2]" if row["adds"] == "pair" else ""
     answering = {"includes_many" if closed else "contains_many": "bool"}
@@ -184,14 +184,14 @@ def promises(name: str) -> list[str]:
     return [*lines, "assert_type(f.num_added, int)", f'assert_type({name}.open("x", mode="r"), {name})']
 
 
-HEAD = """import bloomery
+HEAD = """import fullbloom
 import numpy as np
 import polars as pl
 from typing import assert_type
 from numpy.typing import NDArray
-from bloomery import *
-from bloomery.keys import ArrowArray
-from bloomery.protocols import Addable, Countable, Filter, Mergeable, Removable
+from fullbloom import *
+from fullbloom.keys import ArrowArray
+from fullbloom.protocols import Addable, Countable, Filter, Mergeable, Removable
 """
 GIVEN = (
     "f: {}, words: list[str], array: NDArray[np.int64], series: pl.Series, frame: pl.DataFrame, "
@@ -268,12 +268,12 @@ def test_the_program_runs():
 def test_names_written_by_hand_are_those_that_are_taken():
     """The stub takes others from refusals of the constructors; these belong to methods."""
     hand = re.findall(r"scheme: Literal\[([^\]]*)\] = \.\.\.", STUB.read_text(encoding="utf-8"))
-    with pytest.raises(bloomery.ParameterError) as refusal:
-        bloomery.RetouchedBloomFilter(100).retouch("a", "?")
+    with pytest.raises(fullbloom.ParameterError) as refusal:
+        fullbloom.RetouchedBloomFilter(100).retouch("a", "?")
     taken = re.search(r"one of (.*), got", str(refusal.value))[1].split(", ")
     assert len(hand) > 1
     assert {tuple(re.findall(r"[\w-]+", names)) for names in hand} == {tuple(taken)}
 
 
 def test_the_package_says_that_it_is_typed():
-    assert (ROOT / "src" / "bloomery" / "py.typed").exists()
+    assert (ROOT / "src" / "fullbloom" / "py.typed").exists()

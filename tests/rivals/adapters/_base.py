@@ -1,4 +1,4 @@
-"""What adapters share: a wrapper around one filter of Bloomery, and errors under a package's own names."""
+"""What adapters share: a wrapper around one filter of Fullbloom, and errors under a package's own names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Wrapped:
-    """Holds one filter of Bloomery as `inner`; native classes are final, so an adapter contains one."""
+    """Holds one filter of Fullbloom as `inner`; native classes are final, so an adapter contains one."""
 
     inner: Any
 
@@ -33,7 +33,7 @@ class Wrapped:
 
 @contextmanager
 def renamed(**names):
-    """Raises errors of Bloomery, given by their names, as a package's own class with the same text."""
+    """Raises errors of Fullbloom, given by their names, as a package's own class with the same text."""
     try:
         yield
     except Exception as error:
@@ -44,5 +44,5 @@ def renamed(**names):
 
 
 def inner_of(other):
-    """The filter in an adapter; anything else as it is, for Bloomery to refuse."""
+    """The filter in an adapter; anything else as it is, for Fullbloom to refuse."""
     return other.inner if isinstance(other, Wrapped) else other

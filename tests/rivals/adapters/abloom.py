@@ -1,13 +1,13 @@
-"""abloom's BloomFilter over the layout "split". Both of its modes are the one mode of Bloomery."""
+"""abloom's BloomFilter over the layout "split". Both of its modes are the one mode of Fullbloom."""
 
 from _base import Wrapped, inner_of
 
-import bloomery
+import fullbloom
 
 
 class BloomFilter(Wrapped):
     def __init__(self, capacity, fp_rate=0.01, serializable=False, free_threading=False):
-        self.inner = bloomery.BloomFilter(capacity, fp_rate, layout="split")
+        self.inner = fullbloom.BloomFilter(capacity, fp_rate, layout="split")
         self._flags = (serializable, free_threading)
 
     capacity = property(lambda self: self.inner.capacity)
@@ -48,4 +48,4 @@ class BloomFilter(Wrapped):
 
     @classmethod
     def from_bytes(cls, data):
-        return cls.around(bloomery.BloomFilter.from_bytes(data), _flags=(True, False))
+        return cls.around(fullbloom.BloomFilter.from_bytes(data), _flags=(True, False))

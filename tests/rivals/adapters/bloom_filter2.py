@@ -4,11 +4,11 @@ from pathlib import Path
 
 from _base import Wrapped, inner_of
 
-import bloomery
+import fullbloom
 
 
 def get_filter_bitno_probes(*_arguments):
-    """A name to choose a hash by, which Bloomery has no choice of."""
+    """A name to choose a hash by, which Fullbloom has no choice of."""
 
 
 def get_bitno_seed_rnd(*_arguments):
@@ -19,11 +19,11 @@ class BloomFilter(Wrapped):
     def __init__(
         self, max_elements=10000, error_rate=0.1, probe_bitnoer=None, filename=None, start_fresh=False
     ):  # `probe_bitnoer` chooses a hash
-        self.inner = bloomery.BloomFilter(max_elements, error_rate, layout="classic")
+        self.inner = fullbloom.BloomFilter(max_elements, error_rate, layout="classic")
         if filename is not None:
             if start_fresh or not Path(filename).exists():
                 self.inner.save(filename)
-            self.inner = bloomery.BloomFilter.open(filename, mode="r+")
+            self.inner = fullbloom.BloomFilter.open(filename, mode="r+")
 
     num_bits_m = property(lambda self: self.inner.num_bits)
     num_probes_k = property(lambda self: self.inner.num_hashes)

@@ -2,7 +2,7 @@
 
 from _base import Wrapped
 
-import bloomery
+import fullbloom
 
 
 class _Cuckoo(Wrapped):
@@ -19,7 +19,7 @@ class _Cuckoo(Wrapped):
 
 class CuckooFilter(_Cuckoo):
     def __init__(self, capacity, error_rate, bucket_size=4, max_kicks=500):
-        self.inner = bloomery.CuckooFilter(capacity, error_rate, bucket_size=bucket_size)
+        self.inner = fullbloom.CuckooFilter(capacity, error_rate, bucket_size=bucket_size)
 
 
 class BCuckooFilter(CuckooFilter):
@@ -28,4 +28,4 @@ class BCuckooFilter(CuckooFilter):
 
 class ScalableCuckooFilter(_Cuckoo):
     def __init__(self, initial_capacity, error_rate, bucket_size=4, max_kicks=500):
-        self.inner = bloomery.DynamicCuckooFilter(initial_capacity, error_rate, bucket_size=bucket_size)
+        self.inner = fullbloom.DynamicCuckooFilter(initial_capacity, error_rate, bucket_size=bucket_size)

@@ -2,13 +2,13 @@
 
 from _base import Wrapped, renamed
 
-import bloomery
+import fullbloom
 
 
 class CuckooFilter(Wrapped):
     def __init__(self, capacity, fingerprint_length, bucket_size=4, max_displacements=500):
         keys = int(0.95 * capacity * bucket_size)
-        self.inner = bloomery.CuckooFilter(
+        self.inner = fullbloom.CuckooFilter(
             keys, bucket_size=bucket_size, fingerprint_bits=8 * fingerprint_length
         )
 

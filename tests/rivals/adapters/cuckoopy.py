@@ -2,7 +2,7 @@
 
 from _base import Wrapped, renamed
 
-import bloomery
+import fullbloom
 
 
 class CuckooFilterFullException(Exception):
@@ -11,7 +11,7 @@ class CuckooFilterFullException(Exception):
 
 class CuckooFilter(Wrapped):
     def __init__(self, capacity, bucket_size=4, fingerprint_size=1, max_displacements=500):
-        self.inner = bloomery.CuckooFilter(
+        self.inner = fullbloom.CuckooFilter(
             capacity, bucket_size=bucket_size, fingerprint_bits=8 * fingerprint_size
         )
 

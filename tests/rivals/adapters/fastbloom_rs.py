@@ -2,7 +2,7 @@
 
 from _base import Wrapped, inner_of
 
-import bloomery
+import fullbloom
 
 
 class _Filter(Wrapped):
@@ -59,10 +59,10 @@ class _Filter(Wrapped):
 
 
 class BloomFilter(_Filter):
-    kind = bloomery.BloomFilter
+    kind = fullbloom.BloomFilter
 
     def __init__(self, capacity, fpr):
-        self.inner = bloomery.BloomFilter(capacity, fpr)
+        self.inner = fullbloom.BloomFilter(capacity, fpr)
 
     def add_if_not_contains(self, key):
         return not self.inner.add(key)
@@ -78,10 +78,10 @@ class BloomFilter(_Filter):
 
 
 class CountingBloomFilter(_Filter):
-    kind = bloomery.CountingBloomFilter
+    kind = fullbloom.CountingBloomFilter
 
     def __init__(self, capacity, fpr, repeat=True):
-        self.inner = bloomery.CountingBloomFilter(capacity, fpr)
+        self.inner = fullbloom.CountingBloomFilter(capacity, fpr)
         self.repeat = repeat
 
     def add(self, key):

@@ -2,12 +2,12 @@
 
 from _base import Wrapped
 
-import bloomery
+import fullbloom
 
 
 class BloomFilter(Wrapped):
     def __init__(self, n=1, p=0.1, data=b""):
-        self.inner = bloomery.BloomFilter(n, p, layout="classic")
+        self.inner = fullbloom.BloomFilter(n, p, layout="classic")
         self.data = data
 
     n = property(lambda self: self.inner.capacity)
@@ -27,5 +27,5 @@ class BloomFilter(Wrapped):
 
     def read(self, stream):
         size = int.from_bytes(stream.read(8), "little")
-        self.inner = bloomery.BloomFilter.from_bytes(stream.read(size))
+        self.inner = fullbloom.BloomFilter.from_bytes(stream.read(size))
         self.data = stream.read()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from _base import Wrapped, inner_of, renamed
 
-import bloomery
+import fullbloom
 
 
 class _Error(Exception):
@@ -13,7 +13,7 @@ class _Error(Exception):
 
 
 class InitializationError(_Error, ValueError):
-    """Bloomery's ParameterError is a ValueError; a few of their constructors raise just that."""
+    """Fullbloom's ParameterError is a ValueError; a few of their constructors raise just that."""
 
 
 class SimilarityError(_Error):
@@ -46,7 +46,7 @@ def hash_with_depth_int(function):
 
 
 class Exported(Wrapped):
-    """Bytes, files and hex text, in Bloomery's format."""
+    """Bytes, files and hex text, in Fullbloom's format."""
 
     kind = None
 
@@ -55,7 +55,7 @@ class Exported(Wrapped):
         names = dict.fromkeys(("FormatError", "OSError", "ParameterTypeError"), InitializationError)
         with renamed(**names, ValueError=InitializationError):
             data = bytes.fromhex(hex_string) if filepath is None else Path(filepath).read_bytes()
-            return bloomery.loads(data)
+            return fullbloom.loads(data)
 
     def __bytes__(self):
         return self.inner.to_bytes()
@@ -65,7 +65,7 @@ class Exported(Wrapped):
 
     @classmethod
     def frombytes(cls, data, **fields):
-        return cls.around(bloomery.loads(data), **fields)
+        return cls.around(fullbloom.loads(data), **fields)
 
 
 class Counted(Exported):
@@ -145,11 +145,11 @@ class _Bloom(Counted):
 
 
 class BloomFilter(_Bloom):
-    kind = bloomery.BloomFilter
+    kind = fullbloom.BloomFilter
 
 
 class BloomFilterOnDisk(_Bloom):
-    kind = bloomery.BloomFilter
+    kind = fullbloom.BloomFilter
     is_on_disk = True
 
     def __init__(
@@ -172,7 +172,7 @@ class BloomFilterOnDisk(_Bloom):
 
 
 class CountingBloomFilter(_Bloom):
-    kind = bloomery.CountingBloomFilter
+    kind = fullbloom.CountingBloomFilter
 
     number_bits = property(lambda self: self.inner.num_counters)
     bloom_length = property(lambda self: self.inner.num_counters)
@@ -193,7 +193,7 @@ class CountingBloomFilter(_Bloom):
 
 
 class ExpandingBloomFilter(_Bloom):
-    kind = bloomery.ScalableBloomFilter
+    kind = fullbloom.ScalableBloomFilter
 
     def _make(self, est_elements, false_positive_rate):
         return self.kind(est_elements, false_positive_rate, growth=1.0)
@@ -206,7 +206,7 @@ class ExpandingBloomFilter(_Bloom):
 
 
 class RotatingBloomFilter(_Bloom):
-    kind = bloomery.RollingBloomFilter
+    kind = fullbloom.RollingBloomFilter
 
     def __init__(self, est_elements=None, false_positive_rate=None, max_queue_size=10, **options):
         self.max_queue_size = max_queue_size

@@ -3,7 +3,7 @@
 from _base import inner_of, renamed
 from probables import Counted, CuckooFilterFullError, InitializationError, QuotientFilterError
 
-import bloomery
+import fullbloom
 
 
 class CuckooFilter(Counted):
@@ -23,14 +23,14 @@ class CuckooFilter(Counted):
         bits = None if finger_size is None else 8 * finger_size
         names = dict.fromkeys(("ParameterError", "ParameterTypeError"), InitializationError)
         with renamed(**names):
-            kind = bloomery.DynamicCuckooFilter if auto_expand else bloomery.CuckooFilter
+            kind = fullbloom.DynamicCuckooFilter if auto_expand else fullbloom.CuckooFilter
             self.inner = kind(
                 self._keys(capacity, bucket_size), fpr, bucket_size=bucket_size, fingerprint_bits=bits
             )
 
     @staticmethod
     def _keys(capacity, bucket_size):
-        """The keys that so many buckets hold; what is no number is Bloomery's to refuse."""
+        """The keys that so many buckets hold; what is no number is Fullbloom's to refuse."""
         return int(0.84 * capacity * bucket_size) if isinstance(capacity, int) else capacity
 
     @classmethod
@@ -80,9 +80,9 @@ class CountingCuckooFilter(CuckooFilter):
 
 
 class QuotientFilter(Counted):
-    """A quotient filter of Bloomery counts keys where theirs counts slots, and grows when told to."""
+    """A quotient filter of Fullbloom counts keys where theirs counts slots, and grows when told to."""
 
-    kind = bloomery.QuotientFilter
+    kind = fullbloom.QuotientFilter
     max_load_factor = 0.85
 
     def __init__(self, quotient=20, auto_expand=True, hash_function=None):
@@ -119,7 +119,7 @@ class QuotientFilter(Counted):
         return self.kind.from_bytes(self.inner.to_bytes()) == self.inner
 
     def _hash_func(self, key, _depth):
-        return bloomery.hash_key(key)
+        return fullbloom.hash_key(key)
 
     _r = remainder
 

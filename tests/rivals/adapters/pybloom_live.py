@@ -2,7 +2,7 @@
 
 from _base import Wrapped, inner_of
 
-import bloomery
+import fullbloom
 
 
 class _Streamed(Wrapped):
@@ -40,10 +40,10 @@ class _Streamed(Wrapped):
 
 
 class BloomFilter(_Streamed):
-    kind = bloomery.BloomFilter
+    kind = fullbloom.BloomFilter
 
     def __init__(self, capacity, error_rate=0.001):
-        self.inner = bloomery.BloomFilter(capacity, error_rate, strict=True)
+        self.inner = fullbloom.BloomFilter(capacity, error_rate, strict=True)
 
     def intersection(self, other):
         return self.around(self.inner & inner_of(other))
@@ -55,12 +55,12 @@ class BloomFilter(_Streamed):
 
 
 class ScalableBloomFilter(_Streamed):
-    kind = bloomery.ScalableBloomFilter
+    kind = fullbloom.ScalableBloomFilter
     SMALL_SET_GROWTH = 2
     LARGE_SET_GROWTH = 4
 
     def __init__(self, initial_capacity=100, error_rate=0.001, mode=LARGE_SET_GROWTH):
-        self.inner = bloomery.ScalableBloomFilter(initial_capacity, error_rate, growth=mode)
+        self.inner = fullbloom.ScalableBloomFilter(initial_capacity, error_rate, growth=mode)
 
     @property
     def scale(self):
@@ -81,7 +81,7 @@ class _Stage:
 
 
 def make_hashfuncs(*_arguments):
-    """Their choice of a hash, which tests of hashes import; Bloomery has one rule."""
+    """Their choice of a hash, which tests of hashes import; Fullbloom has one rule."""
     raise NotImplementedError
 
 

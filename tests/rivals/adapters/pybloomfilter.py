@@ -5,12 +5,12 @@ import os
 
 from _base import Wrapped, inner_of
 
-import bloomery
+import fullbloom
 
 
 class BloomFilter(Wrapped):
     def __init__(self, capacity, error_rate, filename=None, mode="rw+", perm=0o755, hash_seeds=None):
-        inner = bloomery.BloomFilter(capacity, error_rate, layout="classic")
+        inner = fullbloom.BloomFilter(capacity, error_rate, layout="classic")
         self.inner = inner if filename is None else self._filed(inner, filename, perm)
         self.mode = mode
 
@@ -18,11 +18,11 @@ class BloomFilter(Wrapped):
     def _filed(inner, filename, perm=0o755):
         inner.save(filename)
         os.chmod(filename, perm)  # noqa: PTH101 - as given, without the umask
-        return bloomery.BloomFilter.open(filename, mode="r+")
+        return fullbloom.BloomFilter.open(filename, mode="r+")
 
     @classmethod
     def open(cls, filename, mode="rw"):
-        return cls.around(bloomery.BloomFilter.open(filename, mode="r" if mode == "r" else "r+"), mode=mode)
+        return cls.around(fullbloom.BloomFilter.open(filename, mode="r" if mode == "r" else "r+"), mode=mode)
 
     capacity = property(lambda self: self.inner.capacity)
     error_rate = property(lambda self: self.inner.target_fpr)
@@ -78,5 +78,5 @@ class BloomFilter(Wrapped):
 
     @classmethod
     def from_base64(cls, filename, text, perm=0o755):
-        inner = bloomery.BloomFilter.from_bytes(base64.b64decode(text))
+        inner = fullbloom.BloomFilter.from_bytes(base64.b64decode(text))
         return cls.around(cls._filed(inner, filename, perm), mode="rw")

@@ -2,7 +2,7 @@
 
 from _base import Wrapped
 
-import bloomery
+import fullbloom
 
 
 class _Static(Wrapped):
@@ -31,7 +31,7 @@ class _Static(Wrapped):
 
 
 class Fuse8(_Static):
-    kind = bloomery.BinaryFuseFilter
+    kind = fullbloom.BinaryFuseFilter
 
 
 class Fuse16(Fuse8):
@@ -39,7 +39,7 @@ class Fuse16(Fuse8):
 
 
 class Xor8(_Static):
-    kind = bloomery.XorFilter
+    kind = fullbloom.XorFilter
 
 
 class Xor16(Xor8):

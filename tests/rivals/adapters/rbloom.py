@@ -2,7 +2,7 @@
 
 from _base import Wrapped
 
-from bloomery import BloomFilter
+from fullbloom import BloomFilter
 
 
 class Bloom(Wrapped):

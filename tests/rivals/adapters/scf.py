@@ -4,16 +4,16 @@ from pathlib import Path
 
 from _base import Wrapped
 
-import bloomery
+import fullbloom
 
 
 class PyScalableCuckooFilter(Wrapped):
     def __init__(self, initial_capacity, false_positive_probability):
-        self.inner = bloomery.DynamicCuckooFilter(initial_capacity, false_positive_probability)
+        self.inner = fullbloom.DynamicCuckooFilter(initial_capacity, false_positive_probability)
 
     @staticmethod
     def debug_value(value):
-        return bloomery.hash_key(value)
+        return fullbloom.hash_key(value)
 
     def is_empty(self):
         return not self.inner
@@ -35,11 +35,11 @@ class PyScalableCuckooFilter(Wrapped):
 
     @classmethod
     def deserialize(cls, data):
-        return cls.around(bloomery.DynamicCuckooFilter.from_bytes(data))
+        return cls.around(fullbloom.DynamicCuckooFilter.from_bytes(data))
 
     def write_to_file(self, path):
         self.inner.save(path)
 
     @classmethod
     def read_from_file(cls, path):
-        return cls.around(bloomery.DynamicCuckooFilter.open(Path(path)))
+        return cls.around(fullbloom.DynamicCuckooFilter.open(Path(path)))

@@ -1,6 +1,6 @@
 """The real RedisBloom, in a redis-server of its own.
 
-``BLOOMERY_REDISBLOOM`` names the module (``redisbloom.so``, or ``rebloom.so``); tests that need it are
+``FULLBLOOM_REDISBLOOM`` names the module (``redisbloom.so``, or ``rebloom.so``); tests that need it are
 skipped without one.
 """
 
@@ -22,9 +22,9 @@ from .serving import Raw, tool
 
 def module() -> Path:
     """The path of the module; the test is skipped without it."""
-    named = os.environ.get("BLOOMERY_REDISBLOOM")
+    named = os.environ.get("FULLBLOOM_REDISBLOOM")
     if not named:
-        pytest.skip("BLOOMERY_REDISBLOOM does not name RedisBloom's module")
+        pytest.skip("FULLBLOOM_REDISBLOOM does not name RedisBloom's module")
     return Path(named)
 
 

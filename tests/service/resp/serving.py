@@ -19,7 +19,7 @@ def example() -> Path:
     """The program, as built last; the test is skipped without one."""
     built = [path for kind in ("release", "debug") if (path := TARGET / kind / "examples" / "serve").exists()]
     if not built:
-        pytest.skip("the example is not built: cargo build -p bloomery-server --example serve")
+        pytest.skip("the example is not built: cargo build -p fullbloom-server --example serve")
     return max(built, key=lambda path: path.stat().st_mtime)
 
 

@@ -200,9 +200,9 @@ await client.close();
 
 def test_node_redis_speaks(service: Service, tmp_path):
     node = tool("node")
-    modules = os.environ.get("BLOOMERY_NODE_MODULES", "")
+    modules = os.environ.get("FULLBLOOM_NODE_MODULES", "")
     if not (Path(modules) / "redis").is_dir():
-        pytest.skip("BLOOMERY_NODE_MODULES names no folder with node-redis (npm install redis)")
+        pytest.skip("FULLBLOOM_NODE_MODULES names no folder with node-redis (npm install redis)")
     (tmp_path / "node_modules").symlink_to(modules)
     (tmp_path / "ask.mjs").write_text(NODE)
     ran = subprocess.run(

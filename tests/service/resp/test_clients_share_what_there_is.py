@@ -1,6 +1,6 @@
 """Clients that do their worst at once: memory stays within its budget, and others are answered meanwhile.
 
-With ``BLOOMERY_LONG`` there are 100 of them, for longer.
+With ``FULLBLOOM_LONG`` there are 100 of them, for longer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import redis
 from service.resp.serving import Service
 
-SCALE = 8 if "BLOOMERY_LONG" in os.environ else 1
+SCALE = 8 if "FULLBLOOM_LONG" in os.environ else 1
 CLIENTS = min(100, 24 * SCALE)
 SECONDS = min(60, 2.5 * SCALE)
 BUDGET = 128 << 20
@@ -62,7 +62,7 @@ def unread_pieces(raw, name):
 
 def half_a_transfer(raw, name):
     """Pieces of a filter that does not exist, all but the last."""
-    head = b"BLOOMERY" + (1 << 28).to_bytes(8, "little") + b"x 0 bf 0 - bloom seed=5 keyed=false capacity=10"
+    head = b"FULLBLM1" + (1 << 28).to_bytes(8, "little") + b"x 0 bf 0 - bloom seed=5 keyed=false capacity=10"
     raw.send(bulk(b"BF.LOADCHUNK", b"none" + name, b"%d" % (1 << 44 | 1), head))
     raw.reply()
     for at in range(1, 30):
@@ -163,7 +163,7 @@ def test_memory_stays_within_the_budget_while_clients_do_their_worst(start, seed
 def test_a_filter_on_its_way_is_dropped_with_the_last_client_that_sent_it(start):
     service = start(memory_bytes=64 << 20)
     one, two, client = service.socket(), service.socket(), service.client()
-    head = b"BLOOMERY" + (1 << 24).to_bytes(8, "little") + b"x 0 bf 0 - bloom seed=5 keyed=false capacity=10"
+    head = b"FULLBLM1" + (1 << 24).to_bytes(8, "little") + b"x 0 bf 0 - bloom seed=5 keyed=false capacity=10"
     one.ask(bulk(b"BF.LOADCHUNK", b"new", b"%d" % (1 << 44 | 1), head), b"+OK\r\n")
     one.ask(bulk(b"BF.LOADCHUNK", b"new", b"%d" % (1 << 44 | 1 + PIECE), bytes(PIECE)), b"+OK\r\n")
     two.ask(bulk(b"BF.LOADCHUNK", b"new", b"%d" % (1 << 44 | 1 + 2 * PIECE), bytes(PIECE)), b"+OK\r\n")

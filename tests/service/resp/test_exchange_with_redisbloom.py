@@ -1,6 +1,6 @@
 """A filter goes from RedisBloom into a service without keys (``--plain``) and back, bit for bit.
 
-Dumps that stand here are those of RedisBloom 2.8.20. With ``BLOOMERY_REDISBLOOM`` the real one is
+Dumps that stand here are those of RedisBloom 2.8.20. With ``FULLBLOOM_REDISBLOOM`` the real one is
 asked as well.
 """
 

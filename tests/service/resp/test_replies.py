@@ -200,7 +200,7 @@ NAMES = [
     ("EXISTS", arity("exists")),
     ("TYPE b", "+MBbloom--\r\n"),
     ("TYPE c", "+MBbloomCF\r\n"),
-    ("TYPE a", "+bloomery\r\n"),
+    ("TYPE a", "+fullbloom\r\n"),
     ("TYPE nothing", "+none\r\n"),
     ("DBSIZE", ":3\r\n"),
     ("TTL b", ":-1\r\n"),
@@ -341,7 +341,7 @@ ANY = [
         error("ERR packed keys are each 4 bytes of length, little-endian, and so many bytes"),
     ),
     ("BLOOM.HCHECK g abc", error("ERR packed hashes are 8 bytes each, little-endian")),
-    ("BLOOM.RESTORE h abc", error("ERR this is not a bloomery file (it does not start with \\x89BLOOM)")),
+    ("BLOOM.RESTORE h abc", error("ERR this is not a fullbloom file (it does not start with \\x89BLOOM)")),
 ]
 
 TABLES = {"bf": BF, "cf": CF, "names": NAMES, "connection": CONNECTION, "any": ANY}

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-import bloomery
-from bloomery.plan import choices
+import fullbloom
+from fullbloom.plan import choices
 
 UNIVERSES = [1, 2, 63, 64, 65, 511, 512, 513, 1000, *random.Random(19).choices(range(2000, 200_000), k=4)]
 
@@ -16,7 +16,7 @@ UNIVERSES = [1, 2, 63, 64, 65, 511, 512, 513, 1000, *random.Random(19).choices(r
 @pytest.mark.parametrize("universe", UNIVERSES)
 def test_it_is_a_set_of_whole_numbers(universe):
     rng = random.Random(universe)
-    made, truth = bloomery.BitSet(universe, seed=rng.getrandbits(64)), set()
+    made, truth = fullbloom.BitSet(universe, seed=rng.getrandbits(64)), set()
     for _ in range(2000):
         number = rng.randrange(universe)
         if rng.random() < 0.6:
@@ -29,12 +29,12 @@ def test_it_is_a_set_of_whole_numbers(universe):
     assert set(everything[made.contains_many(everything)].tolist()) == truth
     assert made.num_added == len(truth)
     assert made.approx_count() == (len(truth), 0.0)
-    assert bloomery.loads(made.to_bytes()) == made
+    assert fullbloom.loads(made.to_bytes()) == made
 
 
 def test_no_key_of_another_type_is_a_member():
     # A million keys, each one a member by chance with 2^20 / 2^64: one is expected in 17,000 runs.
-    made = bloomery.BitSet(1 << 20)
+    made = fullbloom.BitSet(1 << 20)
     made.update(range(1 << 20))
     assert not any(made.contains_many([f"key-{i}" for i in range(500_000)]))
     assert not made.contains_many(np.random.default_rng(3).random(500_000)).any()
@@ -44,10 +44,10 @@ def test_no_key_of_another_type_is_a_member():
 
 @pytest.mark.parametrize("key", [-1, 100, 2**63, 2**70, "7", 7.0, b"7", (7,)])
 def test_what_it_cannot_hold_is_refused_and_named(key):
-    made = bloomery.BitSet(100)
-    with pytest.raises(bloomery.ParameterError, match="from 0 to 99"):
+    made = fullbloom.BitSet(100)
+    with pytest.raises(fullbloom.ParameterError, match="from 0 to 99"):
         made.add(key)
-    with pytest.raises(bloomery.ParameterError, match="from 0 to 99"):
+    with pytest.raises(fullbloom.ParameterError, match="from 0 to 99"):
         made.update([5, key, 6])
     assert made.num_added == 1
     assert 5 in made
@@ -57,8 +57,8 @@ def test_what_it_cannot_hold_is_refused_and_named(key):
 
 def test_a_secret_is_refused():
     for secret in (True, b"sixteen secrets!"):
-        with pytest.raises(bloomery.ParameterError, match="no secret"):
-            bloomery.BitSet(100, secret=secret)
+        with pytest.raises(fullbloom.ParameterError, match="no secret"):
+            fullbloom.BitSet(100, secret=secret)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -70,5 +70,5 @@ def test_plan_recommends_it_where_it_is_smaller(seed):
     assert (smaller[0].structure, smaller[0].fpr, smaller[0].recommended) == ("bit-set", 0.0, True)
     assert choices(items, fpr, universe=int(items * least * 2))[0].structure == "bloom"
     assert "bit-set" not in {choice.structure for choice in choices(items, fpr)}
-    with pytest.raises(bloomery.ParameterError, match="universe must be at least"):
+    with pytest.raises(fullbloom.ParameterError, match="universe must be at least"):
         choices(items, fpr, universe=items - 1)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import Keys, binomial_sd, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 RANDOM = Random(23)
 SIZES = [1, 2, 3, *(int(10 ** RANDOM.uniform(0.5, 5)) for _ in range(9))]
@@ -23,7 +23,7 @@ def test_a_map_whose_values_change_keeps_its_rate(size: int, arity: int) -> None
     for seed in range(builds):
         source = Keys("random", 100 * size + seed)
         keys = source.take(size)
-        made = bloomery.BloomierMap.build(
+        made = fullbloom.BloomierMap.build(
             keys, np.zeros(size, np.uint64), check_bits=1, value_bits=1, mutable=True, arity=arity, seed=seed
         )
         found += int(made.contains_many(source.take(5000)).sum())

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support import LONG, SECRET
 
-import bloomery
-from bloomery import FilterCascade, theory
+import fullbloom
+from fullbloom import FilterCascade, theory
 
 
 def world(included: int, excluded: int, seed: int) -> tuple[Any, Any]:
@@ -91,7 +91,7 @@ def test_sets_that_overlap_are_refused_with_an_example() -> None:
     for _ in range(10):
         at, there = draw.randrange(1_000), draw.randrange(2_000)
         excluded = [*words[1_000:][:there], words[at], *words[1_000:][there:]]
-        with pytest.raises(bloomery.ParameterError, match=rf"key {at} of .* key {there} of excluded"):
+        with pytest.raises(fullbloom.ParameterError, match=rf"key {at} of .* key {there} of excluded"):
             FilterCascade.build(words[:1_000], excluded)
 
 
@@ -107,5 +107,5 @@ def test_a_build_can_be_ended_and_is_told_of() -> None:
 
     with pytest.raises(InterruptedError):
         FilterCascade.build(range(1_000), range(1_000, 9_000), progress=stop)
-    with pytest.raises(bloomery.FilterMemoryError, match="memory=100000"):
+    with pytest.raises(fullbloom.FilterMemoryError, match="memory=100000"):
         FilterCascade.build(range(100_000), range(100_000, 200_000), memory=100_000)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support import SECRET
 
-import bloomery
-from bloomery import FilterCascade, theory
+import fullbloom
+from fullbloom import FilterCascade, theory
 
 KINDS = [(kind, "auto") for kind in FilterCascade.kinds()]
 LAYOUTS = [("bloom", layout) for layout in ("classic", "blocked", "split", "partitioned", "two-block")]
@@ -26,9 +26,11 @@ def world(included: int, excluded: int, first: int = 0) -> tuple[Any, Any]:
 
 def test_kinds_are_the_structures_of_keys_alone_that_miss_none() -> None:
     assert set(FilterCascade.kinds()) <= {
-        row["name"] for row in bloomery.variants() if row["false_negatives"] == "never"
+        row["name"] for row in fullbloom.variants() if row["false_negatives"] == "never"
     }
-    assert {row["name"] for row in bloomery.variants() if row["adds"] == "build"} < set(FilterCascade.kinds())
+    assert {row["name"] for row in fullbloom.variants() if row["adds"] == "build"} < set(
+        FilterCascade.kinds()
+    )
 
 
 @pytest.mark.parametrize(("kind", "layout"), EVERY)
@@ -39,7 +41,7 @@ def test_levels_of_any_kind_make_no_mistake(kind: str, layout: str, r: int, s: i
     again = FilterCascade.build(excluded[::-1], included, kind=kind, layout=layout, seed=5, threads=2)
     assert (made.kind, made.layout in {layout, "auto"}) == (kind, True)
     assert made.verify(included, excluded) == again.verify(excluded, included) == 0
-    loaded = bloomery.loads(made.to_bytes())
+    loaded = fullbloom.loads(made.to_bytes())
     assert loaded == made
     assert loaded.to_bytes() == made.to_bytes()
     assert loaded.verify(included, excluded) == 0
@@ -114,7 +116,7 @@ def test_static_levels_are_kept_and_the_delta_is_short(kind: str, share: float, 
     # Kept levels cost what is beside them: some two bytes for each new key and for what it is mistaken for.
     assert whole < len(old.to_bytes()) + 8 * gone + 1500
     assert FilterCascade.build(included, excluded, like=old) == old
-    assert bloomery.loads(new.to_bytes()).verify(*now) == 0
+    assert fullbloom.loads(new.to_bytes()).verify(*now) == 0
 
 
 @pytest.mark.parametrize("kind", ["binary-fuse", "ribbon"])
@@ -156,9 +158,9 @@ def test_versions_are_chained_and_no_other_is_taken() -> None:
         assert held == version
         assert (held.keyed, held.seed) == (True, 9)
     for delta in deltas[1:]:
-        with pytest.raises(bloomery.IncompatibleFilters, match="another version"):
+        with pytest.raises(fullbloom.IncompatibleFilters, match="another version"):
             versions[0].apply_delta(delta)
-    with pytest.raises(bloomery.IncompatibleFilters, match="seed"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="seed"):
         versions[0].delta_to(FilterCascade.build([1], [2], seed=10, secret=SECRET))
 
 
@@ -167,11 +169,11 @@ def test_what_like_says_is_not_said_twice() -> None:
     new = FilterCascade.build(range(8), range(9, 99), like=old)
     assert (new.kind, new.seed) == ("ribbon", 4)
     for options in ({"seed": 5}, {"secret": SECRET}, {"kind": "xor"}, {"layout": "blocked"}):
-        with pytest.raises(bloomery.ParameterError, match="drop"):
+        with pytest.raises(fullbloom.ParameterError, match="drop"):
             FilterCascade.build([1], [2], like=old, **options)
-    with pytest.raises(bloomery.ParameterTypeError, match="FilterCascade"):
+    with pytest.raises(fullbloom.ParameterTypeError, match="FilterCascade"):
         FilterCascade.build([1], [2], like=7)
-    with pytest.raises(bloomery.ParameterError, match=r"kind must be one of bloom, .*got .cuckoo"):
+    with pytest.raises(fullbloom.ParameterError, match=r"kind must be one of bloom, .*got .cuckoo"):
         FilterCascade.build([1], [2], kind="cuckoo")
 
 
@@ -180,17 +182,17 @@ def test_deltas_that_lie_are_refused() -> None:
     delta = old.delta_to(FilterCascade.build(range(1, 60), range(60, 701), like=old))
     draw = random.Random(8)
     for end in range(len(delta)):
-        with pytest.raises(bloomery.FormatError):
+        with pytest.raises(fullbloom.FormatError):
             old.apply_delta(delta[:end])
     for _ in range(2000):
         lie = bytearray(delta)
         for _ in range(draw.randint(1, 4)):
             lie[draw.randrange(len(lie))] = draw.randrange(256)
         if lie != delta:
-            with pytest.raises(bloomery.FormatError):
+            with pytest.raises(fullbloom.FormatError):
                 old.apply_delta(lie)
     for noise in (b"", b"\0" * 100, old.to_bytes(), draw.randbytes(300)):
-        with pytest.raises(bloomery.FormatError):
+        with pytest.raises(fullbloom.FormatError):
             old.apply_delta(noise)
-    with pytest.raises(bloomery.ParameterTypeError):
+    with pytest.raises(fullbloom.ParameterTypeError):
         old.apply_delta("delta")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys, chance, half_digit, pooled, scatter_of_mean
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 # capacity -> (filters, probes of each)
 SIZES = {100: (100, 10_000), 1000: (40, 25_000), 10_000: (16, 60_000), 100_000: (8, 120_000)}
@@ -24,7 +24,7 @@ def measured(
     """Rates of several filters at capacity, each with its own seed and keys; and the mean stated."""
     rates, stated = [], []
     for seed in range(filters):
-        counting = bloomery.CountingBloomFilter(capacity, seed=seed, **options)
+        counting = fullbloom.CountingBloomFilter(capacity, seed=seed, **options)
         keys = Keys("random", seed)
         counting.update(keys.take(capacity))
         rates.append(float(counting.contains_many_at_least(keys.take(probes), least).mean()))
@@ -66,7 +66,7 @@ def test_the_rate_at_a_threshold_is_at_most_the_one_asked_for(
 def test_the_stated_rates_are_the_measured_ones(layout: str) -> None:
     off: dict[int, list[float]] = {1: [], 2: [], 3: []}
     for seed in range(12):
-        counting = bloomery.CountingBloomFilter(20_000, 0.05, layout=layout, seed=seed)
+        counting = fullbloom.CountingBloomFilter(20_000, 0.05, layout=layout, seed=seed)
         keys = Keys("random", seed)
         counting.update(keys.take(20_000))
         absent = keys.take(100_000 * SCALE)
@@ -111,19 +111,19 @@ def test_overflow_is_as_rare_as_published() -> None:
 
 
 def test_space_at_one_percent_is_four_times_that_of_bits() -> None:
-    bits = bloomery.BloomFilter.nbytes_for(1_000_000, 0.01)
-    classic = bloomery.BloomFilter(1_000_000, 0.01, layout="classic").nbytes
-    counting = bloomery.CountingBloomFilter(1_000_000, 0.01, layout="classic").nbytes
+    bits = fullbloom.BloomFilter.nbytes_for(1_000_000, 0.01)
+    classic = fullbloom.BloomFilter(1_000_000, 0.01, layout="classic").nbytes
+    counting = fullbloom.CountingBloomFilter(1_000_000, 0.01, layout="classic").nbytes
     # But for lines of 64 bytes begun.
     assert abs(counting - 4 * classic) <= 5 * 64
-    assert bloomery.CountingBloomFilter.nbytes_for(1_000_000, 0.01) <= 4.8 * bits
+    assert fullbloom.CountingBloomFilter.nbytes_for(1_000_000, 0.01) <= 4.8 * bits
 
 
 @pytest.mark.parametrize(("layout", "counter_bits"), KINDS)
 def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_no_rest(
     layout: str, counter_bits: int
 ) -> None:
-    counting = bloomery.CountingBloomFilter(4000, 0.01, layout=layout, counter_bits=counter_bits)
+    counting = fullbloom.CountingBloomFilter(4000, 0.01, layout=layout, counter_bits=counter_bits)
     keys = Keys("random", 3)
     window: list[Any] = []
     for _ in range(60):
@@ -146,7 +146,7 @@ def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_no_rest(
 
 
 def test_keys_never_added_are_refused_and_nothing_changes() -> None:
-    counting = bloomery.CountingBloomFilter(1000)
+    counting = fullbloom.CountingBloomFilter(1000)
     counting.update(range(1000))
     before = counting.copy()
     absent = [key for key in range(10_000, 20_000) if key not in counting]
@@ -159,7 +159,7 @@ def test_keys_never_added_are_refused_and_nothing_changes() -> None:
 
 
 def test_a_full_counter_says_so_many_or_more_and_stays() -> None:
-    counting = bloomery.CountingBloomFilter(100, counter_bits=4)
+    counting = fullbloom.CountingBloomFilter(100, counter_bits=4)
     for _ in range(40):
         counting.add("often")
     assert counting.count("often") == 15
@@ -171,7 +171,7 @@ def test_a_full_counter_says_so_many_or_more_and_stays() -> None:
 
 
 def test_repeated_keys_are_no_reason_for_a_warning(recwarn: pytest.WarningsRecorder) -> None:
-    counting = bloomery.CountingBloomFilter(100)
+    counting = fullbloom.CountingBloomFilter(100)
     for _ in range(50):
         counting.update(range(80))
     assert counting.num_added == 4000
@@ -182,7 +182,7 @@ def test_false_positives_are_exactly_these() -> None:
     pinned = {"classic 2": PINNED[0], "classic 3": PINNED[1], "blocked 4": PINNED[2], "blocked 8": PINNED[3]}
     for name, expected in pinned.items():
         layout, bits = name.split()
-        counting = bloomery.CountingBloomFilter(10_000, 0.01, layout=layout, counter_bits=int(bits), seed=11)
+        counting = fullbloom.CountingBloomFilter(10_000, 0.01, layout=layout, counter_bits=int(bits), seed=11)
         source = Keys("random", 3)
         counting.update(source.take(10_000))
         assert int(counting.contains_many(source.take(100_000)).sum()) == expected, name
@@ -207,5 +207,5 @@ PINNED = (964, 964, 1004, 992)
     ],
 )
 def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises((bloomery.ParameterError, bloomery.FilterMemoryError), match=message):
-        bloomery.CountingBloomFilter(**{"capacity": 1000, **options})
+    with pytest.raises((fullbloom.ParameterError, fullbloom.FilterMemoryError), match=message):
+        fullbloom.CountingBloomFilter(**{"capacity": 1000, **options})

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support import SCALE, chance, half_digit, scatter_of_mean, sigmas_of
 
-import bloomery
-from bloomery import CuckooFilter, FilterFull, theory
+import fullbloom
+from fullbloom import CuckooFilter, FilterFull, theory
 
 # Filling up goes past the capacity; the warning is tested elsewhere.
-pytestmark = pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 
 PROBES = 400_000 * SCALE
 
@@ -134,7 +134,7 @@ def test_merging_adds_the_keys_of_the_other_or_changes_nothing():
     with pytest.raises(FilterFull, match="do not fit"):
         a.merge(b)
     assert a.to_bytes() == before
-    with pytest.raises(bloomery.IncompatibleFilters, match="num_buckets"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="num_buckets"):
         a.merge(CuckooFilter(500, seed=1))
 
 
@@ -149,7 +149,7 @@ def test_merging_adds_the_keys_of_the_other_or_changes_nothing():
     ],
 )
 def test_what_no_table_can_be_is_refused(options, message):
-    with pytest.raises(bloomery.ParameterError, match=message):
+    with pytest.raises(fullbloom.ParameterError, match=message):
         CuckooFilter(100, **options)
 
 
@@ -163,7 +163,7 @@ def test_files_of_full_filters_come_back_with_the_stash(tmp_path):
     assert back == cuckoo
     assert back.full
     assert back.contains_many(source[: cuckoo.num_added]).all()
-    with pytest.raises(bloomery.ReadOnlyFilter):
+    with pytest.raises(fullbloom.ReadOnlyFilter):
         back.remove(int(source[0]))
     copy = back.copy()
     copy.remove(int(source[0]))

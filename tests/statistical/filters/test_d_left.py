@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, sigmas_of
 
-import bloomery
-from bloomery import DLeftCountingFilter, theory
+import fullbloom
+from fullbloom import DLeftCountingFilter, theory
 
 
 @pytest.mark.parametrize("capacity", [500, 10_000, 200_000])
@@ -127,12 +127,12 @@ def test_a_full_table_refuses_keeps_what_it_has_and_goes_on_after_a_removal() ->
             f.add(key)
             held.append(key)
 
-    with pytest.warns(bloomery.CapacityWarning), pytest.raises(bloomery.FilterFull, match="remove keys"):
+    with pytest.warns(fullbloom.CapacityWarning), pytest.raises(fullbloom.FilterFull, match="remove keys"):
         fill()
     assert len(held) > 200
     refused = len(held)
     before = f.to_bytes()
-    with pytest.raises(bloomery.FilterFull):
+    with pytest.raises(fullbloom.FilterFull):
         f.add(refused)
     assert f.to_bytes() == before
     assert all(f.contains_many(held))
@@ -160,13 +160,13 @@ def test_merging_adds_counts_or_changes_nothing() -> None:
     expected = [x + y for x, y in zip(a.count_many(range(1000)), b.count_many(range(1000)), strict=True)]
     a.merge(b)
     assert a.count_many(range(1000)) == expected
-    with pytest.raises(bloomery.IncompatibleFilters, match="buckets"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="buckets"):
         a.merge(DLeftCountingFilter(2000))
     small, other = DLeftCountingFilter(40), DLeftCountingFilter(40)
     small.update(range(40))
     other.update(range(40, 80))
     before = small.to_bytes()
-    with pytest.raises(bloomery.FilterFull):
+    with pytest.raises(fullbloom.FilterFull):
         small.merge(other)
     assert small.to_bytes() == before
 
@@ -175,5 +175,5 @@ def test_merging_adds_counts_or_changes_nothing() -> None:
     "options", [{"subtables": 1}, {"subtables": 9}, {"cells": 5}, {"cells": 65}, {"cells": 2**40}]
 )
 def test_sizes_out_of_range_are_named(options: dict[str, int]) -> None:
-    with pytest.raises(bloomery.ParameterError, match=next(iter(options))):
+    with pytest.raises(fullbloom.ParameterError, match=next(iter(options))):
         DLeftCountingFilter(100, **options)

@@ -7,8 +7,8 @@ import math
 import pytest
 from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pooled, scatter_of_mean, sigmas_of
 
-import bloomery
-from bloomery import DeletableBloomFilter, theory
+import fullbloom
+from fullbloom import DeletableBloomFilter, theory
 
 # m, n, k, r; simulated, published and conditioned deletability. The first is of an independent simulation
 # of 2000 runs (the published one, 0.530 in the third row, is of an unknown number); the others are formulas.
@@ -127,13 +127,13 @@ def test_merged_filters_still_lose_no_member() -> None:
         assert gone.mean() >= told - far * binomial_sd(told, 150)
         assert a.contains_many(keys[300:]).all()
         assert a.contains_many(keys[:300])[~gone].all()
-    with pytest.raises(bloomery.IncompatibleFilters, match="regions"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="regions"):
         a.merge(DeletableBloomFilter(1000, regions=8, seed=seed))
 
 
 @pytest.mark.parametrize("regions", [0, -1, 10**9])
 def test_regions_out_of_range_are_named(regions: int) -> None:
-    with pytest.raises(bloomery.ParameterError, match="regions"):
+    with pytest.raises(fullbloom.ParameterError, match="regions"):
         DeletableBloomFilter(100, regions=regions)
 
 

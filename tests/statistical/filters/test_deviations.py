@@ -1,7 +1,7 @@
 """Two stated deviations of every estimate of a number of keys hold the truth in 92 to 98 of 100 filters.
 
 Every estimator of every structure that has one, of one to all stages where there are stages, at fills from 1
-to 95 %. ``BLOOMERY_LONG=1 pytest -s`` runs ten times the filters and prints the table.
+to 95 %. ``FULLBLOOM_LONG=1 pytest -s`` runs ten times the filters and prints the table.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys, Variant, binomial_sd, every_variant, layouts, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ FILLS = (0.01, 0.1, 0.5, 0.8, 0.95)
 STAGES = (0.01, 0.5, 0.95, 2.5, 6, 25)
 
 ESTIMATING = [*every_variant("estimate"), *every_variant("estimate", "numbers")]
-pytestmark = pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 
 
 def check(name: str, told: Iterable[tuple[float, float]], truth: float, *, few: bool = False) -> None:
@@ -50,7 +50,7 @@ def check(name: str, told: Iterable[tuple[float, float]], truth: float, *, few: 
     _, times = np.unique(np.round(values, 9), return_counts=True)
     # In a chain the keys that were not new are the doubt, and the number of stages' rates makes no two alike.
     whole = bool(times.max() > len(values) / 4 or (few and deviations.mean() < 2))
-    if os.environ.get("BLOOMERY_LONG"):
+    if os.environ.get("FULLBLOOM_LONG"):
         scatter = float(values.std() / deviations.mean()) if deviations.any() else 0.0
         print(f"{name:44s} {truth:6.0f} {100 * covered:6.2f} %  scatter {scatter:.3f} {'whole' * whole}")
     trials = len(values)
@@ -142,7 +142,7 @@ OVERLAPS = [(0.5, 0.0, 0.5), (0.45, 0.1, 0.45), (0.25, 0.5, 0.25), (0.1, 0.2, 0.
 
 def two(layout: str, fpr: float, seed: int, parts: list[int]) -> tuple[Any, Any, Keys]:
     """Two filters that hold the first and the last two of three parts, and the keys that come next."""
-    left = bloomery.BloomFilter(CAPACITY, fpr, layout=layout, seed=seed)
+    left = fullbloom.BloomFilter(CAPACITY, fpr, layout=layout, seed=seed)
     right, keys = left.copy(), Keys("random", seed)
     for part, filters in zip(parts, ([left], [left, right], [right]), strict=True):
         taken = keys.take(part)
@@ -165,7 +165,7 @@ def test_two_deviations_hold_what_two_filters_share(layout: str, overlap: tuple[
             told.setdefault("intersection_count", []).append(left.intersection_count(right))
             told.setdefault("&", []).append(both.approx_count())
             # Keys that come later, and a file in between.
-            both = bloomery.loads(both.to_bytes())
+            both = fullbloom.loads(both.to_bytes())
             both.update(keys.take(CAPACITY // 4))
             told.setdefault("&, then more", []).append(both.approx_count())
         common = {"intersection_count": parts[1], "&": parts[1], "&, then more": parts[1] + CAPACITY // 4}
@@ -234,16 +234,18 @@ def test_an_intersection_keeps_its_count_in_place_and_in_files(layout: str, tmp_
     both = left & right
     assert both.num_added == min(round(both.approx_count()[0]), left.num_added, right.num_added)
     assert both.approx_count() == pytest.approx(left.intersection_count(right))
-    assert bloomery.loads(both.to_bytes()).approx_count() == both.approx_count() == both.copy().approx_count()
+    assert (
+        fullbloom.loads(both.to_bytes()).approx_count() == both.approx_count() == both.copy().approx_count()
+    )
     left.save(tmp_path / "in-place.bloom")
-    writer: Any = bloomery.open(tmp_path / "in-place.bloom", mode="r+")
+    writer: Any = fullbloom.open(tmp_path / "in-place.bloom", mode="r+")
     writer &= right
     writer.close()
-    again: Any = bloomery.open(tmp_path / "in-place.bloom", verify="full")
+    again: Any = fullbloom.open(tmp_path / "in-place.bloom", verify="full")
     assert (again.approx_count(), again.num_added) == (both.approx_count(), both.num_added)
     both.clear()
     assert both.approx_count() == (0.0, 0.0)
-    assert both.to_bytes() == bloomery.BloomFilter(CAPACITY, 0.01, layout=layout, seed=1).to_bytes()
+    assert both.to_bytes() == fullbloom.BloomFilter(CAPACITY, 0.01, layout=layout, seed=1).to_bytes()
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "estimate"))

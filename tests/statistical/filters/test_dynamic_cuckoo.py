@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from support import SCALE, SIGMAS, chance
 
-import bloomery
-from bloomery import CapacityWarning, CuckooFilter, DynamicCuckooFilter, FilterFull, theory
+import fullbloom
+from fullbloom import CapacityWarning, CuckooFilter, DynamicCuckooFilter, FilterFull, theory
 
 PROBES = 400_000 * SCALE
 
@@ -91,7 +91,7 @@ def test_the_law_is_that_of_the_stages_one_after_the_other() -> None:
     assert theory.dynamic_cuckoo_fpr(10, 4, 0.95) == theory.cuckoo_fpr(10, 4, 0.95)
     assert theory.dynamic_cuckoo_fpr(10, 4, 0.95, 0) == 0.0
     for arguments in ({"stages": -1}, {"load": -0.1}, {"bucket_size": 3}):
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             theory.dynamic_cuckoo_fpr(10, **arguments)
 
 
@@ -172,7 +172,7 @@ def test_merging_adds_the_keys_of_the_other_or_changes_nothing() -> None:
     with pytest.raises(FilterFull, match="do not fit"):
         a.merge(b)
     assert a.to_bytes() == before
-    with pytest.raises(bloomery.IncompatibleFilters, match="num_buckets"):
+    with pytest.raises(fullbloom.IncompatibleFilters, match="num_buckets"):
         a.merge(DynamicCuckooFilter(500, seed=1))
 
 
@@ -189,7 +189,7 @@ def test_merging_adds_the_keys_of_the_other_or_changes_nothing() -> None:
     ],
 )
 def test_what_no_filter_can_be_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(bloomery.ParameterError, match=message):
+    with pytest.raises(fullbloom.ParameterError, match=message):
         DynamicCuckooFilter(100, **options)
 
 

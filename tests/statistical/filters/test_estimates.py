@@ -7,7 +7,7 @@ import math
 import pytest
 from support import SCALE, SIGMAS, Keys, chi_square_quantile, layouts, pooled
 
-import bloomery
+import fullbloom
 
 TRIALS = 200
 # One false alarm in a million for a fresh seed.
@@ -16,13 +16,13 @@ QUANTILE = 4.753
 
 @pytest.mark.parametrize("load", [0.1, 1.0, 2.0])
 @pytest.mark.parametrize("layout", layouts())
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 def test_approx_count(layout: str, load: float) -> None:
     capacity = 5000
     items = int(capacity * load)
     errors = []
     for seed in range(TRIALS):
-        bloom = bloomery.BloomFilter(capacity, 0.01, layout=layout, seed=seed)
+        bloom = fullbloom.BloomFilter(capacity, 0.01, layout=layout, seed=seed)
         bloom.update(Keys("random", seed).take(items))
         estimate, sd = bloom.approx_count()
         assert 0 < sd < items
@@ -39,7 +39,7 @@ def test_two_filters(layout: str) -> None:
     """Union and intersection counts: unbiased, at the stated deviation."""
     unions, overlaps = [], []
     for seed in range(TRIALS):
-        left = bloomery.BloomFilter(10_000, 0.01, layout=layout, seed=seed)
+        left = fullbloom.BloomFilter(10_000, 0.01, layout=layout, seed=seed)
         right = left.copy()
         keys = Keys("random", seed)
         shared = keys.take(2000)
@@ -61,12 +61,12 @@ def test_two_filters(layout: str) -> None:
 @pytest.mark.parametrize("load", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("layout", layouts())
-@pytest.mark.filterwarnings("ignore::bloomery.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 def test_present_rate(layout: str, fpr: float, load: float) -> None:
     capacity, filters, probes = 50_000, 8, 200_000 * SCALE
     measured, stated = [], []
     for seed in range(filters):
-        bloom = bloomery.BloomFilter(capacity, fpr, layout=layout, seed=seed)
+        bloom = fullbloom.BloomFilter(capacity, fpr, layout=layout, seed=seed)
         keys = Keys("random", seed)
         bloom.update(keys.take(int(capacity * load)))
         stated.append(bloom.fpr())
@@ -78,7 +78,7 @@ def test_present_rate(layout: str, fpr: float, load: float) -> None:
     assert load == 1 or (model < fpr) is (load < 1)
 
 
-def bloom_like(made: bloomery.BloomFilter) -> bloomery.BloomFilter:
+def bloom_like(made: fullbloom.BloomFilter) -> fullbloom.BloomFilter:
     """One key in the shape of ``made``."""
     other = made.copy()
     other.clear()
@@ -88,12 +88,12 @@ def bloom_like(made: bloomery.BloomFilter) -> bloomery.BloomFilter:
 
 @pytest.mark.parametrize("layout", layouts())
 def test_ends_of_the_scale(layout: str) -> None:
-    bloom = bloomery.BloomFilter(100, 0.01, layout=layout)
+    bloom = fullbloom.BloomFilter(100, 0.01, layout=layout)
     assert bloom.approx_count() == (0.0, 0.0)
     assert bloom.fpr() == 0.0
     assert bloom.jaccard(bloom.copy()) == 1.0
     assert bloom.isdisjoint(bloom.copy())
-    full = bloomery.BloomFilter.with_shape(512, 8, capacity=10**6, layout=layout)
+    full = fullbloom.BloomFilter.with_shape(512, 8, capacity=10**6, layout=layout)
     full.update(range(20_000))
     assert full.fill == 1.0
     assert full.fpr() == 1.0
@@ -106,12 +106,12 @@ def test_ends_of_the_scale(layout: str) -> None:
     assert all(full.contains_many(["never", "added"]))
     repr(full)
     full.info()
-    assert bloomery.loads(full.to_bytes()) == full
+    assert fullbloom.loads(full.to_bytes()) == full
 
 
 @pytest.mark.parametrize("layout", layouts())
 def test_certainly_disjoint(layout: str) -> None:
-    left = bloomery.BloomFilter(100_000, 0.01, layout=layout)
+    left = fullbloom.BloomFilter(100_000, 0.01, layout=layout)
     right = left.copy()
     left.add("a")
     right.add("b")

@@ -9,15 +9,15 @@ import pytest
 from hostile.container import File
 from support import SCALE, binomial_sd, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 SHARDS, ATTEMPT = 70, 3
 #: What the docstring states.
 OWN, OTHER = 0.02, 0.13
 
 
-def attempts(made: bloomery.BinaryFuseFilter) -> int:
+def attempts(made: fullbloom.BinaryFuseFilter) -> int:
     """The attempt that placed the keys of a filter of one shard, from 0, as its file tells."""
     file = File.parse(made.to_bytes())
     number = next(i for i, section in enumerate(file.sections) if section[0] == SHARDS)
@@ -35,7 +35,7 @@ def test_first_attempts_fail_as_often_as_the_law_says(arity: int, size: int) -> 
     failed = 0
     for _ in range(trials):
         hashes = draw.integers(0, 1 << 64, size, dtype=np.uint64)
-        failed += attempts(bloomery.BinaryFuseFilter.build_hashed(hashes, bits=8, arity=arity)) > 0
+        failed += attempts(fullbloom.BinaryFuseFilter.build_hashed(hashes, bits=8, arity=arity)) > 0
     print(f"{arity} {size}: {failed} of {trials}, law {law:.4f}")
     most = max(law, failed / trials)
     assert abs(failed / trials - law) <= OWN + sigmas_of(len(OWN_SIZES)) * binomial_sd(most, trials)
@@ -82,7 +82,7 @@ def test_fewer_cells_fail_as_often_as_the_law_says(arity: int, size: int, factor
 
 def test_what_there_is_no_law_for_is_refused() -> None:
     for arguments in ((999,), (5000, 5), (5000, 3, 0.0), (5000.5, 3)):
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             theory.fuse_failure(*arguments)
     chances = [theory.fuse_failure(1_000_000, 3, factor) for factor in (0.9, 1.0, 1.1, 1.12, 1.14)]
     assert chances == sorted(chances, reverse=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import SIGMAS, Keys, binomial_sd
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 #: Rates, and the bits a key that are published for their Rice codes.
 FIGURES = ((2.0**-7, 8.534), (0.01, 8.108), (2.0**-10, 11.541), (2.0**-20, 21.541), (1 / 784_931, 21.052))
@@ -20,7 +20,7 @@ FIGURES = ((2.0**-7, 8.534), (0.01, 8.108), (2.0**-10, 11.541), (2.0**-20, 21.54
 @pytest.mark.parametrize("size", [1000, 10_000, 100_000])
 def test_codes_take_the_published_bits(fpr: float, bits: float, size: int) -> None:
     assert round(theory.golomb_bits_per_key(fpr, theory.rice_bits(fpr)), 3) == bits
-    made = bloomery.GolombSet.build(Keys("random", 1).take(size), fpr)
+    made = fullbloom.GolombSet.build(Keys("random", 1).take(size), fpr)
     # Only zeros vary, geometrically for each value; keys that meet leave wider gaps, and the gap behind the
     # last value of each block of 128 is not coded.
     zeros = bits - 1 - made.rice_bits
@@ -33,9 +33,9 @@ def test_no_other_parameter_takes_fewer_bits_at_any_rate() -> None:
     random = Random(20)
     for fpr in [random.uniform(0.1, 0.95) for _ in range(12)]:
         keys = Keys("random", random.randrange(1 << 20)).take(20_000)
-        made = bloomery.GolombSet.build(keys, fpr)
+        made = fullbloom.GolombSet.build(keys, fpr)
         others = {made.rice_bits + 1, max(1, made.rice_bits - 1)} - {made.rice_bits}
-        bits = {p: bloomery.GolombSet.build(keys, fpr, rice_bits=p).code_bits for p in others}
+        bits = {p: fullbloom.GolombSet.build(keys, fpr, rice_bits=p).code_bits for p in others}
         # Where two parameters take nearly as many bits, chance decides.
         assert made.code_bits < min(bits.values()) * 1.005, fpr
         share = -math.expm1(-fpr)
@@ -46,7 +46,7 @@ def test_no_other_parameter_takes_fewer_bits_at_any_rate() -> None:
 @pytest.mark.parametrize("fpr", [0.3, 0.01, 0.001])
 def test_the_rate_is_the_share_of_values(fpr: float) -> None:
     source = Keys("random", 5)
-    made = bloomery.GolombSet.build(source.take(50_000), fpr)
+    made = fullbloom.GolombSet.build(source.take(50_000), fpr)
     assert made.fpr() == made.num_added / made.universe <= fpr
     trials = 1_000_000
     found = float(np.mean(made.contains_many(source.take(trials))))
@@ -56,7 +56,7 @@ def test_the_rate_is_the_share_of_values(fpr: float) -> None:
 @pytest.mark.parametrize("fpr", [0.5, 0.05, 0.001])
 def test_keys_that_share_a_value_count_once(fpr: float) -> None:
     size = 50_000
-    made = bloomery.GolombSet.build(Keys("random", 9).take(size), fpr)
+    made = fullbloom.GolombSet.build(Keys("random", 9).take(size), fpr)
     # Each value is hit with the chance of at least one of n; hits of two values are negatively correlated.
     expected = made.universe * theory.hash_collision_fpr(size, np.log2(made.universe))
     assert abs(made.num_added - expected) < SIGMAS * (size * fpr) ** 0.5
@@ -70,7 +70,7 @@ def test_the_intersection_is_that_of_the_values(a: int, b: int, both: int, fpr: 
     source = Keys("random", 7)
     common, one, other = source.take(both), source.take(a - both), source.take(b - both)
     ours, theirs = (
-        bloomery.GolombSet.build(np.concatenate([common, rest]), fpr, capacity=50_000)
+        fullbloom.GolombSet.build(np.concatenate([common, rest]), fpr, capacity=50_000)
         for rest in (one, other)
     )
     met = ours & theirs
@@ -86,13 +86,13 @@ def test_the_intersection_is_that_of_the_values(a: int, b: int, both: int, fpr: 
     kept &= theirs
     assert kept == met
     assert (met | ours) == ours
-    with pytest.raises(bloomery.IncompatibleFilters, match="differ in most"):
-        ours & bloomery.GolombSet.build(common, fpr)
+    with pytest.raises(fullbloom.IncompatibleFilters, match="differ in most"):
+        ours & fullbloom.GolombSet.build(common, fpr)
 
 
 def test_values_are_spread_evenly() -> None:
     size = 20_000
-    made = bloomery.GolombSet.build(Keys("random", 2).take(size), 0.01)
+    made = fullbloom.GolombSet.build(Keys("random", 2).take(size), 0.01)
     values = np.array(list(made.values()), dtype=np.float64) / made.universe
     # Kolmogorov and Smirnov: exceeded by one seed in 1,000.
     steps = np.arange(1, len(values) + 1) / len(values)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled, sigmas_of, student, variants_with
 
-import bloomery
+import fullbloom
 
 
 @pytest.mark.parametrize("variant", every_variant("endless"))
@@ -39,7 +39,7 @@ def test_the_total_rate_is_bounded_at_100_times(variant: Variant, fpr: float) ->
 def test_any_growth_and_tightening(growth: float, tightening: float) -> None:
     rates = []
     for seed in range(6):
-        bloom = bloomery.ScalableBloomFilter(500, 0.01, growth=growth, tightening=tightening, seed=seed)
+        bloom = fullbloom.ScalableBloomFilter(500, 0.01, growth=growth, tightening=tightening, seed=seed)
         keys = Keys("random", seed)
         bloom.update(keys.take(10_000))
         assert (bloom.growth, bloom.tightening) == (growth, tightening)

@@ -8,8 +8,8 @@ import random
 import pytest
 from support import SCALE, SIGMAS, binomial_sd, chance
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 #: Cells a key of B.32's thresholds, published for k from 3 to 7.
 THRESHOLDS = {3: 1.222, 4: 1.295, 5: 1.425, 6: 1.570, 7: 1.719}
@@ -71,7 +71,7 @@ def test_small_tables_are_listed_as_often_as_published(items, tables, ratio, pub
 @pytest.mark.parametrize(("capacity", "load"), [(10, 2.0), (60, 1.6), (60, 2.0), (500, 1.15), (2000, 1.08)])
 def test_a_table_is_listed_as_often_as_the_simulation(capacity, load):
     """At loads beyond the capacity, where many are not."""
-    table = bloomery.InvertibleBloomFilter(capacity)
+    table = fullbloom.InvertibleBloomFilter(capacity)
     items, each = int(load * capacity), table.num_cells // 4
     trials = max(60, 40_000 // items) * SCALE
     draw = random.Random(capacity)
@@ -91,9 +91,9 @@ def test_a_table_is_listed_as_often_as_the_simulation(capacity, load):
 @pytest.mark.parametrize("load", [0.96, 1.0, 1.03, 1.06])
 @pytest.mark.parametrize("items", [300, 1000, 3000])
 def test_tables_near_the_threshold_fail_as_often_as_the_law_says(items, load):
-    table = bloomery.InvertibleBloomFilter(max(8, round(items * theory.peeling_threshold(4) * load / 1.4)))
+    table = fullbloom.InvertibleBloomFilter(max(8, round(items * theory.peeling_threshold(4) * load / 1.4)))
     while table.num_cells < items * theory.peeling_threshold(4) * load:
-        table = bloomery.InvertibleBloomFilter(table.capacity + max(1, table.capacity // 100))
+        table = fullbloom.InvertibleBloomFilter(table.capacity + max(1, table.capacity // 100))
     law, trials, failed = theory.peeling_failure(items, table.num_cells), 240_000 // items * SCALE, 0
     draw = random.Random(items)
     for _ in range(trials):
@@ -128,7 +128,7 @@ def test_the_rate_is_that_of_the_law_and_of_the_cells(capacity, fpr):
     draw, found, told, probes = random.Random(capacity), 0, 0.0, 5000
     rounds = 5 * SCALE
     for seed in range(rounds):
-        table = bloomery.InvertibleBloomFilter(capacity, fpr, seed=seed)
+        table = fullbloom.InvertibleBloomFilter(capacity, fpr, seed=seed)
         table.add_hashed([draw.getrandbits(64) for _ in range(capacity)])
         hits = sum(table.contains_hashed([draw.getrandbits(64) for _ in range(probes)]))
         told += table.fpr()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, scatter_of_mean, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
@@ -17,7 +17,7 @@ from bloomery import theory
 def test_depths_are_never_too_small_and_seldom_too_large(capacity: int, fpr: float) -> None:
     rates, probes = [], 50_000
     for seed in range(6):
-        layered = bloomery.LayeredBloomFilter(capacity, fpr, layers=4, seed=seed)
+        layered = fullbloom.LayeredBloomFilter(capacity, fpr, layers=4, seed=seed)
         keys = Keys("random", seed)
         members = keys.take(capacity)
         times = np.arange(capacity) % 4
@@ -43,7 +43,7 @@ def test_depths_are_never_too_small_and_seldom_too_large(capacity: int, fpr: flo
 def test_labels_only_rise_and_absent_keys_keep_the_rate(capacity: int, areas: int) -> None:
     rates, probes = [], 50_000
     for seed in range(6):
-        spatial = bloomery.SpatialBloomFilter(capacity, 0.01, areas=areas, seed=seed)
+        spatial = fullbloom.SpatialBloomFilter(capacity, 0.01, areas=areas, seed=seed)
         keys = Keys("random", seed)
         members, labels = keys.take(capacity), 1 + np.arange(capacity) % areas
         new = spatial.add_many(members, labels)
@@ -82,7 +82,7 @@ def test_the_published_table_of_five_areas() -> None:
             assert abs(mean - rate) <= max(off, SIGMAS * binomial_sd(rate, trials)), (mean, rate)
 
 
-def sd_of_one(rate: float, compact: bloomery.CompactApproximator) -> float:
+def sd_of_one(rate: float, compact: fullbloom.CompactApproximator) -> float:
     """Deviation of the rate of one filter, measured with 100,000 keys.
 
     Of m cells a share x is above a level; x varies by less than sqrt(x (1 - x) / m), and x^k by k of it.
@@ -98,7 +98,7 @@ def test_values_are_never_under(capacity: int, lattice: str) -> None:
     keys = Keys("random", 1)
     members, rng = keys.take(capacity), np.random.default_rng(1)
     values = rng.integers(1, 255, capacity)
-    compact = bloomery.CompactApproximator(capacity, 0.01, lattice=lattice)
+    compact = fullbloom.CompactApproximator(capacity, 0.01, lattice=lattice)
     halves = [compact.copy(), compact.copy()]
     compact.update(members, values)
     got = compact.get_many(members).astype(np.int64)
@@ -120,19 +120,19 @@ def test_values_are_never_under(capacity: int, lattice: str) -> None:
 
 
 def test_pairs_are_checked_before_any_is_added() -> None:
-    spatial = bloomery.SpatialBloomFilter(100, areas=3)
+    spatial = fullbloom.SpatialBloomFilter(100, areas=3)
     for labels in ([1, 2, 4], [1, 2, 0], [1, 2], [1, 2, 3, 3], 4, 0):
-        with pytest.raises(bloomery.ParameterError):
+        with pytest.raises(fullbloom.ParameterError):
             spatial.update(["a", "b", "c"], labels)
         assert spatial.num_added == 0
-    with pytest.raises(bloomery.ParameterTypeError):
+    with pytest.raises(fullbloom.ParameterTypeError):
         spatial.update(["a"], ["1"])
-    with pytest.raises(bloomery.ParameterError):
+    with pytest.raises(fullbloom.ParameterError):
         spatial.update(iter(["a", "b", "c"]), [1, 2])
     assert spatial.add_many(["a", "b"], 2) == [True, True]
     assert spatial.add("a", 3) is False
     assert spatial.label_many(["a", "b", "c"]) == [3, 2, 0]
     arrow = pytest.importorskip("pyarrow")
     assert spatial.add_many(arrow.array(["x", "y"]), [1, 2]).to_pylist() == [True, True]
-    with pytest.raises(bloomery.KeyTypeError):
+    with pytest.raises(fullbloom.KeyTypeError):
         spatial.update(arrow.array(["x", None]), [1, 2])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, chance, half_digit
 
-import bloomery
-from bloomery import PrefixFilter, theory
+import fullbloom
+from fullbloom import PrefixFilter, theory
 
 PROBES = 400_000 * SCALE
 
@@ -37,7 +37,7 @@ def test_the_published_share_is_passed_on(bins: int, load: float, published: str
     # Built for the load 0.95: the shares that Poisson bins of 25 pass on.
     prefix = PrefixFilter(int(bins * 25 * 0.95), 1e-6, seed=bins)
     count = int(load * prefix.num_bins * 25)
-    with_warning = pytest.warns(bloomery.CapacityWarning) if load == 1.0 else None
+    with_warning = pytest.warns(fullbloom.CapacityWarning) if load == 1.0 else None
     if with_warning is None:
         prefix.update(keys(count, 7))
     else:
@@ -64,7 +64,7 @@ def test_keys_come_again_without_taking_room() -> None:
         prefix.update(range(1000))
     assert prefix.num_added >= 990
     assert prefix.num_added <= 1000
-    with pytest.raises(bloomery.ParameterError, match="at least 1e-6"):
+    with pytest.raises(fullbloom.ParameterError, match="at least 1e-6"):
         PrefixFilter(1000, 1e-7)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys
 
-import bloomery
-from bloomery import FilterFull, IncompatibleFilters, QuotientFilter, theory
+import fullbloom
+from fullbloom import FilterFull, IncompatibleFilters, QuotientFilter, theory
 
 
 def fingerprints(f: QuotientFilter, keys: np.ndarray) -> np.ndarray:
     """The top bits of the hashes of ``keys``."""
     shift = np.uint64(64 - f.quotient_bits - f.remainder_bits)
-    return np.asarray(bloomery.hash_many(keys, seed=f.seed)) >> shift
+    return np.asarray(fullbloom.hash_many(keys, seed=f.seed)) >> shift
 
 
 @pytest.mark.parametrize("capacity", [1, 60, 61, 972, 973, 10_000, 62_259, 1_000_000])

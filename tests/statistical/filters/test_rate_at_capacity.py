@@ -11,7 +11,7 @@ import math
 import pytest
 from support import SCALE, SIGMAS, Keys, layouts, pooled
 
-import bloomery
+import fullbloom
 
 # capacity -> (filters, probes of each)
 SIZES = {
@@ -29,7 +29,7 @@ def measure(
     """The measured rates of several filters at capacity, each with its own seed and keys; the mean stated."""
     rates, stated = [], []
     for seed in range(filters):
-        bloom = bloomery.BloomFilter(capacity, fpr, layout=layout, seed=seed)
+        bloom = fullbloom.BloomFilter(capacity, fpr, layout=layout, seed=seed)
         keys = Keys(kind, seed)
         bloom.update(keys.take(capacity))
         rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
@@ -60,7 +60,7 @@ def test_one_in_a_million(layout: str) -> None:
     filters, chunk, chunks = 4, 1_000_000, 5 * SCALE
     rates, stated = [], 0.0
     for seed in range(filters):
-        bloom = bloomery.BloomFilter(10_000, 1e-6, layout=layout, seed=seed)
+        bloom = fullbloom.BloomFilter(10_000, 1e-6, layout=layout, seed=seed)
         keys = Keys("random", seed)
         bloom.update(keys.take(10_000))
         hits = sum(int(bloom.contains_many(keys.take(chunk)).sum()) for _ in range(chunks))
@@ -75,7 +75,7 @@ def test_text_and_keyed_filters(layout: str, fpr: float) -> None:
     for secret in (None, b"sixteen secrets!"):
         rates, stated = [], 0.0
         for seed in range(8):
-            bloom = bloomery.BloomFilter(10_000, fpr, layout=layout, seed=seed, secret=secret)
+            bloom = fullbloom.BloomFilter(10_000, fpr, layout=layout, seed=seed, secret=secret)
             bloom.update([f"https://example.org/{seed}/{i}" for i in range(10_000)])
             found = bloom.contains_many([f"https://example.org/{seed}/{i}" for i in range(10_000, 40_000)])
             rates.append(sum(found) / 30_000)
@@ -94,7 +94,7 @@ def test_tiny_filters_keep_their_word(layout: str) -> None:
 
 @pytest.mark.parametrize("layout", [*layouts(), "auto"])
 def test_a_loaded_and_a_merged_filter_have_the_rate_of_the_original(layout: str) -> None:
-    whole = bloomery.BloomFilter(20_000, 0.01, layout=layout)
+    whole = fullbloom.BloomFilter(20_000, 0.01, layout=layout)
     left, right = whole.copy(), whole.copy()
     keys = Keys("random", 1)
     first, second = keys.take(10_000), keys.take(10_000)
@@ -105,5 +105,5 @@ def test_a_loaded_and_a_merged_filter_have_the_rate_of_the_original(layout: str)
     probes = keys.take(100_000)
     expected = whole.contains_many(probes)
     assert ((left | right).contains_many(probes) == expected).all()
-    assert (bloomery.loads(whole.to_bytes()).contains_many(probes) == expected).all()
+    assert (fullbloom.loads(whole.to_bytes()).contains_many(probes) == expected).all()
     assert math.isclose((left | right).fpr(), whole.fpr())

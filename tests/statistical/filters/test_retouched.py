@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys, pooled, scatter_of_mean
 
-import bloomery
-from bloomery import RetouchedBloomFilter, theory
+import fullbloom
+from fullbloom import RetouchedBloomFilter, theory
 
 SCHEMES = ["random", "minimum-fn", "maximum-fp", "ratio"]
 
@@ -134,7 +134,7 @@ def test_training_data_are_saved() -> None:
     f = RetouchedBloomFilter(200, 0.1)
     f.update(range(200))
     wrong = [key for key in range(1000, 5000) if f.add_false_positive(key)]
-    again = bloomery.loads(f.to_bytes())
+    again = fullbloom.loads(f.to_bytes())
     assert again == f
     for key in wrong[::3]:
         assert f.retouch(key) == again.retouch(key)
@@ -143,10 +143,10 @@ def test_training_data_are_saved() -> None:
 
 def test_nonsense_is_named() -> None:
     f = RetouchedBloomFilter(100)
-    with pytest.raises(bloomery.ParameterError, match="minimum-fn"):
+    with pytest.raises(fullbloom.ParameterError, match="minimum-fn"):
         f.retouch(1, "best")
-    with pytest.raises(bloomery.ParameterTypeError, match="scheme"):
+    with pytest.raises(fullbloom.ParameterTypeError, match="scheme"):
         f.retouch(1, 3)
     for share in (-0.1, 1.5, float("nan")):
-        with pytest.raises(bloomery.ParameterError, match="share"):
+        with pytest.raises(fullbloom.ParameterError, match="share"):
             f.clear_random(share)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import SCALE, chance
 
-from bloomery import RibbonFilter, theory
+from fullbloom import RibbonFilter, theory
 
 PROBES = 400_000 * SCALE
 

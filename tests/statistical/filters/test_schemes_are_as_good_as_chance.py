@@ -20,8 +20,8 @@ from support import (
     pooled,
 )
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 # One false alarm in a million for a fresh seed, as in the theory suite.
 QUANTILE = 4.753
@@ -31,7 +31,7 @@ def small_filters(scheme: str, filters: int, probes: int) -> tuple[float, float]
     """Pooled rate of filters with m = 2000, n = 100, k = 14."""
     rates = []
     for seed in range(filters):
-        bloom = bloomery.BloomFilter.with_shape(2000, 14, capacity=100, scheme=scheme, seed=seed)
+        bloom = fullbloom.BloomFilter.with_shape(2000, 14, capacity=100, scheme=scheme, seed=seed)
         keys = Keys("random", seed)
         bloom.update(keys.take(100))
         rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
@@ -61,7 +61,7 @@ def test_the_exact_law_of_small_shapes(num_bits: int, items: int, k: int) -> Non
     exact = theory.exact_fpr(items, num_bits, k)
     rates = []
     for seed in range(1500):
-        bloom = bloomery.BloomFilter.with_shape(num_bits, k, capacity=items, seed=seed)
+        bloom = fullbloom.BloomFilter.with_shape(num_bits, k, capacity=items, seed=seed)
         keys = Keys("random", seed)
         bloom.update(keys.take(items))
         rates.append(float(bloom.contains_many(keys.take(5_000)).mean()))
@@ -75,7 +75,7 @@ def test_far_down(fpr: float) -> None:
     chunks = (1 if fpr > 5e-7 else 8) * SCALE
     hits = 0
     for seed in range(filters):
-        bloom = bloomery.BloomFilter(2000, fpr, layout="classic", seed=seed)
+        bloom = fullbloom.BloomFilter(2000, fpr, layout="classic", seed=seed)
         keys = Keys("random", seed)
         bloom.update(keys.take(2000))
         hits += sum(int(bloom.contains_many(keys.take(chunk)).sum()) for _ in range(chunks))
@@ -86,7 +86,7 @@ def test_far_down(fpr: float) -> None:
     assert abs(hits - law * probes) <= chance(law * probes)
 
 
-def set_positions(bloom: bloomery.BloomFilter) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def set_positions(bloom: fullbloom.BloomFilter) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     bits = np.unpackbits(np.frombuffer(bits_of(bloom), np.uint8), bitorder="little")
     positions: np.ndarray[tuple[int], np.dtype[np.int64]] = np.flatnonzero(bits[: bloom.num_bits])
     return positions
@@ -99,7 +99,7 @@ def set_positions(bloom: bloomery.BloomFilter) -> np.ndarray[tuple[int], np.dtyp
 def test_set_bits_lie_evenly(layout: str, scheme: str, kind: str) -> None:
     # One bit in a hundred is set, so that two keys seldom share one.
     bits, k = 64 * 8 * 4096, 8
-    bloom = bloomery.BloomFilter.with_shape(bits, k, capacity=10**6, layout=layout, scheme=scheme, seed=1)
+    bloom = fullbloom.BloomFilter.with_shape(bits, k, capacity=10**6, layout=layout, scheme=scheme, seed=1)
     bloom.update(Keys(kind, 2).take(bits // k // 100))
     positions = set_positions(bloom)
     # All bits of a key move together in a line: as if there were k times fewer.
@@ -123,7 +123,7 @@ def test_hashes_of_alike_keys_are_even(domain: str) -> None:
         "keyed": lambda i: i,
     }[domain]
     secret = b"sixteen secrets!" if domain == "keyed" else None
-    hashes = np.array(bloomery.hash_many([make(i) for i in range(count)], secret=secret), np.uint64)
+    hashes = np.array(fullbloom.hash_many([make(i) for i in range(count)], secret=secret), np.uint64)
     assert len(np.unique(hashes)) == count
     for shift in (0, 8, 28, 48, 56):
         counts = np.bincount((hashes >> np.uint64(shift)).astype(np.uint8), minlength=256)
@@ -138,7 +138,7 @@ def test_one_flipped_bit_of_a_key_flips_half_of_the_hash() -> None:
     flips = [0] * 64
     for _ in range(trials):
         key = rng.getrandbits(63)
-        change = bloomery.hash_key(key) ^ bloomery.hash_key(key ^ (1 << rng.randrange(62)))
+        change = fullbloom.hash_key(key) ^ fullbloom.hash_key(key ^ (1 << rng.randrange(62)))
         for bit in range(64):
             flips[bit] += change >> bit & 1
     margin = QUANTILE * math.sqrt(trials) / 2

@@ -7,8 +7,8 @@ import math
 import pytest
 from support import SCALE, SCHEMES, Keys, pooled, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 PROBED = ("classic", "partitioned")
 #: m, n, k: even, prime and a power of two; at rates of 7e-5, 7e-3 and 2e-3.
@@ -25,7 +25,7 @@ def test_the_rate_is_that_of_the_law(layout: str, scheme: str, m: int, n: int, k
     filters, probes = 60, 20_000 * SCALE if law > 1e-3 else 60_000 * SCALE
     rates, told = [], []
     for seed in range(filters):
-        f = bloomery.BloomFilter.with_shape(m, k, capacity=n, layout=layout, scheme=scheme, seed=seed)
+        f = fullbloom.BloomFilter.with_shape(m, k, capacity=n, layout=layout, scheme=scheme, seed=seed)
         keys = Keys("random", 1000 + seed)
         f.update(keys.take(n))
         rates.append(float(f.contains_many(keys.take(probes)).mean()))
@@ -45,7 +45,7 @@ def test_sized_filters_keep_their_rate(capacity: int, fpr: float, layout: str, s
     filters, probes = 30, 50_000 * SCALE
     rates = []
     for seed in range(filters):
-        f = bloomery.BloomFilter(capacity, fpr, layout=layout, scheme=scheme, seed=seed)
+        f = fullbloom.BloomFilter(capacity, fpr, layout=layout, scheme=scheme, seed=seed)
         assert theory.fpr_at(layout, f.num_bits, f.num_hashes, capacity, scheme=scheme) <= fpr
         keys = Keys("random", seed)
         f.update(keys.take(capacity))
@@ -57,7 +57,7 @@ def test_sized_filters_keep_their_rate(capacity: int, fpr: float, layout: str, s
 def test_a_hash_of_32_bits_is_a_floor() -> None:
     n, probes = 2_000_000 * SCALE, 4_000_000 * SCALE
     floor = theory.hash_collision_fpr(n, hash_bits=32)
-    f = bloomery.BloomFilter(n, 2e-3, hash="murmur3-32", seed=3)
+    f = fullbloom.BloomFilter(n, 2e-3, hash="murmur3-32", seed=3)
     # Not numbers in sequence: the function maps those below 2^32 one to one.
     keys = Keys("random", 1)
     f.update(keys.take(n))
@@ -68,5 +68,5 @@ def test_a_hash_of_32_bits_is_a_floor() -> None:
     assert found > floor
     count, deviation = f.approx_count()
     assert abs(count - n) <= 5 * deviation
-    with pytest.raises(bloomery.ParameterError, match="murmur3-32"):
-        bloomery.BloomFilter(n, floor, hash="murmur3-32")
+    with pytest.raises(fullbloom.ParameterError, match="murmur3-32"):
+        fullbloom.BloomFilter(n, floor, hash="murmur3-32")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import SIGMAS, Keys, pooled, scatter_of_mean
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 MODES = ("minimum-selection", "minimal-increase", "recurring-minimum")
 
@@ -27,7 +27,7 @@ def events(seed: int, keys: int = 1000, count: int = 15_000, skew: float = 0.5) 
 
 def wrong_share(mode: str, fpr: float, seed: int) -> float:
     """The share of keys whose count is not exact; none may be below the truth."""
-    spectral = bloomery.SpectralBloomFilter(1000, fpr, mode=mode, seed=seed)
+    spectral = fullbloom.SpectralBloomFilter(1000, fpr, mode=mode, seed=seed)
     stream = events(seed)
     spectral.update(stream)
     truth = Counter(stream.tolist())
@@ -46,7 +46,7 @@ def test_the_share_of_wrong_counts_is_the_published_one(error: float) -> None:
     """
     shares = {mode: np.array([wrong_share(mode, error, seed) for seed in range(24)]) for mode in MODES}
     selection = shares[MODES[0]]
-    shape = bloomery.SpectralBloomFilter(1000, error)
+    shape = fullbloom.SpectralBloomFilter(1000, error)
     # A count is wrong when 999 other keys stand in all of its counters.
     law = theory.second_order_fpr(999, shape.num_counters, shape.num_hashes)
     mean, off = scatter_of_mean(selection)
@@ -59,9 +59,9 @@ def test_the_share_of_wrong_counts_is_the_published_one(error: float) -> None:
 @pytest.mark.parametrize("skew", [0.0, 1.0, 1.5])
 @pytest.mark.parametrize("mode", MODES)
 def test_no_count_is_below_the_truth_even_far_past_capacity(mode: str, skew: float) -> None:
-    spectral = bloomery.SpectralBloomFilter(150, 0.1, mode=mode)
+    spectral = fullbloom.SpectralBloomFilter(150, 0.1, mode=mode)
     stream = events(3, skew=skew)
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         spectral.update(stream)
     for key, times in Counter(stream.tolist()).items():
         assert spectral.count(key) >= times
@@ -76,7 +76,7 @@ def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
 ) -> None:
     probes, rates = 20_000, []
     for seed in range(filters):
-        spectral = bloomery.SpectralBloomFilter(capacity, fpr, mode=mode, seed=seed)
+        spectral = fullbloom.SpectralBloomFilter(capacity, fpr, mode=mode, seed=seed)
         keys = Keys("random", seed)
         spectral.update(keys.take(capacity))
         rates.append(float(spectral.contains_many(keys.take(probes)).mean()))
@@ -86,22 +86,22 @@ def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_full_counter_refuses_and_the_filter_still_answers(mode: str) -> None:
-    spectral = bloomery.SpectralBloomFilter(100, mode=mode, counter_bits=8)
+    spectral = fullbloom.SpectralBloomFilter(100, mode=mode, counter_bits=8)
     spectral.update(["often"] * 255)
     spectral.add("once")
     before = spectral.copy()
-    with pytest.raises(bloomery.FilterFull, match="counter_bits"):
+    with pytest.raises(fullbloom.FilterFull, match="counter_bits"):
         spectral.add("often")
     assert spectral == before
     assert (spectral.count("often"), spectral.count("once"), spectral.num_added) == (255, 1, 256)
-    again = bloomery.loads(spectral.to_bytes())
+    again = fullbloom.loads(spectral.to_bytes())
     assert again == spectral
     assert again.count_many(["often", "once", "never"]) == [255, 1, 0]
 
 
 def test_what_cannot_be_done_is_absent() -> None:
     for name in ("remove", "discard", "merge"):
-        assert not hasattr(bloomery.SpectralBloomFilter, name)
+        assert not hasattr(fullbloom.SpectralBloomFilter, name)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,6 @@ def test_what_cannot_be_done_is_absent() -> None:
     ],
 )
 def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    errors = (bloomery.ParameterError, bloomery.ParameterTypeError, bloomery.FilterMemoryError)
+    errors = (fullbloom.ParameterError, fullbloom.ParameterTypeError, fullbloom.FilterMemoryError)
     with pytest.raises(errors, match=message):
-        bloomery.SpectralBloomFilter(**{"capacity": 1000, **options})
+        fullbloom.SpectralBloomFilter(**{"capacity": 1000, **options})

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 # Just before a segment is added to few, where cells are scarcest: half of all sets of 11,521 keys failed.
 SCARCE = (3551, 11_504, 11_521, 12_372, 13_224, 37_454)
@@ -18,14 +18,14 @@ SCARCE = (3551, 11_504, 11_521, 12_372, 13_224, 37_454)
 def test_scarce_cells_place_every_set_of_keys(size, arity):
     for seed in range(10):
         keys = range(seed << 32, (seed << 32) + size)
-        assert all(bloomery.BinaryFuseFilter.build(keys, bits=8, arity=arity).contains_many(list(keys)))
+        assert all(fullbloom.BinaryFuseFilter.build(keys, bits=8, arity=arity).contains_many(list(keys)))
 
 
 def test_sets_of_any_size_are_placed():
     draw = random.Random(5)
     for _ in range(40):
         size = round(10 ** draw.uniform(0.0, 4.7))
-        built = bloomery.BinaryFuseFilter.build(range(size), bits=8)
+        built = fullbloom.BinaryFuseFilter.build(range(size), bits=8)
         assert built.num_added == size
 
 
@@ -35,10 +35,10 @@ SIZES = (1, 2, 100, 10_000, 300_000)
 @pytest.mark.parametrize("size", SIZES)
 def test_cells_are_those_of_the_law(size):
     for arity in (3, 4):
-        fuse = bloomery.BinaryFuseFilter.build(range(size), bits=8, arity=arity)
+        fuse = fullbloom.BinaryFuseFilter.build(range(size), bits=8, arity=arity)
         assert fuse.num_cells == theory.fuse_cells(size, arity)
         for mutable in (False, True):
-            made = bloomery.BloomierMap.build(
+            made = fullbloom.BloomierMap.build(
                 range(size), 1, value_bits=9, check_bits=7, arity=arity, mutable=mutable
             )
             assert made.num_cells == theory.fuse_cells(size, arity)
@@ -46,7 +46,7 @@ def test_cells_are_those_of_the_law(size):
             bits = theory.bloomier_bits_per_key(size, 9, 7, arity, mutable) * size
             # Lines of 512 bits: cells, values, the table of shards.
             assert bits <= 8 * made.nbytes <= bits + 4 * 512
-    assert bloomery.XorFilter.build(range(size), bits=8).num_cells == theory.xor_cells(size)
+    assert fullbloom.XorFilter.build(range(size), bits=8).num_cells == theory.xor_cells(size)
 
 
 def test_overheads_are_those_published_and_lie_above_what_peeling_needs():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys, half_digit, pooled
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 # capacity -> (filters, probes of each)
 SIZES = {10: (300, 4000), 100: (100, 10_000), 1000: (40, 25_000), 10_000: (16, 60_000), 100_000: (8, 120_000)}
@@ -25,7 +25,7 @@ def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
     probes *= SCALE
     rates, stated = [], []
     for seed in range(filters):
-        variable = bloomery.VariableIncrementFilter(capacity, fpr, increments=increments, seed=seed)
+        variable = fullbloom.VariableIncrementFilter(capacity, fpr, increments=increments, seed=seed)
         keys = Keys("random", seed)
         variable.update(keys.take(capacity))
         rates.append(float(variable.contains_many(keys.take(probes)).mean()))
@@ -75,7 +75,7 @@ def test_the_law_is_that_of_a_simulation(increments: int, published: str) -> Non
 
 @pytest.mark.parametrize("increments", [2, 4, 8])
 def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_nothing_behind(increments: int) -> None:
-    variable = bloomery.VariableIncrementFilter(2500, 0.01, increments=increments)
+    variable = fullbloom.VariableIncrementFilter(2500, 0.01, increments=increments)
     keys = Keys("random", 3)
     window: list[Any] = []
     for _ in range(60):
@@ -94,12 +94,12 @@ def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_nothing_behin
 
 @pytest.mark.parametrize("fpr", [0.01, 0.001])
 def test_it_is_smaller_than_a_counting_filter(fpr: float) -> None:
-    counting = bloomery.CountingBloomFilter(100_000, fpr, layout="classic").nbytes
-    assert bloomery.VariableIncrementFilter(100_000, fpr).nbytes <= 0.77 * counting
+    counting = fullbloom.CountingBloomFilter(100_000, fpr, layout="classic").nbytes
+    assert fullbloom.VariableIncrementFilter(100_000, fpr).nbytes <= 0.77 * counting
 
 
 def test_narrow_counters_get_stuck_and_still_deny_no_key() -> None:
-    variable = bloomery.VariableIncrementFilter(1000, 0.01, increments=4, counter_bits=4)
+    variable = fullbloom.VariableIncrementFilter(1000, 0.01, increments=4, counter_bits=4)
     keys = Keys("random", 8)
     first, second = keys.take(500), keys.take(500)
     variable.update(first)
@@ -110,7 +110,7 @@ def test_narrow_counters_get_stuck_and_still_deny_no_key() -> None:
 
 def test_false_positives_are_exactly_these() -> None:
     for increments, expected in PINNED.items():
-        variable = bloomery.VariableIncrementFilter(10_000, 0.01, increments=increments, seed=11)
+        variable = fullbloom.VariableIncrementFilter(10_000, 0.01, increments=increments, seed=11)
         source = Keys("random", 3)
         variable.update(source.take(10_000))
         assert int(variable.contains_many(source.take(100_000)).sum()) == expected, increments
@@ -131,5 +131,5 @@ PINNED = {2: 993, 4: 983, 8: 992}
     ],
 )
 def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises((bloomery.ParameterError, bloomery.FilterMemoryError), match=message):
-        bloomery.VariableIncrementFilter(**{"capacity": 1000, **options})
+    with pytest.raises((fullbloom.ParameterError, fullbloom.FilterMemoryError), match=message):
+        fullbloom.VariableIncrementFilter(**{"capacity": 1000, **options})

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, scatter_of_mean, student
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 WINDOWS: dict[str, Any] = {
-    "aging": bloomery.AgingBloomFilter,
-    "aging without refreshing": lambda *a, **k: bloomery.AgingBloomFilter(*a, refresh=False, **k),
-    "rolling": bloomery.RollingBloomFilter,
-    "rolling of 2": lambda *a, **k: bloomery.RollingBloomFilter(*a, generations=2, **k),
-    "rolling of 8": lambda *a, **k: bloomery.RollingBloomFilter(*a, generations=8, **k),
+    "aging": fullbloom.AgingBloomFilter,
+    "aging without refreshing": lambda *a, **k: fullbloom.AgingBloomFilter(*a, refresh=False, **k),
+    "rolling": fullbloom.RollingBloomFilter,
+    "rolling of 2": lambda *a, **k: fullbloom.RollingBloomFilter(*a, generations=2, **k),
+    "rolling of 8": lambda *a, **k: fullbloom.RollingBloomFilter(*a, generations=8, **k),
 }
 # capacity -> (filters, probes of each)
 SIZES = {100: (40, 20_000), 1000: (20, 40_000), 10_000: (8, 100_000), 100_000: (4, 200_000)}
@@ -59,7 +59,7 @@ def test_full_windows_stay_below_the_rate_and_deny_no_recent_key(
 
 @pytest.mark.parametrize("alphabet", [130, 400, 5000])
 def test_the_last_distinct_keys_are_never_denied(alphabet: int) -> None:
-    window = bloomery.AgingBloomFilter(100, 0.01)
+    window = fullbloom.AgingBloomFilter(100, 0.01)
     rng = np.random.default_rng(alphabet)
     recent: dict[int, None] = {}
     for key in rng.integers(0, alphabet, 20_000).tolist():
@@ -73,7 +73,7 @@ def test_the_last_distinct_keys_are_never_denied(alphabet: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "generations"), [(bloomery.AgingBloomFilter, 2), (bloomery.RollingBloomFilter, 3)]
+    ("make", "generations"), [(fullbloom.AgingBloomFilter, 2), (fullbloom.RollingBloomFilter, 3)]
 )
 def test_windows_of_time_remember_and_forget_by_the_clock(make: Any, generations: int) -> None:
     window = make(5000, 1e-6, window=60.0)
@@ -90,11 +90,11 @@ def test_windows_of_time_remember_and_forget_by_the_clock(make: Any, generations
     limit = 60.0 * generations / (generations - 1)
     old = [i for i, then in enumerate(added) if now - then > limit]
     assert not any(window.contains_many(old))
-    with pytest.raises(bloomery.ParameterError):
+    with pytest.raises(fullbloom.ParameterError):
         window.advance(now - 1.0)
-    with pytest.raises(bloomery.ParameterError):
+    with pytest.raises(fullbloom.ParameterError):
         make(10).advance(1.0)
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         window.update(range(10**6, 10**6 + 6000))
 
 
@@ -103,7 +103,7 @@ def test_windows_of_time_remember_and_forget_by_the_clock(make: Any, generations
 def test_stable_filters_settle_at_rate_and_fill(cell_bits: int, capacity: int, fpr: float) -> None:
     rates, zeros, probes = [], [], 10_000 * SCALE
     for seed in range(6):
-        stable = bloomery.StableBloomFilter(capacity, fpr, cell_bits=cell_bits, seed=seed)
+        stable = fullbloom.StableBloomFilter(capacity, fpr, cell_bits=cell_bits, seed=seed)
         keys = Keys("random", seed)
         stable.update(keys.take(40 * capacity))
         told = []
@@ -123,7 +123,7 @@ def test_stable_filters_settle_at_rate_and_fill(cell_bits: int, capacity: int, f
 
 @pytest.mark.parametrize("capacity", [1000, 10_000, 100_000])
 def test_half_of_the_keys_outlive_the_capacity(capacity: int) -> None:
-    stable = bloomery.StableBloomFilter(capacity, 0.01)
+    stable = fullbloom.StableBloomFilter(capacity, 0.01)
     keys = Keys("random", 5)
     stable.update(keys.take(20 * capacity))
     stream = keys.take(2 * capacity)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import SECRET, chance
 
-import bloomery
-from bloomery import ZoneFilter, theory
+import fullbloom
+from fullbloom import ZoneFilter, theory
 
 # Published, and computed by the rule: universe, zone, primes, cells.
 SHAPES = [
@@ -45,7 +45,7 @@ def test_the_law_is_that_of_the_class(universe: int, zone: int) -> None:
         assert made.num_cells == theory.zone_cells(universe, zone)
         assert made.num_hashes == theory.zone_num_hashes(universe, zone)
         assert made.counter_bits == (theory.zone_counter_bits(zone) if counting else 1)
-    with pytest.raises(bloomery.ParameterError, match="binary logarithm"):
+    with pytest.raises(fullbloom.ParameterError, match="binary logarithm"):
         theory.zone_cells(2**40, 2**30)
 
 
@@ -73,7 +73,7 @@ def test_no_number_is_mistaken_up_to_the_zone(universe: int, zone: int, counting
 
 def test_beyond_the_zone_members_are_found_and_the_rate_is_told() -> None:
     made = ZoneFilter(3, universe=10**6)
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         made.update(range(0, 10**6, 100_003))
     found = made.contains_many(np.arange(10**6))
     members = len(range(0, 10**6, 100_003))
@@ -94,7 +94,7 @@ def test_counters_give_back_what_was_added_and_not_removed() -> None:
             made.add(held[-1])
         assert made.decode() == sorted(held)
         assert made.num_added == len(held)
-    assert bloomery.loads(made.to_bytes()).decode() == sorted(held)
+    assert fullbloom.loads(made.to_bytes()).decode() == sorted(held)
     with pytest.raises(KeyError):
         made.remove(5)
 
@@ -109,16 +109,16 @@ def test_the_published_pair_is_decoded() -> None:
 def test_what_cannot_be_listed_or_removed_says_so() -> None:
     bits = ZoneFilter(2, universe=1000)
     bits.update([1, 2])
-    with pytest.raises(bloomery.ParameterError, match="counting=True"):
+    with pytest.raises(fullbloom.ParameterError, match="counting=True"):
         bits.decode()
     with pytest.raises(KeyError) as caught:
         bits.remove(1)
     assert "stays" in caught.value.__notes__[0]
     assert 1 in bits
     full = ZoneFilter(2, universe=1000, counting=True)
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         full.update([1, 2, 3])
-    with pytest.raises(bloomery.ParameterError, match="capacity=2"):
+    with pytest.raises(fullbloom.ParameterError, match="capacity=2"):
         full.decode()
     full.remove(3)
     assert full.decode() == [1, 2]
@@ -134,11 +134,11 @@ def test_what_cannot_be_listed_or_removed_says_so() -> None:
     ],
 )
 def test_impossible_zones_are_refused(options: dict[str, object], shown: str) -> None:
-    with pytest.raises(bloomery.ParameterError, match=shown):
+    with pytest.raises(fullbloom.ParameterError, match=shown):
         ZoneFilter(**{"capacity": 5, **options})  # type: ignore[arg-type]
     made = ZoneFilter(5, universe=100)
     for strange in (100, -1, "7", 2**64):
-        with pytest.raises(bloomery.ParameterError, match="none of the whole numbers"):
+        with pytest.raises(fullbloom.ParameterError, match="none of the whole numbers"):
             made.add(strange)
 
 
@@ -155,14 +155,14 @@ def test_counters_count_all_members_of_a_zone_in_one_cell(zone: int) -> None:
 
 def test_counters_that_stopped_tell_that_they_may_be_wrong() -> None:
     made = ZoneFilter(2, universe=1000, counting=True)
-    with pytest.warns(bloomery.CapacityWarning):
+    with pytest.warns(fullbloom.CapacityWarning):
         made.update([6] * 20)
     made.remove_many([6] * 20)
     # They stay at the maximum: a key is never lost, and this one is still found.
     assert (made.num_added, 6 in made, 7 in made) == (0, True, False)
     assert made.fpr() > 0
-    assert bloomery.loads(made.to_bytes()) == made
-    with pytest.raises(bloomery.ParameterError, match="capacity=2"):
+    assert fullbloom.loads(made.to_bytes()) == made
+    with pytest.raises(fullbloom.ParameterError, match="capacity=2"):
         made.decode()
     made.clear()
     assert made.fpr() == 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomery import theory
+from fullbloom import theory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bloomery import theory
-from bloomery.errors import ParameterError
+from fullbloom import theory
+from fullbloom.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

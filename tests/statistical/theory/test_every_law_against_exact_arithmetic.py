@@ -16,7 +16,7 @@ import pytest
 from statistical.theory.exact import CASES, Case, in_digits
 from support import SCALE
 
-from bloomery import theory
+from fullbloom import theory
 
 #: Arguments a function: more than 1,000 altogether.
 DRAWS = 14

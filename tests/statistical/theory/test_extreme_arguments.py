@@ -13,8 +13,8 @@ from statistical.theory.exact import CASES
 from statistical.theory.test_every_law_against_exact_arithmetic import card, error
 from support import SCALE
 
-from bloomery import theory
-from bloomery.errors import FilterMemoryError, ParameterError, ParameterTypeError
+from fullbloom import theory
+from fullbloom.errors import FilterMemoryError, ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

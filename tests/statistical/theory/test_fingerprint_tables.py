@@ -8,8 +8,8 @@ import random
 import pytest
 from support import scatter_of_mean
 
-from bloomery import theory
-from bloomery.errors import ParameterError
+from fullbloom import theory
+from fullbloom.errors import ParameterError
 
 
 def test_figures_of_the_literature() -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bloomery
-from bloomery import _core, theory
+import fullbloom
+from fullbloom import _core, theory
 
 always = settings(derandomize=True, deadline=None, max_examples=50)
 rates = st.floats(1e-15, 0.999)
@@ -141,5 +141,5 @@ def test_a_stable_filter(cells: int, k: int, decrements: int, top: int, age: flo
 
 def test_a_law_that_is_not_there_is_refused() -> None:
     for call in (("unheard", 1.0), ("any_of", 0.5), ("cuckoo",)):
-        with pytest.raises(bloomery.ParameterError, match="no law"):
+        with pytest.raises(fullbloom.ParameterError, match="no law"):
             _core.law(*call)

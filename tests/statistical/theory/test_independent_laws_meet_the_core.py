@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 
 @pytest.mark.parametrize("items", [10, 500, 1000])
 def test_the_estimate_of_keys(items: int) -> None:
-    f = bloomery.BloomFilter(1000, 0.01, layout="classic")
+    f = fullbloom.BloomFilter(1000, 0.01, layout="classic")
     f.update(range(items))
     mine = theory.estimate_items(round(f.fill * f.num_bits), f.num_bits, f.num_hashes)
     # Theory has 1/m for -ln(1 - 1/m): half a share of 1/m less.
@@ -20,7 +20,7 @@ def test_the_estimate_of_keys(items: int) -> None:
 @pytest.mark.parametrize("threshold", [1, 2, 3])
 @pytest.mark.parametrize("items", [200, 20_000])
 def test_the_rate_of_counters_at_a_threshold(items: int, threshold: int) -> None:
-    f = bloomery.CountingBloomFilter(items, 0.01, layout="classic", threshold=threshold)
+    f = fullbloom.CountingBloomFilter(items, 0.01, layout="classic", threshold=threshold)
     f.update(range(items))
     law = theory.threshold_fpr(f.approx_count()[0], f.num_counters, f.num_hashes, threshold)
     # The published form leaves out what is of the order of k^2/m.
@@ -30,7 +30,7 @@ def test_the_rate_of_counters_at_a_threshold(items: int, threshold: int) -> None
 @pytest.mark.parametrize("increments", [2, 4, 8])
 @pytest.mark.parametrize("items", [1000, 50_000])
 def test_the_rate_of_variable_increments(items: int, increments: int) -> None:
-    f = bloomery.VariableIncrementFilter(items, 0.01, increments=increments)
+    f = fullbloom.VariableIncrementFilter(items, 0.01, increments=increments)
     f.update(range(items))
     law = theory.variable_increment_fpr(f.approx_count()[0], f.num_counters, f.num_hashes, increments)
     assert f.fpr() == pytest.approx(law, rel=2 * f.num_hashes**2 / f.num_counters)
@@ -38,7 +38,7 @@ def test_the_rate_of_variable_increments(items: int, increments: int) -> None:
 
 @pytest.mark.parametrize("areas", [1, 3, 9])
 def test_the_rates_of_labels(areas: int) -> None:
-    f = bloomery.SpatialBloomFilter(900, 0.05, areas=areas)
+    f = fullbloom.SpatialBloomFilter(900, 0.05, areas=areas)
     f.add_many(list(range(900)), [1 + key % areas for key in range(900)])
     laws = theory.spatial_cell_fprs(f.label_cells(), f.num_cells, f.num_hashes)
     assert f.label_rates() == pytest.approx(laws, rel=1e-12, abs=1e-15)
@@ -46,7 +46,7 @@ def test_the_rates_of_labels(areas: int) -> None:
 
 @pytest.mark.parametrize("growth", [1, 2, 4])
 def test_the_capacity_of_stages(growth: int) -> None:
-    f = bloomery.ScalableBloomFilter(100, 0.01, growth=growth)
+    f = fullbloom.ScalableBloomFilter(100, 0.01, growth=growth)
     f.update(range(2000))
     made = [stage["capacity"] for stage in f.stage_info()]
     assert len(made) > 2

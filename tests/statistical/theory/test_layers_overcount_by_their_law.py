@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import SCALE, Keys, pooled, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 CASES, RUNS, PROBES = 5, 10 * SCALE, 60_000
 
@@ -17,7 +17,7 @@ CASES, RUNS, PROBES = 5, 10 * SCALE, 60_000
 def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[float], list[float]]:
     """Shares of absent keys with a depth of 1, 2, ... or more where every key came ``layers`` times; and the
     law."""
-    made = bloomery.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
+    made = fullbloom.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
     keys = Keys("random", seed)
     members = keys.take(capacity)
     for _ in range(layers):
@@ -44,7 +44,7 @@ def test_overcounts_of_layers_follow_the_law(case: int) -> None:
 
 
 def test_two_layers_are_both_wrong_more_often_than_at_the_square() -> None:
-    made = bloomery.LayeredBloomFilter(20_000, 0.001, layers=3)
+    made = fullbloom.LayeredBloomFilter(20_000, 0.001, layers=3)
     twice = theory.layered_overcount(20_000, made.num_bits // 3, made.num_hashes, extra=2)
     assert 2.1e-6 < twice < 2.4e-6
     assert theory.layered_overcount(20_000, made.num_bits // 3, made.num_hashes) <= 1e-3

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomery import theory
-from bloomery.errors import ParameterError
+from fullbloom import theory
+from fullbloom.errors import ParameterError
 
 Printed = Callable[[float, str], bool]
 Margin = Callable[[int, float], float]

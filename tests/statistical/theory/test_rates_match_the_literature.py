@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from bloomery import theory
+from fullbloom import theory
 
 Printed = Callable[[float, str], bool]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import SCALE, Keys, binomial_sd, scatter_of_mean, sigmas_of
 
-import bloomery
-from bloomery import theory
+import fullbloom
+from fullbloom import theory
 
 CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
 
@@ -18,7 +18,7 @@ CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
 def test_a_classic_filter_tells_the_rate_of_its_bits(case: int) -> None:
     random = Random(f"small classic {case}")
     items = random.randint(1, 60)
-    made = bloomery.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
+    made = fullbloom.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
     made.update(range(items))
     told = made.fpr()
     assert told == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
@@ -33,7 +33,7 @@ def test_a_classic_filter_tells_the_rate_of_its_bits(case: int) -> None:
 def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_hashes: int, items: int) -> None:
     rates = []
     for seed in range(100 * RUNS):
-        made = bloomery.BloomFilter.with_shape(num_bits, num_hashes, seed=seed)
+        made = fullbloom.BloomFilter.with_shape(num_bits, num_hashes, seed=seed)
         made.update(range(items))
         rates.append(made.fpr())
     law = theory.fpr_at("classic", num_bits, num_hashes, items)
@@ -46,7 +46,7 @@ def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_has
 def test_a_cuckoo_filter_of_few_buckets_tells_its_rate(capacity: int, bits: int) -> None:
     apart, told = [], 0.0
     for seed in range(RUNS):
-        made = bloomery.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
+        made = fullbloom.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
         keys = Keys("random", seed)
         made.update(keys.take(capacity))
         told = made.fpr()

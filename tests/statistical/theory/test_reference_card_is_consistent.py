@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bloomery import theory
-from bloomery.errors import ParameterError
+from fullbloom import theory
+from fullbloom.errors import ParameterError
 
 always = settings(derandomize=True, deadline=None)
 keys = st.integers(1, 10**9)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import half_digit
 
-from bloomery import theory
+from fullbloom import theory
 
 Printed = Callable[[float, str], bool]
 always = settings(derandomize=True, deadline=None)

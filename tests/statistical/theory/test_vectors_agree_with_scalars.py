@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from bloomery import theory
-from bloomery.errors import ParameterError
+from fullbloom import theory
+from fullbloom.errors import ParameterError
 
 # One call a function, each argument with a value that all of them accept.
 CALLS: dict[str, dict[str, float]] = {
@@ -191,6 +191,6 @@ def test_the_decorated_functions_keep_their_signature_and_their_text() -> None:
 
 def test_importing_theory_loads_neither_numpy_nor_fractions() -> None:
     loaded = "print({*sys.modules} & {'numpy', 'fractions'})"
-    program = f"import sys, bloomery.theory as t; t.fill([1, 2], 64, 3); {loaded}"
+    program = f"import sys, fullbloom.theory as t; t.fill([1, 2], 64, 3); {loaded}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

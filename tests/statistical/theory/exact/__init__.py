@@ -1,4 +1,4 @@
-"""Every function of ``bloomery.theory`` a second time, plainly, in exact arithmetic, with arguments at
+"""Every function of ``fullbloom.theory`` a second time, plainly, in exact arithmetic, with arguments at
 random."""
 
 from . import bits, cascade, cells, golomb, invertible, ribbon, streams, zone

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bloomery import theory
+from fullbloom import theory
 
 from .arithmetic import (
     ONE,

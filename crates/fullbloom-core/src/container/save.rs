@@ -1,0 +1,168 @@
+//! Saving: the path names the old file or the new one, whole, and nothing else stays.
+//!
+//! A file is written under a random name beside its target, locked, and takes its name when it is on the disk. The
+//! lock says that its writer lives: what a killed one has left, nobody locks, and the next save in the directory
+//! removes it.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::file::is_same;
+use super::header::Container;
+use crate::error::{Error, Result};
+
+const PREFIX: &str = ".fullbloom-";
+const SUFFIX: &str = ".tmp";
+/// Hexadecimal digits between them.
+const DIGITS: usize = 32;
+/// Entries of a directory that are looked through for leftovers: a millisecond at most.
+const LOOKED_THROUGH: usize = 4096;
+/// Names are random: that a second one is taken as well does not happen.
+const ATTEMPTS: u32 = 100;
+
+/// Writes `container` to `path`, or to the file that the link `path` leads to, so that the path always names the
+/// old file or the new one, whole: temporary file in the same directory, fsync, rename, fsync of the directory.
+pub fn save(container: &Container<'_>, path: &Path) -> Result<()> {
+    let head = container.head()?;
+    let saved = target(path).and_then(|(target, old)| {
+        remove_leftovers(directory(&target));
+        let temporary = Temporary::beside(&target, old.is_some())?;
+        let written = temporary.write(container, &head, old).and_then(|()| fs::rename(&temporary.path, &target));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&temporary.path);
+            return Err(error);
+        }
+        // At once, as whoever opens the file for writing wants this lock.
+        drop(temporary);
+        File::open(directory(&target))?.sync_all()
+    });
+    saved.map_err(|error| Error::io(error, path))
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The file that is to be written, where links have been followed, and what is there already.
+fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
+    // The kernel follows first: it refuses links that others have laid in a shared directory.
+    match fs::metadata(path) {
+        Ok(old) if old.is_file() => Ok((fs::canonicalize(path)?, Some(old))),
+        #[cfg(unix)]
+        Ok(other) if other.is_dir() => Err(io::Error::from_raw_os_error(21)), // EISDIR: IsADirectoryError in Python
+        Ok(_) => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "is a device, a pipe or a directory, which saving would replace; save to a file, or write to_bytes() to it",
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::symlink_metadata(path) {
+            Ok(_) => Err(io::Error::new(
+                ErrorKind::NotFound,
+                "is a link to a file that does not exist; remove the link, or save to that file",
+            )),
+            Err(_) if path.as_os_str().is_empty() => Err(error),
+            Err(_) => Ok((path.to_owned(), None)),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that is being written, and locked.
+struct Temporary {
+    file: File,
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// A new file in the directory of `target`: for its writer alone where it replaces one whose mode it will
+    /// get, else with the mode of any new file.
+    fn beside(target: &Path, replaces: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, if replaces { 0o600 } else { 0o666 });
+        #[cfg(not(unix))]
+        let _ = replaces; // there are no modes
+        for _ in 0..ATTEMPTS {
+            let path = target.with_file_name(name());
+            let file = match options.open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            // Another save may have come between the two calls, and removed it.
+            if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && is_same(&file, &path) {
+                return Ok(Temporary { file, path });
+            }
+        }
+        Err(io::Error::new(ErrorKind::AlreadyExists, "no temporary file can be made in the directory"))
+    }
+
+    /// Everything, on the disk, with owner and mode of the file it replaces.
+    fn write(&self, container: &Container<'_>, head: &[u8], old: Option<Metadata>) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 16, &self.file);
+        container.write_with(head, &mut out)?;
+        out.flush()?;
+        drop(out);
+        if let Some(old) = old {
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::{MetadataExt, fchown};
+                // Only root may, and only root needs it.
+                let _ = fchown(&self.file, Some(old.uid()), Some(old.gid()));
+            }
+            self.file.set_permissions(old.permissions())?;
+        }
+        self.file.sync_all()
+    }
+}
+
+/// A name that nobody else has or can foresee.
+fn name() -> String {
+    // The keys of this hasher come from the system's generator; a forked process has those of its parent.
+    let word = || {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        hasher.finish()
+    };
+    format!("{PREFIX}{:016x}{:016x}{SUFFIX}", word(), word())
+}
+
+fn is_ours(name: &str) -> bool {
+    let digits = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    digits
+        .is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+}
+
+/// Removes what killed writers have left. What goes wrong is not worth a failed save.
+fn remove_leftovers(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.take(LOOKED_THROUGH).flatten() {
+        if entry.file_name().to_str().is_some_and(is_ours) {
+            let _ = remove_leftover(&entry.path());
+        }
+    }
+}
+
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(());
+    }
+    // For writing too, so that a pipe that came in between is not waited for.
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if file.try_lock().is_ok() && is_same(&file, path) { fs::remove_file(path) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ours_and_of_no_one_else() {
+        let (one, two) = (name(), name());
+        assert!(one != two && is_ours(&one) && is_ours(&two));
+        for other in ["", ".fullbloom-.tmp", "fullbloom-0.tmp", &one[1..], &one[..one.len() - 1], &one.to_uppercase()] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+}

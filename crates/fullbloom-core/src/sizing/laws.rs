@@ -1,0 +1,50 @@
+//! The laws that `fullbloom.theory` hands on, by name.
+
+use super::{
+    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, golomb, invertible,
+    peeled, ribbon, stable, zone,
+};
+
+/// The law of this name for these numbers; `None` when there is none that takes so many.
+pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
+    Some(match (name, numbers) {
+        ("any_of", &[p, n]) => any_of(p, n),
+        ("each_of", &[any, n]) => each_of(any, n),
+        ("any_among", chances) => any_among(chances.iter().copied()),
+        ("goel_gupta", &[items, m, k]) => classic::goel_gupta(items, m, k),
+        ("quotient", &[items, bits]) => fingerprints::quotient(items, whole(bits)),
+        ("cuckoo", &[compared, bits]) => fingerprints::cuckoo(compared, whole(bits)),
+        ("cuckoo_table", &[items, buckets, bits]) => fingerprints::cuckoo_table(items, buckets, whole(bits)),
+        ("layers", &[items, lines, per_column, layers]) => {
+            blocked::layers(lines as u64, whole(per_column), whole(layers)).fpr(items)
+        }
+        ("passed_on", &[load, bin_size]) => fingerprints::passed_on(load, whole(bin_size)),
+        ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, whole(bits), asking, spare),
+        ("golomb", &[fpr, rice_bits]) => golomb::bits_per_key(fpr, whole(rice_bits)),
+        ("rice_bits", &[fpr]) => f64::from(golomb::rice_bits(fpr)),
+        ("invertible", &[items, each, k]) => invertible::rate(items, each, whole(k)),
+        ("twins", &[items, each, k]) => invertible::twins(items, each, k),
+        ("decodable", &[items]) => invertible::decodable(items as u64) as f64,
+        ("fuse_cells", &[keys, arity]) => peeled::fuse_cells(keys as u64, whole(arity)) as f64,
+        ("fuse_segment_bits", &[keys, arity]) => f64::from(peeled::segments(keys as u64, whole(arity)).0),
+        ("own_cell", &[keys, cells, arity]) => peeled::own_cell(keys, cells, whole(arity)),
+        ("xor_cells", &[keys]) => 3.0 * peeled::third(keys as u64) as f64,
+        ("zone_hashes", &[universe, zone]) => zone::reaching(universe as u64, zone as u64).ok()?.len() as f64,
+        ("zone_cells", &[universe, zone]) => zone::cells(&zone::reaching(universe as u64, zone as u64).ok()?) as f64,
+        ("zone_counter_bits", &[zone]) => f64::from(zone::counter_bits(zone as u64)),
+        ("cascade", &[included, excluded]) => cascade::bits(included, excluded),
+        ("missed", &[lost, k]) => deletion::missed(lost, k),
+        ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
+        ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
+        ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),
+        ("stable_recall", &[age, m, k, p, max]) => stable::recall(age, [m, k, p, max]),
+        ("ribbon_bits", &[fpr]) => ribbon::bits_per_key(fpr),
+        ("ribbon_failure", &[keys, starts]) => ribbon::failure(keys, starts),
+        _ => return None,
+    })
+}
+
+/// A number of bits, slots or stages; no law tells those beyond 2^20 apart.
+fn whole(number: f64) -> u32 {
+    number.min(1048576.0) as u32
+}

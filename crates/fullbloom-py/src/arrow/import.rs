@@ -1,0 +1,228 @@
+//! Arrow columns from anything that speaks the PyCapsule interface.
+
+use std::ffi::CStr;
+
+use fullbloom_core::cells::allocation::reserve;
+use fullbloom_core::key::KeyDomains;
+use fullbloom_core::key::source::Hashed;
+use fullbloom_core::structure::HashSource;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
+use pyo3::types::{PyCapsule, PyString};
+
+use super::dictionary::{self, Dictionary};
+use super::ffi::{Array, Schema, Stream};
+use super::indices::Indices;
+use super::meaning::Meaning;
+use super::nulls::Nulls;
+use super::rows::{self, Rows};
+use super::stated::{Stated, format_of, refused};
+use crate::errors::{OrRaise, at, key_type};
+use crate::keys::{HASHED_AT_A_TIME, queries};
+use crate::turns;
+
+/// Bytes of the name of a column that is told.
+const LONGEST_NAME: usize = 100;
+
+/// One array of a column: how to hash it, which rows are null, and what keeps it alive.
+pub(crate) struct Chunk {
+    pub(crate) source: Box<dyn HashSource + Send>,
+    pub(crate) nulls: Nulls,
+    _owner: Array,
+}
+
+impl Chunk {
+    /// The hashes of `items`, each made by `hash`, which gives none for a null.
+    pub(crate) fn of<'py>(
+        items: &Bound<'py, PyAny>,
+        mut hash: impl FnMut(&Bound<'py, PyAny>) -> PyResult<Option<(u64, KeyDomains)>>,
+    ) -> PyResult<Self> {
+        let (mut hashes, mut valid, mut domains) = (Vec::new(), Vec::new(), KeyDomains::NONE);
+        for item in items.try_iter()? {
+            let hash = hash(&item?).map_err(|error| at(items.py(), hashes.len(), error))?;
+            reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(items.py())?;
+            valid.push(u8::from(hash.is_some()));
+            let (hash, domain) = hash.unwrap_or_default();
+            domains = domains.with(domain);
+            hashes.push(hash);
+            if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
+                turns::breathe(items.py())?;
+            }
+        }
+        let nulls = if valid.contains(&0) { Nulls::Marks(valid) } else { Nulls::None };
+        Ok(Chunk { source: Box::new(Hashed { hashes, domains }), nulls, _owner: Array::empty() })
+    }
+
+    /// Whether some of its rows are null.
+    pub(crate) fn has_nulls(&self) -> bool {
+        !matches!(self.nulls, Nulls::None)
+    }
+}
+
+/// True when `keys` speaks the interface.
+pub(crate) fn speaks(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(keys.hasattr("__arrow_c_array__")? || keys.hasattr("__arrow_c_stream__")?)
+}
+
+/// The capsules of `keys`: a pair for an array, a single one for a stream. Runs the exporter's code.
+pub(crate) fn lend<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let array = keys.hasattr("__arrow_c_array__")?;
+    keys.call_method0(if array { "__arrow_c_array__" } else { "__arrow_c_stream__" })
+}
+
+/// The chunks of a column, one after the other: a stream is read as it is worked through.
+pub(crate) struct Chunks {
+    meaning: Meaning,
+    /// They are structs of one field, which is the column.
+    wrapped: bool,
+    schema: Schema,
+    first: Option<Chunk>,
+    stream: Option<Stream>,
+    /// Whether they came as a stream, so that there may be any number of them.
+    pub(crate) streamed: bool,
+}
+
+impl Chunks {
+    /// One chunk.
+    pub(crate) fn one(meaning: Meaning, chunk: Chunk) -> Self {
+        Chunks { meaning, wrapped: false, schema: Schema::empty(), first: Some(chunk), stream: None, streamed: false }
+    }
+
+    /// The next chunk. Runs the exporter's code.
+    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Chunk>> {
+        if let Some(chunk) = self.first.take() {
+            return Ok(Some(chunk));
+        }
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        let mut array = Array::empty();
+        let code = match stream.get_next {
+            // SAFETY: the stream is alive and ours; the structure is valid to fill.
+            Some(get_next) => unsafe { get_next(stream, &mut array) },
+            None => return Err(refused(py, "no way to its chunks")),
+        };
+        checked(code, stream)?;
+        if array.release.is_none() {
+            self.stream = None;
+            return Ok(None);
+        }
+        chunk(py, self.meaning, self.wrapped, &self.schema, array).map(Some)
+    }
+}
+
+/// The chunks of the column that `keys` has lent.
+pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
+    let py = lent.py();
+    if let Ok(pair) = lent.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+        let schema: Schema = take(&pair.0, c"arrow_schema", Schema::empty())?;
+        let array: Array = take(&pair.1, c"arrow_array", Array::empty())?;
+        if schema.release.is_none() || array.release.is_none() {
+            return Err(consumed(py));
+        }
+        let wrapped = is_wrapped(keys, &schema)?;
+        return Ok(Chunks::one(meaning, chunk(py, meaning, wrapped, &schema, array)?));
+    }
+    let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
+    let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(consumed(py)) };
+    let mut schema = Schema::empty();
+    // SAFETY: the stream is alive and ours; the structure is valid to fill.
+    checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
+    let wrapped = is_wrapped(keys, &schema)?;
+    Ok(Chunks { meaning, wrapped, schema, first: None, stream: Some(stream), streamed: true })
+}
+
+/// The refusal of what somebody else has taken over already.
+fn consumed(py: Python<'_>) -> PyErr {
+    key_type(py, "the Arrow column is already consumed and holds no keys; export it anew")
+}
+
+/// Moves the structure out of its capsule, leaving an empty one behind as the interface asks.
+fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
+    let py = capsule.py();
+    let unnamed = |error: PyErr| {
+        let what = format!("an Arrow export must be a capsule named {name:?} or a pair of a schema and an array");
+        key_type(py, format!("{what}; this one holds no keys ({})", error.value(py)))
+    };
+    let capsule = capsule.cast::<PyCapsule>().map_err(|error| unnamed(error.into()))?;
+    let pointer = capsule.pointer_checked(Some(name)).map_err(unnamed)?;
+    // SAFETY: a capsule of this name holds a pointer to a live T, by the PyCapsule interface; of two threads
+    // that were lent one capsule, the second finds the empty structure.
+    Ok(with_critical_section(capsule, || unsafe { pointer.cast::<T>().replace(empty) }))
+}
+
+fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    let message = stream.get_last_error.map_or(std::ptr::null(), |last| {
+        // SAFETY: the stream is alive; the text stays valid until its next call.
+        unsafe { last(stream) }
+    });
+    let text = if message.is_null() {
+        format!("error {code}")
+    } else {
+        // SAFETY: a non-null answer is a NUL-terminated string.
+        unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
+    };
+    Err(PyRuntimeError::new_err(format!("reading the Arrow stream failed: {text}")))
+}
+
+/// The chunk of one array; `wrapped` as of [`Chunks`].
+fn chunk(py: Python<'_>, meaning: Meaning, wrapped: bool, schema: &Schema, array: Array) -> PyResult<Chunk> {
+    let (source, nulls) = if wrapped {
+        let (schema, array) = rows::only_field(py, schema, &array)?;
+        values(py, meaning, schema, array)?
+    } else {
+        values(py, meaning, schema, &array)?
+    };
+    Ok(Chunk { source, nulls, _owner: array })
+}
+
+/// How to hash the values of an array, and which of them are null.
+fn values(
+    py: Python<'_>,
+    meaning: Meaning,
+    schema: &Schema,
+    array: &Array,
+) -> PyResult<(Box<dyn HashSource + Send>, Nulls)> {
+    let format = format_of(schema);
+    let stated = Stated::new(py, array)?;
+    let dictionary = dictionary::stated(py, schema, array)?;
+    if format == "+s" {
+        let (source, nulls) = Rows::new(&meaning.hasher(py, &format)?, schema, &stated, 1)?;
+        return Ok((Box::new(source), nulls));
+    }
+    let nulls = Nulls::of(&format, &stated)?;
+    let Some((values_schema, values_array)) = dictionary else {
+        return Ok((Box::new(meaning.column(&format, &stated, &nulls)?), nulls));
+    };
+    let indices = Indices::of(&stated, &format)?;
+    let (values, null_values) = dictionary::values(py, meaning, values_schema, values_array)?;
+    let source = Box::new(Dictionary::new(&stated, indices, &nulls, values)?);
+    let nulls = nulls.with_values(py, indices, null_values, stated.len)?;
+    Ok((source, nulls))
+}
+
+/// True where the values of the one column are the keys: of a query, which has no other way to name a column. Refuses any
+/// other table, frame or struct of one column: in most calls its values are meant, and among the keys there is no tuple
+/// of one.
+fn is_wrapped(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<bool> {
+    match schema.n_children {
+        _ if format_of(schema) != "+s" => Ok(false),
+        1 if queries::is_relation(keys) => Ok(true),
+        ..2 => Err(too_few_columns(keys)),
+        _ => Ok(false),
+    }
+}
+
+/// The refusal of what has fewer than two columns; names the one it has, where that can be told.
+#[cold]
+pub(crate) fn too_few_columns(keys: &Bound<'_, PyAny>) -> PyErr {
+    let names = keys.getattr("column_names").or_else(|_| keys.getattr("columns")).and_then(|names| names.try_iter());
+    let name = names.ok().and_then(|mut names| names.next()?.ok()).filter(|name| name.is_instance_of::<PyString>());
+    let name = name.and_then(|name| Some(name.repr().ok()?.to_string())).filter(|name| name.len() <= LONGEST_NAME);
+    let column = name.map_or_else(String::new, |name| format!(", frame[{name}]"));
+    let what = "a table, frame or struct of one column or none holds no keys by itself";
+    let remedy = format!("pass one column of it{column}, or tuples of one, [(key,) for key in column]");
+    key_type(keys.py(), format!("{what}; {remedy}"))
+}

@@ -1,0 +1,138 @@
+//! Filters from bytes and files, filters to files.
+
+use std::path::{Path, PathBuf};
+
+use fullbloom_core::bloom::BloomFilter;
+use fullbloom_core::cells::Memory;
+use fullbloom_core::container::Verify;
+use fullbloom_core::container::file::{Opened, Writer};
+use fullbloom_core::error::{Error, Result};
+use fullbloom_core::registry;
+use fullbloom_core::structure::Loadable;
+pub(crate) use fullbloom_core::structure::opening::Wanted;
+use fullbloom_core::structure::opening::{check_payload, named};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::errors::{parameter, parameter_type};
+use crate::params;
+
+const WRITTEN_ONLY: &str =
+    "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()";
+
+/// `mode=` of open.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+}
+
+/// Accepts `mode="r"` only, for structures that are not written in place.
+pub(crate) fn read_only_mode(py: Python<'_>, value: &str) -> PyResult<()> {
+    if mode(py, value)? == Mode::Write {
+        return Err(parameter(py, WRITTEN_ONLY));
+    }
+    Ok(())
+}
+
+/// Reads `mode=`.
+pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
+    match name {
+        "r" => Ok(Mode::Read),
+        "r+" => Ok(Mode::Write),
+        _ => Err(parameter(py, format!("mode must be \"r\" or \"r+\", got {name:?}"))),
+    }
+}
+
+/// From `verify=`, `secret=` and `max_bytes=`.
+pub(crate) fn wanted(
+    py: Python<'_>,
+    verify: &str,
+    secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Wanted> {
+    let verify = match verify {
+        "header" => Verify::Header,
+        "full" => Verify::Full,
+        _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
+    };
+    let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| params::whole("max_bytes", bytes, 1))?;
+    Ok(Wanted { verify, secret: params::secret(secret)?, max_bytes })
+}
+
+/// The file at `path`, its header checked.
+pub(crate) fn opened(path: &Path) -> Result<Opened> {
+    named(Opened::new(path), path)
+}
+
+/// A Bloom filter over a writable mapping of `path`, which stays locked while it lives. Unless a writer died over
+/// the file, so that nothing vouches for it, every byte is checked: closing it will.
+pub(crate) fn open_write(path: &Path, wanted: &Wanted) -> Result<BloomFilter> {
+    let writer = Writer::open(path)?;
+    let load = || {
+        let parsed = writer.parse()?;
+        if registry::by_id(parsed.header.variant).is_some_and(|row| row.id != registry::BLOOM) {
+            return Err(Error::parameter(WRITTEN_ONLY));
+        }
+        if wanted.verify == Verify::Full || !parsed.header.unclean {
+            check_payload(&parsed, &writer.map()?)?;
+        }
+        wanted.load(&parsed, registry::BLOOM, |span| Memory::from_map_mut(writer.map_mut()?, span.offset, span.len / 8))
+    };
+    let mut filter: BloomFilter = named(load(), path)?;
+    filter.attach(writer)?;
+    Ok(filter)
+}
+
+/// Refuses a mapped filter whose cells are not sound: taken into another one, nobody could tell any more.
+pub(crate) fn check_sound<F: Loadable>(filter: &F) -> Result<()> {
+    let container = filter.container();
+    if container.sections.iter().all(|section| section.checksum.is_none()) {
+        return Ok(());
+    }
+    container.sections.iter().try_for_each(|section| section.checked().map(drop))?;
+    filter.check_cells()
+}
+
+/// Refuses a mapped filter whose cells contradict each other, at which nobody may have looked yet.
+pub(crate) fn check_mapped<F: Loadable>(filter: &F) -> Result<()> {
+    let mapped = filter.container().sections.iter().any(|section| section.checksum.is_some());
+    if mapped { filter.check_cells() } else { Ok(()) }
+}
+
+/// Refuses a new filter that is larger than `max_bytes`; nobody has written to its cells yet.
+pub(crate) fn check_room<F: Loadable>(filter: &F, max_bytes: u64) -> Result<()> {
+    let bytes = filter.nbytes();
+    if bytes <= max_bytes {
+        return Ok(());
+    }
+    Err(Error::Memory(format!(
+        "the new filter would have {bytes} bytes, max_bytes is {max_bytes}; give capacity or fpr, or open the file with \
+         more if you trust it"
+    )))
+}
+
+/// An independent copy; of a mapped filter only if it is sound.
+pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
+    check_mapped(filter)?;
+    filter.try_clone()
+}
+
+/// Saves; a mapped filter only if it is sound, or nobody could open what was saved.
+pub(crate) fn saved<F: Loadable>(filter: &F, path: &Path) -> Result<()> {
+    check_mapped(filter)?;
+    filter.save(path)
+}
+
+/// A path from `str`, `bytes` or `os.PathLike`.
+pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    let py = value.py();
+    let decoded = py.import("os")?.call_method1("fsdecode", (value,)).map_err(|error| {
+        if error.is_instance_of::<PyTypeError>(py) {
+            let why = format!("path must be str, bytes or os.PathLike ({})", error.value(py));
+            return parameter_type(py, why);
+        }
+        error
+    })?;
+    decoded.extract()
+}

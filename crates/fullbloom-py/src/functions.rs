@@ -1,0 +1,342 @@
+//! Functions of the module: hashing, opening, sizes, the registry.
+
+use std::collections::HashMap;
+
+use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
+use fullbloom_core::container::service::unreadable;
+use fullbloom_core::container::{kind, tag};
+use fullbloom_core::isa::Isa;
+use fullbloom_core::key::KeyHasher;
+use fullbloom_core::registry;
+use fullbloom_core::sizing::{self, check_fpr, largest_items};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::classes::bloom::BloomFilter;
+use crate::classes::shared::bytes_of;
+use crate::classes::{class_of, open_as};
+use crate::errors::{OrRaise, parameter};
+use crate::files::{self, Mode};
+use crate::keys::{batch, scalar};
+use crate::operations::Hash;
+use crate::{parameters, params};
+
+/// The `hash=` argument.
+fn hash_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    params::text("hash", value)
+}
+
+/// The hasher of a seed, a secret and a base hash.
+fn hasher(
+    py: Python<'_>,
+    seed: Option<&Bound<'_, PyAny>>,
+    secret: Option<&Bound<'_, PyAny>>,
+    hash: &str,
+) -> PyResult<KeyHasher> {
+    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
+    based(hasher, hash).or_raise(py)
+}
+
+/// The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
+///
+/// Rule: docs/keys.md. hash: the base hash of filters that were made with hash=, which take no secret. Raises
+/// KeyTypeError for a key without canonical bytes, ParameterError.
+///
+/// >>> import fullbloom
+/// >>> fullbloom.hash_key("a") == fullbloom.hash_key(b"a")
+/// True
+#[pyfunction]
+#[pyo3(signature = (key: "Key", *, seed: "int" = None, secret: "bytes | None" = None, hash: "str" = "xxh3"))]
+#[pyo3(text_signature = "(key, *, seed=0, secret=None, hash='xxh3')")]
+pub(crate) fn hash_key(
+    key: &Bound<'_, PyAny>,
+    seed: Option<&Bound<'_, PyAny>>,
+    secret: Option<&Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = hash_name)] hash: &str,
+) -> PyResult<u64> {
+    let hasher = hasher(key.py(), seed, secret, hash)?;
+    scalar::hash_key(&hasher, key)
+}
+
+/// The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
+///
+/// Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed and base hash
+/// (hash, as for hash_key).
+///
+/// >>> import fullbloom
+/// >>> fullbloom.hash_many([1, 2]) == [fullbloom.hash_key(1), fullbloom.hash_key(2)]
+/// True
+#[pyfunction]
+#[pyo3(signature = (
+    keys: "Keys", *, seed: "int" = None, secret: "bytes | None" = None, hash: "str" = "xxh3"
+) -> "Answers[int]")]
+#[pyo3(text_signature = "(keys, *, seed=0, secret=None, hash='xxh3')")]
+pub(crate) fn hash_many<'py>(
+    keys: &Bound<'py, PyAny>,
+    seed: Option<&Bound<'_, PyAny>>,
+    secret: Option<&Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = hash_name)] hash: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let hasher = hasher(keys.py(), seed, secret, hash)?;
+    batch::run(&Hash, &hasher, keys, true)
+}
+
+/// Opens the file of any filter, as the class it holds.
+///
+/// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
+/// checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
+/// other. max_bytes, for files from strangers: more bytes of cells are refused, now and when the filter grows.
+/// Raises FormatError, OSError, FilterMemoryError.
+#[pyfunction]
+#[pyo3(signature = (
+    path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+    verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
+) -> "_Filter")]
+pub(crate) fn open<'py>(
+    path: &Bound<'py, PyAny>,
+    #[pyo3(from_py_with = crate::params::mode)] mode: &str,
+    #[pyo3(from_py_with = crate::params::verify)] verify: &str,
+    secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = path.py();
+    let (mode, wanted) = (files::mode(py, mode)?, files::wanted(py, verify, secret, max_bytes)?);
+    let path = files::path(path)?;
+    if mode == Mode::Write {
+        let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
+        return Ok(Bound::new(py, BloomFilter::wrap(filter).within(wanted.max_bytes))?.into_any());
+    }
+    let file = py.detach(|| files::opened(&path)).or_raise(py)?;
+    let variant = file.parsed.header.variant;
+    open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
+}
+
+/// The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
+///
+/// max_bytes: as for open(). Raises FormatError for anything that is not a whole, undamaged filter, and
+/// FilterMemoryError for a larger one.
+///
+/// >>> import fullbloom
+/// >>> f = fullbloom.BloomFilter(100)
+/// >>> fullbloom.loads(f.to_bytes()) == f
+/// True
+#[pyfunction]
+#[pyo3(signature = (
+    data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
+) -> "_Filter")]
+pub(crate) fn loads<'py>(
+    data: &Bound<'py, PyAny>,
+    secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    use fullbloom_core::container::{Parsed, Verify};
+    let py = data.py();
+    let bytes = bytes_of("data", data)?;
+    let parsed = py.detach(move || Parsed::new(&bytes, Verify::Header)).or_raise(py)?;
+    let options = PyDict::new(py);
+    options.set_item("secret", secret)?;
+    options.set_item("max_bytes", max_bytes)?;
+    let variant = parsed.header.variant;
+    let class = class_of(py, variant).ok_or_else(|| unreadable(variant)).or_raise(py)?;
+    class.call_method("from_bytes", (data,), Some(&options))
+}
+
+/// One dict a variant: the registry from which classes, docs, tests and choices derive.
+#[pyfunction]
+#[pyo3(signature = () -> "list[dict[str, Any]]")]
+pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let rows = PyList::empty(py);
+    for variant in registry::VARIANTS {
+        let row = PyDict::new(py);
+        row.set_item("id", variant.id)?;
+        row.set_item("name", variant.name)?;
+        row.set_item("class", variant.class)?;
+        row.set_item("family", variant.family)?;
+        row.set_item("capabilities", variant.capabilities)?;
+        row.set_item("layouts", variant.layouts)?;
+        row.set_item("ns", variant.ns)?;
+        row.set_item("false_negatives", variant.false_negatives.name())?;
+        row.set_item("merging", variant.merging)?;
+        row.set_item("formula", variant.formula)?;
+        row.set_item("paper", variant.paper)?;
+        row.set_item("adds", variant.adds)?;
+        row.set_item("stage", variant.stage)?;
+        row.set_item("role", Some(variant.role).filter(|role| !role.is_empty()))?;
+        row.set_item("once", variant.once)?;
+        row.set_item("fixed", variant.fixed.iter().copied().collect::<HashMap<_, _>>())?;
+        row.set_item("parameters", parameters(py, variant.id)?)?;
+        rows.append(row)?;
+    }
+    Ok(rows)
+}
+
+/// The parameters of a constructor but for seed and secret: name, type, and the default as Rust writes it.
+fn parameters(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyList>> {
+    let rows = parameters::of(variant).iter().map(|p| (p.name, p.python, p.default));
+    PyList::new(py, rows.collect::<Vec<_>>())
+}
+
+/// One dict a layout of the plain filter.
+///
+/// `one_line`: all bits of a key lie in one cache line. `two_lines`: they lie in two. `auto`: the layout "auto" may stand for it.
+/// `parquet`: its bits are those of a Parquet file's filter.
+#[pyfunction]
+#[pyo3(signature = () -> "list[dict[str, Any]]")]
+pub(crate) fn layouts(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let rows = PyList::empty(py);
+    for &(layout, name) in Layout::NAMES {
+        let row = PyDict::new(py);
+        row.set_item("name", name)?;
+        row.set_item("one_line", layout.is_one_line())?;
+        row.set_item("two_lines", layout.is_two_lines())?;
+        row.set_item("auto", layout.is_automatic())?;
+        row.set_item("parquet", layout.is_parquet())?;
+        rows.append(row)?;
+    }
+    Ok(rows)
+}
+
+/// What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
+#[pyfunction]
+#[pyo3(signature = () -> "dict[str, list[tuple[int, str, str]]]")]
+pub(crate) fn format_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let rooms = PyDict::new(py);
+    for (room, numbers) in [("tag", tag::ALL), ("kind", kind::ALL)] {
+        let rows: Vec<_> = numbers.iter().map(|n| (n.number, n.name, n.meaning.trim())).collect();
+        rooms.set_item(room, rows)?;
+    }
+    Ok(rooms)
+}
+
+/// The `scheme=` argument.
+fn scheme_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
+    if value.is_none() { Ok(None) } else { params::text("scheme", value).map(Some) }
+}
+
+/// (num_bits, num_hashes) of the smallest filter of `layout` and `scheme` that keeps `fpr` at `capacity` keys.
+#[pyfunction]
+#[pyo3(signature = (
+    layout: "str", capacity: "int", fpr: "float", scheme: "str | None" = None
+) -> "tuple[int, int]")]
+pub(crate) fn size_for(
+    py: Python<'_>,
+    layout: &Bound<'_, PyAny>,
+    capacity: &Bound<'_, PyAny>,
+    fpr: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
+) -> PyResult<(u64, u32)> {
+    let (capacity, fpr) = (params::whole("capacity", capacity, 1)?, params::real("fpr", fpr)?);
+    let named = Shape::named(params::text("layout", layout)?, scheme, BaseHash::Xxh3, capacity, fpr);
+    let shape = named.or_raise(py)?;
+    Ok((shape.num_bits, shape.num_hashes))
+}
+
+/// (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.
+#[pyfunction]
+#[pyo3(signature = (layout: "str", num_bits: "int") -> "list[tuple[int, int]]")]
+pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, u32)>> {
+    let num_bits = params::whole("num_bits", num_bits, 1)?;
+    let shapes = Shape::within(layout_of(layout)?, num_bits).or_raise(layout.py())?;
+    Ok(shapes.into_iter().map(|shape| (shape.num_bits, shape.num_hashes)).collect())
+}
+
+/// The lowest rate that constructors take for `items` keys.
+#[pyfunction]
+#[pyo3(signature = (items: "int") -> "float")]
+pub(crate) fn least_fpr(items: &Bound<'_, PyAny>) -> PyResult<f64> {
+    Ok(sizing::least_fpr(params::whole("items", items, 0)? as f64))
+}
+
+/// The law of the core of this name, for these numbers: what fullbloom.theory hands on.
+#[pyfunction]
+#[pyo3(signature = (name: "str", *numbers: "float") -> "float")]
+#[pyo3(text_signature = "(name, *numbers)")]
+pub(crate) fn law(py: Python<'_>, name: &str, numbers: Vec<f64>) -> PyResult<f64> {
+    sizing::law(name, &numbers).ok_or_else(|| parameter(py, format!("no law {name:?} of {} numbers", numbers.len())))
+}
+
+/// The layout that "auto" stands for.
+#[pyfunction]
+#[pyo3(signature = (capacity: "int", fpr: "float") -> "str")]
+pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    let keys = params::whole("capacity", capacity, 1)?;
+    let shape = Shape::auto(keys, params::real("fpr", fpr)?).or_raise(capacity.py())?;
+    Ok(shape.layout.name())
+}
+
+/// A layout by name, which may not be "auto".
+fn layout_of(name: &Bound<'_, PyAny>) -> PyResult<Layout> {
+    let unnamed =
+        || parameter(name.py(), "layout must be classic, blocked, split, partitioned or two-block, got 'auto'");
+    params::layout(name)?.ok_or_else(unnamed)
+}
+
+fn explicit(
+    layout: &Bound<'_, PyAny>,
+    num_bits: &Bound<'_, PyAny>,
+    num_hashes: &Bound<'_, PyAny>,
+    scheme: Option<&str>,
+) -> PyResult<Shape> {
+    let (named, scheme) = (layout_of(layout)?, Shape::scheme_named(scheme).or_raise(layout.py())?);
+    let (num_bits, num_hashes) = (params::whole("num_bits", num_bits, 1)?, params::whole("num_hashes", num_hashes, 1)?);
+    Shape::explicit(named, scheme, num_bits, num_hashes).or_raise(layout.py())
+}
+
+/// Model rate of a filter of this shape that holds `items` keys.
+#[pyfunction]
+#[pyo3(signature = (
+    layout: "str", num_bits: "int", num_hashes: "int", items: "float", scheme: "str | None" = None
+) -> "float")]
+pub(crate) fn fpr_at(
+    layout: &Bound<'_, PyAny>,
+    num_bits: &Bound<'_, PyAny>,
+    num_hashes: &Bound<'_, PyAny>,
+    items: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
+) -> PyResult<f64> {
+    let shape = explicit(layout, num_bits, num_hashes, scheme)?;
+    let keys = params::real("items", items)?;
+    if !(keys >= 0.0 && keys.is_finite()) {
+        return Err(parameter(items.py(), format!("items must be at least 0 and finite, got {keys}")));
+    }
+    Ok(shape.law().fpr(keys))
+}
+
+/// The largest number of keys at which a filter of this shape keeps `fpr`.
+#[pyfunction]
+#[pyo3(signature = (
+    layout: "str", num_bits: "int", num_hashes: "int", fpr: "float", scheme: "str | None" = None
+) -> "int")]
+pub(crate) fn capacity_at(
+    layout: &Bound<'_, PyAny>,
+    num_bits: &Bound<'_, PyAny>,
+    num_hashes: &Bound<'_, PyAny>,
+    fpr: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
+) -> PyResult<u64> {
+    let shape = explicit(layout, num_bits, num_hashes, scheme)?;
+    let rate = check_fpr(params::real("fpr", fpr)?).or_raise(fpr.py())?;
+    Ok(largest_items(&*shape.law(), rate))
+}
+
+/// The vector instructions in use.
+#[pyfunction]
+pub(crate) fn isa() -> &'static str {
+    Isa::current().name()
+}
+
+/// All sets of instructions this machine can use, slowest first.
+#[pyfunction]
+pub(crate) fn isas() -> Vec<&'static str> {
+    Isa::available().into_iter().map(Isa::name).collect()
+}
+
+/// Chooses the instructions for the whole process: for tests and measurements.
+#[pyfunction]
+pub(crate) fn force_isa(py: Python<'_>, name: &str) -> PyResult<()> {
+    let known = Isa::available().into_iter().find(|isa| isa.name() == name);
+    if known.is_some_and(Isa::force) {
+        return Ok(());
+    }
+    Err(parameter(py, format!("isa must be one of {}, got {name:?}", isas().join(", "))))
+}

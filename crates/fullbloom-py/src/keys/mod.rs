@@ -1,0 +1,25 @@
+//! Keys from Python: one at a time, from lists and iterables, from buffers and Arrow columns.
+//!
+//! Every path ends in [`fullbloom_core::key::KeyHasher`], so all agree on every key.
+
+pub(crate) mod batch;
+pub(crate) mod buffer;
+pub(crate) mod column;
+mod decimals;
+mod encoding;
+mod filters;
+mod frames;
+mod listed;
+mod moments;
+mod parts;
+pub(crate) mod queries;
+pub(crate) mod ready;
+mod refusal;
+pub(crate) mod scalar;
+mod sink;
+pub(crate) mod ticks;
+mod wide_text;
+
+/// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
+/// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
+pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;

@@ -1,0 +1,484 @@
+//! [`body()`], [`lines`]: keys of JSON texts, hashed as they are read. No value is kept, every cap is checked on the way,
+//! and nothing recurses deeper than a key may nest.
+
+use fullbloom_core::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits, number::NumberBytes};
+
+use crate::fault::{Code, Fault, Result};
+use crate::kind::Keying;
+use crate::limits::Limits;
+
+mod escapes;
+mod large;
+#[cfg(test)]
+mod tests;
+
+/// How deep arrays may nest in a key: as deep as tuples may.
+const DEEPEST_KEY: usize = 64;
+/// How deep values may nest that are of no interest.
+const DEEPEST: usize = 128;
+/// Most digits of an integer: turning digits into bytes takes time that grows with their square.
+const MOST_DIGITS: usize = 4300;
+/// Digits that any `i128` can hold.
+const SURE_DIGITS: usize = 38;
+
+/// How keys become the words by which a filter is asked.
+pub enum Hashing {
+    /// The key rule.
+    Own(KeyHasher),
+    /// Another program's rule, which is about texts.
+    Foreign(Keying),
+}
+
+/// What a request's body holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// The words of all keys.
+    pub words: Vec<u64>,
+    /// The domains of all keys.
+    pub domains: KeyDomains,
+    /// True of one key in `"key"`.
+    pub single: bool,
+    /// The label or value of each key, where the body has `"values"`.
+    pub values: Option<Vec<u64>>,
+}
+
+/// Caps on keys.
+#[derive(Clone, Copy)]
+pub struct Caps {
+    /// Keys of one request.
+    pub keys: usize,
+    /// Bytes of one key.
+    pub key_bytes: usize,
+}
+
+impl From<&Limits> for Caps {
+    fn from(limits: &Limits) -> Self {
+        Caps { keys: limits.batch_keys, key_bytes: limits.key_bytes }
+    }
+}
+
+impl Caps {
+    /// Refuses a key of too many bytes.
+    pub fn check_key(&self, nbytes: usize) -> Result<()> {
+        if nbytes <= self.key_bytes {
+            return Ok(());
+        }
+        let text = format!("a key of {nbytes} bytes is longer than {}, the most allowed", self.key_bytes);
+        Err(Fault::new(Code::Limit, text))
+    }
+
+    /// The refusal of too many keys.
+    pub fn too_many(&self) -> Fault {
+        Fault::new(Code::Limit, format!("a request may hold {} keys; send them in several", self.keys))
+    }
+}
+
+/// The keys of `{"key": ...}` or `{"keys": [...], "values": [...]}`. Other members are ignored; of two of one name the
+/// last counts, and `"key"` before `"keys"`.
+pub fn body(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
+    let mut reader = Reader::new(text)?;
+    let (mut one, mut many, mut values) = (None, None, None);
+    if reader.peek() != Some(b'{') {
+        reader.skip(0)?;
+        reader.end()?;
+        return Err(Fault::invalid("the body is an object with \"key\" or \"keys\""));
+    }
+    reader.at += 1;
+    reader.members(|reader, name| {
+        match name {
+            b"key" => {
+                let mut words = Vec::new();
+                let domain = reader.key(hashing, caps, &mut words)?;
+                one = Some((words, KeyDomains::of(domain)));
+            }
+            b"keys" if reader.peek() == Some(b'[') => many = Some(reader.keys(hashing, caps)?),
+            b"values" if reader.peek() == Some(b'n') => reader.skip(0)?,
+            b"values" => values = Some(reader.values(caps)?),
+            _ => reader.skip(0)?,
+        }
+        Ok(())
+    })?;
+    reader.end()?;
+    match (one, many) {
+        (Some((words, domains)), _) => Ok(Body { words, domains, single: true, values: None }),
+        (None, Some((words, domains))) => Ok(Body { words, domains, single: false, values }),
+        (None, None) => Err(Fault::invalid("the body is an object with \"key\", or with \"keys\", an array")),
+    }
+}
+
+/// The keys of a text with a JSON value a line; empty lines are none.
+pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
+    let mut body = Body::default();
+    let mut count = 0;
+    for line in text.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        count += 1;
+        if count > caps.keys {
+            return Err(caps.too_many());
+        }
+        let mut reader = Reader::new(line)?;
+        let domain = reader.key(hashing, caps, &mut body.words)?;
+        body.domains = body.domains.with(KeyDomains::of(domain));
+        reader.end()?;
+    }
+    Ok(body)
+}
+
+fn wrong(what: &str, at: usize) -> Fault {
+    Fault::invalid(format!("the body is not valid JSON: {what} at byte {at}"))
+}
+
+fn no_key() -> Fault {
+    Fault::invalid("a key is a text, a number, true, false or an array of such")
+}
+
+/// An integer or a float.
+enum Number<'a> {
+    Small(i128),
+    /// Sign and digits of one that is larger.
+    Large(bool, &'a [u8]),
+    Float(f64),
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// A string whose escapes were replaced.
+    unescaped: Vec<u8>,
+    /// The parts of an array.
+    parts: Vec<u8>,
+}
+
+/// Where a string lies: in the text, or, with its escapes replaced, beside it.
+enum Place {
+    Text(usize, usize),
+    Unescaped,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a [u8]) -> Result<Self> {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        if let Err(error) = std::str::from_utf8(text) {
+            return Err(wrong("it is not UTF-8", error.valid_up_to()));
+        }
+        Ok(Reader { text, at: 0, unescaped: Vec::new(), parts: Vec::new() })
+    }
+
+    /// The next byte that is no blank.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.text.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<()> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            return Ok(());
+        }
+        Err(wrong(&format!("{:?} is missing", char::from(byte)), self.at))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(wrong("something follows its value", self.at)),
+        }
+    }
+
+    /// Reads what is behind `[` or `{` up to its end, `one` each thing between commas.
+    fn listed(&mut self, end: u8, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        if self.peek() == Some(end) {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            one(self)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(byte) if byte == end => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(wrong("a comma or an end is missing", self.at)),
+            }
+        }
+    }
+
+    /// Reads the members of an object; `one` reads the value of the name it gets.
+    fn members(&mut self, mut one: impl FnMut(&mut Self, &[u8]) -> Result<()>) -> Result<()> {
+        self.listed(b'}', |reader| {
+            let place = reader.string()?;
+            reader.expect(b':')?;
+            match place {
+                Place::Text(start, end) => {
+                    let text = reader.text;
+                    one(reader, &text[start..end])
+                }
+                Place::Unescaped => {
+                    let name = std::mem::take(&mut reader.unescaped);
+                    one(reader, &name)
+                }
+            }
+        })
+    }
+
+    fn keys(&mut self, hashing: &Hashing, caps: Caps) -> Result<(Vec<u64>, KeyDomains)> {
+        self.expect(b'[')?;
+        let (mut words, mut domains, mut count) = (Vec::new(), KeyDomains::NONE, 0);
+        self.listed(b']', |reader| {
+            count += 1;
+            if count > caps.keys {
+                return Err(caps.too_many());
+            }
+            domains = domains.with(KeyDomains::of(reader.key(hashing, caps, &mut words)?));
+            Ok(())
+        })?;
+        Ok((words, domains))
+    }
+
+    fn values(&mut self, caps: Caps) -> Result<Vec<u64>> {
+        let refused = || Fault::invalid("\"values\" is an array of whole numbers of 64 bits");
+        if self.peek() != Some(b'[') {
+            return Err(refused());
+        }
+        self.at += 1;
+        let mut values = Vec::new();
+        self.listed(b']', |reader| {
+            if values.len() == caps.keys {
+                return Err(caps.too_many());
+            }
+            let Some(b'-' | b'0'..=b'9') = reader.peek() else { return Err(refused()) };
+            let Number::Small(value) = reader.number()? else { return Err(refused()) };
+            values.push(u64::try_from(value).map_err(|_| refused())?);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// Appends the words of the key that comes next, and returns its domain.
+    fn key(&mut self, hashing: &Hashing, caps: Caps, words: &mut Vec<u64>) -> Result<Domain> {
+        let first = self.peek();
+        if first == Some(b'"') {
+            let place = self.string()?;
+            let key = match place {
+                Place::Text(start, end) => &self.text[start..end],
+                Place::Unescaped => &self.unescaped,
+            };
+            caps.check_key(key.len())?;
+            match hashing {
+                Hashing::Own(hasher) => words.push(hasher.text(key)),
+                Hashing::Foreign(keying) => keying.push(key, words),
+            }
+            return Ok(Domain::Text);
+        }
+        let Hashing::Own(hasher) = hashing else {
+            return Err(Fault::invalid("keys of this filter are texts: it has the hash of another program"));
+        };
+        let (word, domain) = match first {
+            Some(b'[') => {
+                self.parts.clear();
+                self.tuple(caps, 1)?;
+                (hasher.bytes(Domain::Tuple, &self.parts), Domain::Tuple)
+            }
+            Some(b'{' | b'n') => return Err(no_key()),
+            Some(b't' | b'f') => (hasher.signed(i64::from(self.truth()?)), Domain::Integer),
+            _ => match self.number()? {
+                Number::Small(value) => {
+                    let word = match i64::try_from(value) {
+                        Ok(value) => hasher.signed(value),
+                        Err(_) => hasher.bytes(Domain::Integer, NumberBytes::of(value).as_slice()),
+                    };
+                    (word, Domain::Integer)
+                }
+                Number::Large(negative, digits) => {
+                    (hasher.bytes(Domain::Integer, &large::two_complement(negative, digits)), Domain::Integer)
+                }
+                Number::Float(value) => (hasher.float(value), Domain::Float),
+            },
+        };
+        words.push(word);
+        Ok(domain)
+    }
+
+    /// Writes down the parts of the array that comes next.
+    fn tuple(&mut self, caps: Caps, depth: usize) -> Result<()> {
+        if depth > DEEPEST_KEY {
+            return Err(Fault::invalid(format!("a tuple key may nest {DEEPEST_KEY} levels, got more")));
+        }
+        self.expect(b'[')?;
+        self.listed(b']', |reader| {
+            let start = reader.parts.len();
+            reader.parts.extend_from_slice(&[0; PART_HEADER]);
+            let domain = reader.part(caps, depth)?;
+            end_part(&mut reader.parts, start, domain);
+            caps.check_key(reader.parts.len())
+        })
+    }
+
+    /// Writes down one part.
+    fn part(&mut self, caps: Caps, depth: usize) -> Result<Domain> {
+        match self.peek() {
+            Some(b'"') => {
+                match self.string()? {
+                    Place::Text(start, end) => self.parts.extend_from_slice(&self.text[start..end]),
+                    Place::Unescaped => self.parts.extend_from_slice(&self.unescaped),
+                }
+                Ok(Domain::Text)
+            }
+            Some(b'[') => self.tuple(caps, depth + 1).map(|()| Domain::Tuple),
+            Some(b'{' | b'n') => Err(no_key()),
+            Some(b't' | b'f') => {
+                let truth = self.truth()?;
+                self.parts.extend_from_slice(&i64::from(truth).to_le_bytes());
+                Ok(Domain::Integer)
+            }
+            _ => Ok(match self.number()? {
+                Number::Small(value) => {
+                    self.parts.extend_from_slice(NumberBytes::of(value).as_slice());
+                    Domain::Integer
+                }
+                Number::Large(negative, digits) => {
+                    self.parts.extend_from_slice(&large::two_complement(negative, digits));
+                    Domain::Integer
+                }
+                Number::Float(value) => {
+                    self.parts.extend_from_slice(&float_bits(value).to_le_bytes());
+                    Domain::Float
+                }
+            }),
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> bool {
+        let there = self.text[self.at..].starts_with(word);
+        self.at += if there { word.len() } else { 0 };
+        there
+    }
+
+    fn truth(&mut self) -> Result<bool> {
+        match (self.word(b"true"), self.word(b"false")) {
+            (false, false) => Err(wrong("a value is missing", self.at)),
+            (truth, _) => Ok(truth),
+        }
+    }
+
+    fn string(&mut self) -> Result<Place> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let Some(end) = memchr::memchr2(b'"', b'\\', &self.text[start..]) else {
+            return Err(wrong("a text has no end", start));
+        };
+        let end = start + end;
+        check_controls(&self.text[start..end], start)?;
+        self.at = end;
+        if self.text[end] == b'"' {
+            self.at += 1;
+            return Ok(Place::Text(start, end));
+        }
+        self.unescaped.clear();
+        self.unescaped.extend_from_slice(&self.text[start..end]);
+        loop {
+            self.at += 1; // the backslash
+            self.escape()?;
+            let start = self.at;
+            let Some(end) = memchr::memchr2(b'"', b'\\', &self.text[start..]) else {
+                return Err(wrong("a text has no end", start));
+            };
+            let end = start + end;
+            check_controls(&self.text[start..end], start)?;
+            self.unescaped.extend_from_slice(&self.text[start..end]);
+            self.at = end;
+            if self.text[end] == b'"' {
+                self.at += 1;
+                return Ok(Place::Unescaped);
+            }
+        }
+    }
+
+    fn digits(&mut self) -> usize {
+        let digits = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        digits
+    }
+
+    fn number(&mut self) -> Result<Number<'a>> {
+        let start = self.at;
+        if self.word(b"NaN") {
+            return Ok(Number::Float(f64::NAN));
+        }
+        let negative = self.word(b"-");
+        if self.word(b"Infinity") {
+            return Ok(Number::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
+        }
+        let whole = self.at;
+        let count = self.digits();
+        if count == 0 {
+            return Err(wrong("a value is missing", start));
+        }
+        if count > 1 && self.text[whole] == b'0' {
+            return Err(wrong("a number begins with 0", start));
+        }
+        let behind = self.at;
+        if self.word(b".") && self.digits() == 0 {
+            return Err(wrong("a number ends in a point", start));
+        }
+        if self.word(b"e") || self.word(b"E") {
+            let _ = self.word(b"+") || self.word(b"-");
+            if self.digits() == 0 {
+                return Err(wrong("an exponent has no digits", start));
+            }
+        }
+        let text = self.text;
+        let shown = |bytes: &'a [u8]| std::str::from_utf8(bytes).unwrap_or_default();
+        if self.at > behind {
+            let value = shown(&text[start..self.at]).parse();
+            return value.map(Number::Float).map_err(|_| wrong("a number is malformed", start));
+        }
+        let digits = &text[whole..behind];
+        if count > MOST_DIGITS {
+            let text = format!("an integer may have {MOST_DIGITS} digits, got {count}; send it as a text");
+            return Err(Fault::invalid(text));
+        }
+        if count <= SURE_DIGITS {
+            let value: i128 = shown(digits).parse().map_err(|_| wrong("a number is malformed", start))?;
+            return Ok(Number::Small(if negative { -value } else { value }));
+        }
+        Ok(Number::Large(negative, digits))
+    }
+
+    /// Passes over a value.
+    fn skip(&mut self, depth: usize) -> Result<()> {
+        if depth > DEEPEST {
+            return Err(wrong("it nests too deep", self.at));
+        }
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'[') => {
+                self.at += 1;
+                self.listed(b']', |reader| reader.skip(depth + 1))
+            }
+            Some(b'{') => {
+                self.at += 1;
+                self.members(|reader, _| reader.skip(depth + 1))
+            }
+            Some(b't' | b'f') => self.truth().map(drop),
+            Some(b'n') if self.word(b"null") => Ok(()),
+            _ => self.number().map(drop),
+        }
+    }
+}
+
+fn check_controls(text: &[u8], start: usize) -> Result<()> {
+    match text.iter().any(|&byte| byte < b' ') {
+        false => Ok(()),
+        true => Err(wrong("a text holds a control character", start)),
+    }
+}

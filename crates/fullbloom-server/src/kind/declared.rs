@@ -1,0 +1,351 @@
+//! [`Kind`] for each row of the registry, from its declaration: parameters by name, and what its capabilities allow.
+
+use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::{Parsed, Verify};
+use fullbloom_core::key::KeyHasher;
+use fullbloom_core::structure::opening::Wanted;
+use std::path::Path;
+
+use super::{Kind, Spec};
+use crate::fault::{Fault, Result};
+
+/// A parameter as a text.
+trait Parameter<'a>: Sized {
+    /// Reads the text of `name`.
+    fn read(name: &str, text: &'a str) -> Result<Self>;
+}
+
+impl<'a> Parameter<'a> for u64 {
+    fn read(name: &str, text: &'a str) -> Result<Self> {
+        let wrong = || Fault::invalid(format!("{name} must be a whole number of at least 1, got {text:?}"));
+        text.parse().ok().filter(|&n| n > 0).ok_or_else(wrong)
+    }
+}
+
+impl<'a> Parameter<'a> for f64 {
+    fn read(name: &str, text: &'a str) -> Result<Self> {
+        text.parse().map_err(|_| Fault::invalid(format!("{name} must be a number, got {text:?}")))
+    }
+}
+
+impl<'a> Parameter<'a> for bool {
+    fn read(name: &str, text: &'a str) -> Result<Self> {
+        match text {
+            "true" | "1" | "yes" => Ok(true),
+            "false" | "0" | "no" => Ok(false),
+            _ => Err(Fault::invalid(format!("{name} must be true or false, got {text:?}"))),
+        }
+    }
+}
+
+impl<'a> Parameter<'a> for &'a str {
+    fn read(_: &str, text: &'a str) -> Result<Self> {
+        Ok(text)
+    }
+}
+
+impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
+    fn read(name: &str, text: &'a str) -> Result<Self> {
+        if text == "none" { Ok(None) } else { T::read(name, text).map(Some) }
+    }
+}
+
+/// The text of a parameter, read, or its default; one without a default must be there.
+macro_rules! given {
+    ($spec:ident $name:ident) => {
+        match $spec.option(stringify!($name)) {
+            Some(text) => Parameter::read(stringify!($name), text)?,
+            None => {
+                return Err(Fault::invalid(concat!(stringify!($name), " is missing; give ", stringify!($name), "=...")))
+            }
+        }
+    };
+    ($spec:ident $name:ident $default:tt) => {
+        match $spec.option(stringify!($name)) {
+            Some(text) => Parameter::read(stringify!($name), text)?,
+            None => $default,
+        }
+    };
+}
+
+/// Refuses parameters that the constructor does not have.
+fn check_names(spec: &Spec, class: &str, known: &[&str]) -> Result<()> {
+    match spec.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        None => spec.check(),
+        Some((name, _)) => {
+            Err(Fault::invalid(format!("a {class} has no parameter {name:?}; it has {}", known.join(", "))))
+        }
+    }
+}
+
+/// A constructor by texts, and the bytes that it would take; nothing for what is built of its keys.
+macro_rules! making {
+    (build $($rest:tt)*) => { making!(@built $($rest)*); };
+    (build_pairs $($rest:tt)*) => { making!(@built $($rest)*); };
+    (world $($rest:tt)*) => { making!(@built $($rest)*); };
+    (@built $Class:ident $positional:tt $named:tt) => {
+        pub(super) fn create(_: &Spec, _: KeyHasher) -> Result<Box<dyn Kind>> {
+            Err(Fault::new(crate::fault::Code::Unsupported, concat!(
+                "a ", stringify!($Class), " is built of all its keys at once: build it in a process, then send its file"
+            )))
+        }
+
+        pub(super) fn nbytes(_: &Spec) -> Result<u64> {
+            Ok(0)
+        }
+    };
+    ($adds:ident $Class:ident
+        [$({$pdoc:tt $p:ident $pt:tt [$($pd:tt)?]})*] [$({$kdoc:tt $k:ident $kt:tt $kd:tt})*]
+    ) => {
+        const NAMES: &[&str] = &[$(stringify!($p),)* $(stringify!($k),)*];
+
+        pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
+            check_names(spec, stringify!($Class), NAMES)?;
+            $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
+            $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
+            Ok(Box::new(Core::construct($($p,)* $($k,)* hasher)?))
+        }
+
+        pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
+            check_names(spec, stringify!($Class), NAMES)?;
+            $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
+            $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
+            Ok(making!(@bytes $($p)*)($($p,)* $($k,)*)?)
+        }
+    };
+    // One that grows begins small.
+    (@bytes initial_capacity $($p:ident)*) => { Core::made_bytes };
+    (@bytes $($p:ident)*) => { Core::cell_bytes };
+}
+
+/// The methods that come with the way keys are added.
+macro_rules! adding {
+    (key) => {
+        fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+            Ok(Addable::add_hashes(self, hashes, new)?)
+        }
+
+        fn clear(&mut self) -> Result<()> {
+            Ok(Addable::empty(self)?)
+        }
+
+        fn advance(&mut self, now: f64) -> Result<u64> {
+            match self.pass_time(now) {
+                Some(passed) => Ok(passed?),
+                None => Err(self.cannot("let time pass: it has no window of time")),
+            }
+        }
+    };
+    (number) => {
+        adding!(key);
+    };
+    (pair) => {
+        fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
+            Ok(self.put_hashes(hashes, values, None)?)
+        }
+
+        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+            self.get_hashes(hashes, values);
+            Ok(())
+        }
+
+        fn clear(&mut self) -> Result<()> {
+            Core::clear(self)?;
+            Filter::hasher_mut(self).added_mut().clear();
+            Ok(())
+        }
+    };
+    (build_pairs) => {
+        fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
+            values.iter().try_for_each(|&value| self.check_settable(value))?;
+            hashes.iter().zip(values).try_for_each(|(&hash, &value)| self.set_hash(hash, value).map(drop))?;
+            Ok(())
+        }
+
+        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+            self.get_hashes(hashes, 0, values);
+            Ok(())
+        }
+
+        fn lacks_value(&self, hash: u64) -> bool {
+            self.get_hash(hash).is_none()
+        }
+    };
+    ($other:ident) => {};
+}
+
+/// The methods of one capability; what the trait has no method for is nothing here.
+macro_rules! capability {
+    (remove) => {
+        fn remove(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
+            Ok(Removable::remove_hashes(self, hashes, removed)?)
+        }
+    };
+    (delete) => {
+        capability!(remove);
+    };
+    (count) => {
+        fn count(&self, hashes: &[u64], counts: &mut [u64]) -> Result<()> {
+            Countable::count_hashes(self, hashes, counts);
+            Ok(())
+        }
+    };
+    (positions) => {
+        fn positions(&self, hash: u64) -> Result<Vec<u64>> {
+            Ok(Positioned::positions(self, hash))
+        }
+    };
+    (merge) => {
+        fn merge(&mut self, other: &dyn Kind) -> Result<()> {
+            match other.as_any().downcast_ref::<Self>() {
+                Some(other) => Ok(Mergeable::take_in(self, other)?),
+                None => Err(Fault::new(
+                    crate::fault::Code::Incompatible,
+                    format!("a {} cannot take in a {}", self.variant().class, other.variant().class),
+                )),
+            }
+        }
+    };
+    ($other:ident) => {};
+}
+
+/// One module a row.
+macro_rules! kind {
+    ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] }
+        $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
+    ) => {
+        mod $module {
+            use fullbloom_core::$family::$Class as Core;
+            use fullbloom_core::container::Container;
+            use fullbloom_core::key::{KeyDomains, KeyHasher};
+            use fullbloom_core::registry::{self, Variant};
+            #[allow(unused_imports)] // of what it can do
+            use fullbloom_core::structure::{
+                Addable, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
+            };
+            use std::any::Any;
+
+            #[allow(unused_imports)] // where nothing is constructed
+            use super::{Parameter, check_names};
+            use super::super::{Kind, Spec};
+            #[allow(unused_imports)] // as above
+            use crate::fault::{Fault, Result};
+
+            making!($adds $Class $positional $named);
+
+            impl Kind for Core {
+                fn variant(&self) -> &'static Variant {
+                    registry::by_id(registry::$ID).unwrap_or(&registry::VARIANTS[0])
+                }
+                fn hasher(&self) -> KeyHasher {
+                    *Filter::hasher(self)
+                }
+                fn capacity(&self) -> u64 {
+                    Filter::capacity(self)
+                }
+                fn target_fpr(&self) -> f64 {
+                    Filter::target_fpr(self)
+                }
+                fn num_added(&self) -> u64 {
+                    Filter::num_added(self)
+                }
+                fn fpr(&self) -> f64 {
+                    Filter::fpr(self)
+                }
+                fn fill(&self) -> f64 {
+                    Filter::fill(self)
+                }
+                fn nbytes(&self) -> u64 {
+                    Filter::nbytes(self)
+                }
+                fn estimated(&self) -> Option<(f64, f64)> {
+                    Filter::estimated(self)
+                }
+                fn info(&self) -> Vec<(&'static str, Value)> {
+                    Declared::info(self)
+                }
+                fn container(&self) -> Container<'_> {
+                    Filter::container(self)
+                }
+                fn duplicate(&self) -> Result<Box<dyn Kind>> {
+                    Ok(Box::new(self.try_clone()?))
+                }
+                fn contains(&self, hashes: &[u64], found: &mut [u8]) {
+                    Filter::contains_hashes(self, hashes, found);
+                }
+                fn record(&mut self, domains: KeyDomains) {
+                    Filter::record(self, domains);
+                }
+                fn bound(&mut self, max_bytes: u64) {
+                    Loadable::bound(self, max_bytes);
+                }
+                fn share(&mut self, growth: std::sync::Arc<dyn fullbloom_core::growth::Growth>) {
+                    Loadable::share(self, growth);
+                }
+                fn as_any(&self) -> &dyn Any {
+                    self
+                }
+                adding!($adds);
+                $(capability!($can);)*
+            }
+        }
+    };
+}
+
+/// All rows, and what is found by a row.
+macro_rules! kinds {
+    ({} $({
+        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
+        adds: $adds:ident, can: $can:tt, $($rest:tt)*
+    })*) => {
+        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $adds $can } })*
+
+        /// A new filter; its options are checked.
+        pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
+            match super::row_named(&spec.kind)?.id {
+                $($number => $module::create(spec, hasher),)*
+                _ => Err(Fault::invalid("the kind is of no row")),
+            }
+        }
+
+        /// Bytes of cells that it would take; 0 where that is not known beforehand.
+        pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
+            match super::row_named(&spec.kind)?.id {
+                $($number => $module::nbytes(spec),)*
+                _ => Err(Fault::invalid("the kind is of no row")),
+            }
+        }
+
+        /// A filter from the bytes of a whole file, every one of them checked.
+        pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
+            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
+            match Parsed::new(bytes, Verify::Header)?.header.variant {
+                $($number => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
+                other => Err(unknown(other)),
+            }
+        }
+
+        /// The filter in the file at `path`, in memory; every byte was checked.
+        pub(super) fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
+            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
+            let file = Opened::new(path)?;
+            match file.parsed.header.variant {
+                $($number => {
+                    let mapped = wanted.open::<fullbloom_core::$family::$Class>(&file, path, $number)?;
+                    Kind::duplicate(&mapped)
+                })*
+                other => Err(unknown(other)),
+            }
+        }
+    };
+}
+
+fn unknown(variant: u16) -> Fault {
+    Fault::new(
+        crate::fault::Code::Format,
+        format!("the file holds structure {variant}, which this release does not know"),
+    )
+}
+
+pub(crate) use kind;
+fullbloom_core::variants!(kinds! {});

@@ -1,0 +1,150 @@
+//! `RedisBloom`'s Bloom filter as a kind.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use fullbloom_core::container::Container;
+use fullbloom_core::foreign::redisbloom::bloom::{Chain, Layer, hash};
+use fullbloom_core::growth::Growth;
+use fullbloom_core::key::KeyHasher;
+use fullbloom_core::registry::Variant;
+use fullbloom_core::structure::Value;
+
+use super::general::general;
+use super::rows::{ROWS, check_options, number};
+use crate::fault::{Fault, Result};
+use crate::kind::{Exchange, Keying, Kind, Spec};
+
+/// Bytes that the program counts beside those of the cells.
+const OVERHEAD: u64 = 32;
+const LAYER_OVERHEAD: u64 = 64;
+const MOST_EXPANSION: u64 = 32_768;
+
+/// Capacity, rate, expansion, and whether it grows.
+fn made(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
+    check_options(spec, &["capacity", "fpr", "expansion", "scaling"])?;
+    let capacity = number(spec, "capacity", None, u64::MAX)?;
+    let rate = spec.option("fpr").unwrap_or("0.01");
+    let error = rate.parse().map_err(|_| Fault::invalid(format!("fpr must be a number, got {rate:?}")))?;
+    let expansion = number(spec, "expansion", Some(2), MOST_EXPANSION)? as u32;
+    let scaling = number(spec, "scaling", Some(1), 1)? == 1 && expansion > 0;
+    Ok((capacity, error, expansion, scaling))
+}
+
+pub(super) fn create(spec: &Spec) -> Result<Chain> {
+    let (capacity, error, expansion, scaling) = made(spec)?;
+    Ok(Chain::construct(capacity, error, expansion, scaling)?)
+}
+
+pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
+    let (capacity, error, _, scaling) = made(spec)?;
+    Ok(Chain::cell_bytes(capacity, error, scaling)?)
+}
+
+fn line(layer: &Layer) -> String {
+    let bytes = layer.cells().len() as u64;
+    let (bits, hashes, entries, items, ratio) =
+        (bytes * 8, layer.hashes, layer.entries, layer.items, general(layer.error));
+    format!("bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{entries} size:{items} ratio:{ratio}")
+}
+
+impl Exchange for Chain {
+    fn header(&self) -> Vec<u8> {
+        Chain::header(self)
+    }
+    fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
+        Chain::piece(self, number)
+    }
+    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
+        Ok(Chain::load(self, number, bytes)?)
+    }
+    fn tables(&self) -> u64 {
+        self.layers().len() as u64
+    }
+    fn lines(&self) -> Vec<String> {
+        let first = format!("size:{}", self.items());
+        std::iter::once(first).chain(self.layers().iter().map(line)).collect()
+    }
+}
+
+impl Kind for Chain {
+    fn variant(&self) -> &'static Variant {
+        &ROWS[0]
+    }
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::seeded(0)
+    }
+    fn keying(&self) -> Keying {
+        Keying::Foreign(2, |key, words| words.extend_from_slice(&hash(key)))
+    }
+    fn capacity(&self) -> u64 {
+        Chain::capacity(self)
+    }
+    fn target_fpr(&self) -> f64 {
+        self.target()
+    }
+    fn num_added(&self) -> u64 {
+        self.items()
+    }
+    fn fpr(&self) -> f64 {
+        Chain::fpr(self)
+    }
+    fn fill(&self) -> f64 {
+        Chain::fill(self)
+    }
+    fn nbytes(&self) -> u64 {
+        Chain::nbytes(self)
+    }
+    fn estimated(&self) -> Option<(f64, f64)> {
+        None
+    }
+    fn info(&self) -> Vec<(&'static str, Value)> {
+        let layers = self.layers().len() as u64;
+        vec![
+            ("capacity", Value::Number(Chain::capacity(self))),
+            ("target_fpr", Value::Real(self.target())),
+            ("num_added", Value::Number(self.items())),
+            ("fpr", Value::Real(Chain::fpr(self))),
+            ("fill", Value::Real(Chain::fill(self))),
+            ("stages", Value::Number(layers)),
+            ("nbytes", Value::Number(Chain::nbytes(self))),
+            ("counted_bytes", Value::Number(OVERHEAD + LAYER_OVERHEAD * layers + Chain::nbytes(self))),
+        ]
+    }
+    fn container(&self) -> Container<'_> {
+        Chain::container(self)
+    }
+    fn duplicate(&self) -> Result<Box<dyn Kind>> {
+        Ok(Box::new(self.try_clone()?))
+    }
+    fn contains(&self, words: &[u64], found: &mut [u8]) {
+        for (key, found) in words.as_chunks().0.iter().zip(found) {
+            *found = u8::from(Chain::contains(self, *key));
+        }
+    }
+    fn bound(&mut self, max_bytes: u64) {
+        Chain::bound(self, max_bytes);
+    }
+    fn share(&mut self, growth: Arc<dyn Growth>) {
+        Chain::share(self, growth);
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn exchange(&self) -> Option<&dyn Exchange> {
+        Some(self)
+    }
+    fn exchange_mut(&mut self) -> Option<&mut dyn Exchange> {
+        Some(self)
+    }
+    fn add(&mut self, words: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
+        for (at, key) in words.as_chunks().0.iter().enumerate() {
+            let is_new = Chain::add(self, *key)?;
+            if let Some(new) = &mut new {
+                new[at] = u8::from(is_new);
+            }
+        }
+        Ok(())
+    }
+}

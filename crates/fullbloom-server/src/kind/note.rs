@@ -1,0 +1,156 @@
+//! [`Note`]: a small text under a name, beside the filters. It is a kind, so that files, checkpoints and backups hold
+//! it as they hold those; it is no filter, and what asks for one does not find it.
+
+use std::any::Any;
+use std::fs;
+use std::path::Path;
+
+use fullbloom_core::container::{Container, Header, Parsed, Section, Verify, kind};
+use fullbloom_core::key::{AddedDomains, KeyHasher};
+use fullbloom_core::registry::{FalseNegatives, Variant};
+use fullbloom_core::structure::Value;
+
+use super::{Flavour, Kind, Settings, Spec};
+use crate::fault::{Code, Fault, Result};
+
+/// Number in files, beyond those of the registry.
+const ID: u16 = fullbloom_core::container::service::NOTE;
+/// Bytes of the longest one.
+pub const MOST: usize = 64 << 10;
+
+static ROW: Variant = Variant {
+    id: ID,
+    name: "note",
+    class: "Note",
+    adds: "",
+    family: "foreign",
+    capabilities: &[],
+    stage: false,
+    layouts: &[],
+    ns: [0.0, 0.0],
+    false_negatives: FalseNegatives::Never,
+    merging: "",
+    formula: "",
+    paper: "",
+    role: "",
+    once: false,
+    fixed: &[],
+};
+
+/// See the head of this file. Another text is another note.
+pub struct Note(Vec<u8>);
+
+impl Note {
+    /// A note of a text.
+    pub fn new(text: &[u8]) -> Result<Self> {
+        if text.len() > MOST {
+            let text = format!("a note has at most {MOST} bytes, got {}; keep what is longer elsewhere", text.len());
+            return Err(Fault::new(Code::Limit, text));
+        }
+        Ok(Note(text.to_vec()))
+    }
+
+    /// How notes are set down in logs and manifests.
+    pub fn settings() -> Settings {
+        Settings { flavour: Flavour::Note, ..Settings::of(Spec { kind: ROW.name.into(), ..Spec::default() }) }
+    }
+
+    /// The text of a kind that is a note.
+    pub fn text_of(kind: &dyn Kind) -> Option<&[u8]> {
+        kind.as_any().downcast_ref::<Note>().map(|note| note.0.as_slice())
+    }
+
+    /// The note in the bytes of a whole file, every one of them checked.
+    pub fn load(bytes: &[u8]) -> Result<Box<dyn Kind>> {
+        let damaged = || Fault::new(Code::Format, "the file does not hold the note that its header tells of");
+        let parsed = Parsed::new(bytes, Verify::Full)?;
+        let [span] = parsed.sections.as_slice() else { return Err(damaged()) };
+        if (parsed.header.variant, span.kind, span.index) != (ID, kind::NOTE, 0) {
+            return Err(damaged());
+        }
+        Ok(Box::new(Note::new(bytes.get(span.offset..span.offset + span.len).ok_or_else(damaged)?)?))
+    }
+
+    /// The note in the file at `path`.
+    pub fn open(path: &Path) -> Result<Box<dyn Kind>> {
+        Self::load(&fs::read(path).map_err(Fault::io(path))?)
+    }
+}
+
+impl Kind for Note {
+    fn variant(&self) -> &'static Variant {
+        &ROW
+    }
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::seeded(0).holding(AddedDomains::UNKNOWN)
+    }
+    fn capacity(&self) -> u64 {
+        0
+    }
+    fn target_fpr(&self) -> f64 {
+        0.0
+    }
+    fn num_added(&self) -> u64 {
+        0
+    }
+    fn fpr(&self) -> f64 {
+        0.0
+    }
+    fn fill(&self) -> f64 {
+        0.0
+    }
+    fn nbytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn estimated(&self) -> Option<(f64, f64)> {
+        None
+    }
+    fn info(&self) -> Vec<(&'static str, Value)> {
+        vec![("nbytes", Value::Number(self.nbytes()))]
+    }
+    fn container(&self) -> Container<'_> {
+        let section = Section { kind: kind::NOTE, index: 0, bytes: &self.0, checksum: None };
+        Container { header: Header::new(ID, 0, &self.hasher()), sections: vec![section] }
+    }
+    fn duplicate(&self) -> Result<Box<dyn Kind>> {
+        Ok(Box::new(Note(self.0.clone())))
+    }
+    fn contains(&self, _: &[u64], found: &mut [u8]) {
+        found.fill(0);
+    }
+    fn bound(&mut self, _: u64) {}
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(note: &Note) -> Vec<u8> {
+        let (container, mut bytes) = (note.container(), Vec::new());
+        let head = container.head().unwrap_or_default();
+        container.write_with(&head, &mut bytes).unwrap_or_default();
+        bytes
+    }
+
+    #[test]
+    fn notes_read_back_and_damaged_ones_are_refused() -> Result<()> {
+        for text in [b"".as_slice(), b"a \r\n\0\xff", &[7; MOST]] {
+            let bytes = file(&Note::new(text)?);
+            assert_eq!(Note::text_of(Note::load(&bytes)?.as_ref()), Some(text));
+            assert!(Note::load(&bytes[..bytes.len() - 1]).is_err());
+        }
+        let mut bytes = file(&Note::new(b"{\"a\": 1}")?);
+        // Files are read by later releases: their bytes never change.
+        assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (192, 2_770_862_845));
+        for at in 0..bytes.len() {
+            bytes[at] ^= 1;
+            assert!(at >= 136 || Note::load(&bytes).is_err(), "{at}");
+            bytes[at] ^= 1;
+        }
+        assert!(Note::new(&[0; MOST + 1]).is_err_and(|fault| fault.text.contains("65536")));
+        Ok(())
+    }
+}

@@ -1,0 +1,500 @@
+//! [`Log`]: changes are handed in under a lock, one thread writes them, and everybody who waits shares one sync.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::watch;
+
+use super::record::{OPERATION, op};
+use super::segment::{self, Header};
+use super::start::{Start, begin};
+use super::synced::{Synced, SyncedFile, Unsynced};
+use super::{Durability, Record};
+use crate::fault::{Code, Fault, Result};
+use crate::fault_points::reach;
+
+/// Bytes that may wait to be written. Beyond it changes are refused: the disk is slower than they come.
+const WAITING: usize = 256 << 20;
+/// Room for changes that is kept when there are none.
+const KEPT: usize = 4 << 20;
+/// Without `always`, how long changes are gathered before they are written.
+const GATHERED: Duration = Duration::from_millis(10);
+/// With `everysec`, how long after the beginning of a sync the next one begins.
+const SYNCED_EVERY: Duration = Duration::from_secs(1);
+/// How long after a full disk the next attempt is made.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// What waits to be written.
+#[derive(Default)]
+struct Waiting {
+    /// A block: its head, still empty, then records.
+    block: Vec<u8>,
+    records: u32,
+    /// Number of the next record.
+    next: u64,
+    /// True: a new segment is to be begun, from the next record on.
+    rotate: bool,
+    /// Number of the first record of the newest segment.
+    boundary: u64,
+    /// True: it could not be.
+    refused: bool,
+    stop: bool,
+}
+
+/// How far the disk has come.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// Records up to this number are as safe as the mode promises.
+    durable: u64,
+    /// Why nothing is taken at present.
+    trouble: Option<String>,
+}
+
+struct Shared {
+    waiting: Mutex<Waiting>,
+    work: Condvar,
+    progress: watch::Sender<Progress>,
+    /// What is in `progress` as one word, to be asked before each change.
+    troubled: AtomicBool,
+    /// True after a sync failed: the kernel may have dropped what it was to write, so nothing mends it but a restart.
+    broken: AtomicBool,
+    written: AtomicU64,
+    rotated: Condvar,
+    /// The segment at work; none while there is no folder.
+    segment: Mutex<Unsynced>,
+    /// The thread that syncs, of `everysec`, waits here.
+    to_sync: Condvar,
+    /// Held while something is synced, so that a failure is seen by whoever syncs next.
+    syncing: Mutex<Option<SyncedFile>>,
+}
+
+/// The log of a store; one without a folder only numbers changes.
+pub struct Log {
+    mode: Durability,
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Where it is kept, if it is.
+    folder: Option<PathBuf>,
+}
+
+impl Log {
+    /// A log that keeps nothing.
+    pub fn unkept() -> Self {
+        Log { mode: Durability::Off, shared: shared(1), threads: Mutex::default(), folder: None }
+    }
+
+    /// A log in `folder` that goes on in a new segment, or in one that was begun and never written to.
+    pub fn open(folder: &Path, mode: Durability, mut start: Start) -> Result<Self> {
+        let (file, header) = start.begin(folder)?;
+        let shared = shared(start.next);
+        let said = Synced { newest: header.first, record: start.next - 1 };
+        *shared.syncing.lock() = Some(SyncedFile::open(folder, said));
+        shared.waiting.lock().boundary = header.first;
+        let file = Arc::new(file);
+        shared.segment.lock().file = Some(file.clone());
+        let mut writer = Writer {
+            folder: folder.to_owned(),
+            mode,
+            shared: shared.clone(),
+            file,
+            header,
+            length: segment::HEADER as u64,
+            unsynced: false,
+        };
+        let log = Log { mode, shared: shared.clone(), threads: Mutex::default(), folder: Some(folder.to_owned()) };
+        let begin = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
+            let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+            let thread = thread.map_err(|error| Fault::new(Code::Io, format!("no thread for the log: {error}")))?;
+            log.threads.lock().push(thread);
+            Ok(())
+        };
+        begin("fullbloom-log", Box::new(move || writer.run()))?;
+        if mode == Durability::EverySecond {
+            let folder = folder.to_owned();
+            begin("fullbloom-sync", Box::new(move || shared.sync_every_second(&folder)))?;
+        }
+        Ok(log)
+    }
+
+    /// Number of the first record of the newest segment.
+    pub fn newest(&self) -> u64 {
+        self.shared.waiting.lock().boundary
+    }
+
+    /// How safe an acknowledged change is.
+    pub fn mode(&self) -> Durability {
+        self.mode
+    }
+
+    /// Refuses a change while the disk takes none, before anything is changed.
+    #[inline]
+    pub fn admit(&self) -> Result<()> {
+        if self.shared.troubled.load(Ordering::Acquire) { Err(self.refusal()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn refusal(&self) -> Fault {
+        let why = self.shared.progress.borrow().trouble.clone();
+        Fault::new(Code::ReadOnly, why.unwrap_or_else(|| "the disk is slower than changes come; try again".into()))
+    }
+
+    /// Why nothing is taken at present.
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.troubled.load(Ordering::Acquire).then(|| self.refusal().text)
+    }
+
+    /// Appends a record: its number. Called under the lock of what it is about, so that numbers have the order of changes.
+    pub fn append(&self, record: &Record<'_>) -> Result<u64> {
+        self.append_as(record, 0)
+    }
+
+    /// [`Log::append`] of a change that was refused at one of its keys: those before it were changed.
+    pub fn append_refused(&self, record: &Record<'_>) -> Result<u64> {
+        self.append_as(record, op::REFUSED)
+    }
+
+    fn append_as(&self, record: &Record<'_>, flag: u8) -> Result<u64> {
+        if let Some(folder) = &self.folder {
+            reach("log.append", folder).map_err(Fault::io(folder))?;
+        }
+        let mut waiting = self.shared.waiting.lock();
+        let number = waiting.next;
+        waiting.next += 1;
+        if self.folder.is_none() {
+            return Ok(number);
+        }
+        if waiting.block.is_empty() {
+            waiting.block.resize(segment::BLOCK, 0);
+            self.shared.work.notify_one();
+        }
+        let at = waiting.block.len();
+        record.write(&mut waiting.block);
+        waiting.block[at + OPERATION] |= flag;
+        waiting.records += 1;
+        if waiting.block.len() > WAITING {
+            self.shared.troubled.store(true, Ordering::Release);
+        }
+        Ok(number)
+    }
+
+    /// Number of the next record.
+    pub fn next(&self) -> u64 {
+        self.shared.waiting.lock().next
+    }
+
+    /// Bytes written since it was opened.
+    pub fn nbytes(&self) -> u64 {
+        self.shared.written.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a change is as safe as the mode promises; at once but for `always`.
+    pub async fn durable(&self, number: u64) -> Result<()> {
+        if self.mode != Durability::Always || self.folder.is_none() {
+            return Ok(());
+        }
+        let mut progress = self.shared.progress.subscribe();
+        let reached = progress.wait_for(|p| p.durable >= number || p.trouble.is_some()).await;
+        reached.map_err(|_| stopped()).and_then(|p| confirmed(&p, number))
+    }
+
+    /// [`Log::durable`] for a thread of its own.
+    pub fn wait(&self, number: u64) -> Result<()> {
+        if self.mode != Durability::Always || self.folder.is_none() {
+            return Ok(());
+        }
+        let progress = self.shared.progress.subscribe();
+        loop {
+            {
+                let now = progress.borrow();
+                if now.durable >= number || now.trouble.is_some() {
+                    return confirmed(&now, number);
+                }
+            }
+            let mut waiting = self.shared.waiting.lock();
+            if waiting.stop {
+                return Err(stopped());
+            }
+            let _ = self.shared.rotated.wait_for(&mut waiting, Duration::from_millis(5));
+        }
+    }
+
+    /// Begins a new segment and tells the number of its first record: all before it lie in older ones, on disk.
+    pub fn rotate(&self) -> Result<u64> {
+        if self.folder.is_none() {
+            return Ok(self.next());
+        }
+        if self.mode == Durability::EverySecond {
+            // On this thread, so that little is left to be synced on the one that writes.
+            let file = self.shared.segment.lock().file.clone();
+            let synced = file.is_none_or(|file| self.shared.sync(self.folder.as_deref(), &file));
+            if !synced {
+                return Err(self.refusal());
+            }
+        }
+        let mut waiting = self.shared.waiting.lock();
+        waiting.rotate = true;
+        self.shared.work.notify_one();
+        while waiting.rotate && !waiting.refused && !waiting.stop && !self.shared.troubled.load(Ordering::Acquire) {
+            self.shared.rotated.wait(&mut waiting);
+        }
+        waiting.refused = false;
+        if std::mem::take(&mut waiting.rotate) { Err(self.refusal()) } else { Ok(waiting.boundary) }
+    }
+
+    /// Writes and syncs what waits, and ends the thread.
+    pub fn close(&self) {
+        self.shared.waiting.lock().stop = true;
+        self.shared.work.notify_one();
+        // The one that writes first: it syncs what is left.
+        for thread in self.threads.lock().drain(..) {
+            let _ = thread.join();
+            self.shared.segment.lock().stop = true;
+            self.shared.to_sync.notify_all();
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn shared(next: u64) -> Arc<Shared> {
+    Arc::new(Shared {
+        waiting: Mutex::new(Waiting { next, ..Waiting::default() }),
+        work: Condvar::new(),
+        progress: watch::channel(Progress { durable: next.saturating_sub(1), trouble: None }).0,
+        troubled: AtomicBool::new(false),
+        broken: AtomicBool::new(false),
+        written: AtomicU64::new(0),
+        rotated: Condvar::new(),
+        segment: Mutex::default(),
+        to_sync: Condvar::new(),
+        syncing: Mutex::new(None),
+    })
+}
+
+impl Shared {
+    /// Has what was written to a file on disk; false after a failure, which nothing mends.
+    fn sync(&self, folder: Option<&Path>, file: &File) -> bool {
+        let _one = self.syncing.lock();
+        if self.broken.load(Ordering::Acquire) {
+            return false;
+        }
+        let folder = folder.unwrap_or(Path::new(""));
+        let synced =
+            reach("log.sync", folder).and_then(|()| file.sync_data()).and_then(|()| reach("log.synced", folder));
+        let Err(error) = synced else { return true };
+        self.broken.store(true, Ordering::Release);
+        self.refuse(format!(
+            "the log could not be synced ({error}); changes are refused until the service is restarted"
+        ));
+        false
+    }
+
+    fn refuse(&self, why: String) {
+        self.troubled.store(true, Ordering::Release);
+        self.progress.send_modify(|p| p.trouble = Some(why));
+        self.rotated.notify_all();
+    }
+
+    /// Says that records up to this number are on disk: first to whoever reads the folder after a crash.
+    fn reached(&self, record: u64) {
+        if record <= self.progress.borrow().durable {
+            return;
+        }
+        if let Some(file) = self.syncing.lock().as_mut() {
+            file.say(Synced { newest: 0, record });
+        }
+        self.progress.send_modify(|p| p.durable = p.durable.max(record));
+        self.rotated.notify_all();
+    }
+
+    /// The thread of `everysec` that syncs, so that the one that writes never waits for a sync but to begin a segment.
+    fn sync_every_second(&self, folder: &Path) {
+        let mut began: Option<Instant> = None;
+        loop {
+            let mut segment = self.segment.lock();
+            while !segment.stop && (!segment.dirty || began.is_some_and(|began| began.elapsed() < SYNCED_EVERY)) {
+                match began.filter(|_| segment.dirty) {
+                    Some(began) => drop(self.to_sync.wait_until(&mut segment, began + SYNCED_EVERY)),
+                    None => self.to_sync.wait(&mut segment),
+                }
+            }
+            let Some(file) = segment.file.clone().filter(|_| !segment.stop) else { return };
+            let record = segment.record;
+            segment.dirty = false;
+            drop(segment);
+            began = Some(Instant::now());
+            if !self.sync(Some(folder), &file) {
+                return;
+            }
+            self.reached(record);
+        }
+    }
+}
+
+fn confirmed(progress: &Progress, number: u64) -> Result<()> {
+    match &progress.trouble {
+        _ if progress.durable >= number => Ok(()),
+        Some(why) => Err(Fault::new(Code::ReadOnly, format!("not acknowledged: {why}"))),
+        None => Err(stopped()),
+    }
+}
+
+fn stopped() -> Fault {
+    Fault::new(Code::ReadOnly, "not acknowledged: the service stops")
+}
+
+/// The thread that writes.
+struct Writer {
+    folder: PathBuf,
+    mode: Durability,
+    shared: Arc<Shared>,
+    file: Arc<File>,
+    /// Of the segment.
+    header: Header,
+    /// Bytes of the segment that are whole blocks.
+    length: u64,
+    unsynced: bool,
+}
+
+impl Writer {
+    fn run(&mut self) {
+        let mut block = Vec::new();
+        loop {
+            let (first, records, rotate, stop) = self.take(&mut block);
+            let last = (first + u64::from(records)).saturating_sub(1);
+            if !block.is_empty() {
+                self.header.seal(&mut block, first, self.shared.progress.borrow().durable, records);
+                if !self.write_until_there_is_room(&block) {
+                    return;
+                }
+                block.clear();
+                if block.capacity() > KEPT {
+                    block = Vec::new();
+                }
+                self.note_written(last);
+            }
+            if self.unsynced && (self.mode == Durability::Always || rotate || stop) {
+                if !self.shared.sync(Some(&self.folder), &self.file) {
+                    return;
+                }
+                self.unsynced = false;
+            }
+            if !self.unsynced {
+                self.shared.reached(last);
+            }
+            if rotate {
+                self.turn(last + 1);
+            }
+            if stop {
+                self.shared.rotated.notify_all();
+                return;
+            }
+        }
+    }
+
+    /// Waits for work and takes it.
+    fn take(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
+        let mut waiting = self.shared.waiting.lock();
+        while waiting.block.is_empty() && !waiting.rotate && !waiting.stop {
+            self.shared.work.wait(&mut waiting);
+        }
+        if self.mode != Durability::Always && !waiting.rotate && !waiting.stop {
+            // Gathers: a write for each change would cost more than the change.
+            drop(waiting);
+            std::thread::sleep(GATHERED);
+            waiting = self.shared.waiting.lock();
+        }
+        std::mem::swap(&mut waiting.block, block);
+        let records = std::mem::take(&mut waiting.records);
+        let slow = !self.shared.broken.load(Ordering::Acquire) && self.shared.progress.borrow().trouble.is_none();
+        if slow {
+            self.shared.troubled.store(false, Ordering::Release);
+        }
+        (waiting.next - u64::from(records), records, waiting.rotate, waiting.stop)
+    }
+
+    /// Leaves what was written to the thread that syncs, where there is one.
+    fn note_written(&self, record: u64) {
+        let mut segment = self.shared.segment.lock();
+        (segment.record, segment.dirty) = (record, true);
+        if self.mode == Durability::EverySecond {
+            self.shared.to_sync.notify_all();
+        }
+    }
+
+    /// Writes a block; while the disk is full, changes are refused and it is tried again. False when the service stops.
+    fn write_until_there_is_room(&mut self, block: &[u8]) -> bool {
+        let mut refused = false;
+        loop {
+            let written = reach("log.write", &self.folder)
+                .and_then(|()| self.file.write_all_at(block, self.length))
+                .and_then(|()| reach("log.written", &self.folder));
+            match written {
+                Ok(()) => {
+                    self.length += block.len() as u64;
+                    self.shared.written.fetch_add(block.len() as u64, Ordering::Relaxed);
+                    self.unsynced = true;
+                    // A sync that failed meanwhile is not mended by a write.
+                    if refused && !self.shared.broken.load(Ordering::Acquire) {
+                        self.shared.progress.send_modify(|p| p.trouble = None);
+                        self.shared.troubled.store(false, Ordering::Release);
+                    }
+                    return true;
+                }
+                Err(error) => {
+                    let _ = self.file.set_len(self.length);
+                    if !refused {
+                        refused = true;
+                        self.shared
+                            .refuse(format!("the log cannot be written ({error}); changes are refused until it can"));
+                    }
+                    let mut waiting = self.shared.waiting.lock();
+                    if waiting.stop {
+                        return false;
+                    }
+                    let _ = self.shared.work.wait_for(&mut waiting, RETRY);
+                }
+            }
+        }
+    }
+
+    /// Begins the segment of record `first`; one without a record so far goes on.
+    fn turn(&mut self, first: u64) {
+        let begun = if first == self.header.first {
+            Ok(None)
+        } else {
+            let before = (self.header.first, first);
+            let header = Header::new(first, before, self.header.fingerprint, self.header.filter_bytes);
+            begin(&self.folder, header).map(Some)
+        };
+        match begun {
+            Ok(begun) => {
+                if let Some((file, header)) = begun {
+                    (self.file, self.header) = (Arc::new(file), header);
+                    (self.length, self.unsynced) = (segment::HEADER as u64, false);
+                    let mut segment = self.shared.segment.lock();
+                    (segment.file, segment.dirty) = (Some(self.file.clone()), false);
+                    drop(segment);
+                    if let Some(file) = self.shared.syncing.lock().as_mut() {
+                        file.say(Synced { newest: first, record: first - 1 });
+                    }
+                }
+                let mut waiting = self.shared.waiting.lock();
+                (waiting.boundary, waiting.rotate) = (first, false);
+            }
+            // The old one goes on; the checkpoint that asked is told.
+            Err(_) => self.shared.waiting.lock().refused = true,
+        }
+        self.shared.rotated.notify_all();
+    }
+}

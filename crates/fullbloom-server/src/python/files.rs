@@ -1,0 +1,144 @@
+//! Filters as bytes, merged, copied, backed up.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fullbloom_core::container::{Parsed, Verify};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use super::names::free_of_notes;
+use super::{Service, Versions, raised};
+use crate::fault::{Code, Fault, Result};
+use crate::kind::{self, Kind, Spec};
+use crate::store::{Conflict, Settings, Snapshot, Store};
+
+/// The file of a filter as it was at one moment, read in pieces while the filter goes on; its memory is taken from the
+/// budget, shared with others who fetch the same, until it is closed.
+#[pyclass(frozen, module = "fullbloom_server")]
+pub(crate) struct Dump(Mutex<Option<Arc<Snapshot>>>);
+
+#[pymethods]
+impl Dump {
+    /// Bytes of the file.
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.0.lock().as_ref().map_or(0, |file| file.nbytes())
+    }
+
+    /// Up to `most` bytes from `start` on; none at the end. The first call makes the checksums of the whole file.
+    fn read<'py>(&self, py: Python<'py>, start: u64, most: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let file = self.0.lock().clone();
+        let bytes = py.detach(|| {
+            let mut bytes = Vec::new();
+            if let Some(file) = file {
+                let range = start.min(file.nbytes())..file.nbytes().min(start.saturating_add(most));
+                bytes.reserve_exact((range.end - range.start) as usize);
+                file.append(range, &mut bytes)?;
+            }
+            Ok(bytes)
+        });
+        Ok(PyBytes::new(py, &bytes.map_err(|fault: Fault| raised(py, &fault))?))
+    }
+
+    /// Lets go of it.
+    fn close(&self, py: Python<'_>) {
+        let file = self.0.lock().take();
+        py.detach(|| drop(file));
+    }
+
+    fn __enter__(dump: Py<Self>) -> Py<Self> {
+        dump
+    }
+
+    #[pyo3(signature = (*_why))]
+    fn __exit__(&self, py: Python<'_>, _why: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+}
+
+/// The filter in the bytes of a file, and what is known of its making.
+fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
+    let header = Parsed::new(bytes, Verify::Header)?.header;
+    let keyed = header.secret_fingerprint != 0;
+    let secret = keyed.then(|| store.master().secret_of(header.seed));
+    let filter = kind::load(bytes, secret, store.options.limits.filter_bytes).map_err(|error| {
+        let fault = error;
+        if keyed && fault.code != Code::Format {
+            Fault::new(
+                Code::Format,
+                format!("{}; a keyed filter comes back only to the service that keyed it", fault.text),
+            )
+        } else {
+            fault
+        }
+    })?;
+    let spec = Spec { kind: filter.variant().name.into(), seed: header.seed, keyed, ..Spec::default() };
+    Ok((Settings::of(spec), filter))
+}
+
+#[pymethods]
+impl Service {
+    /// A filter as the bytes of a file, which `fullbloom.open` and `restore` read.
+    fn dump<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.ask(py, |store| {
+            let file = store.filter(name.as_bytes())?.snapshot(store.budget())?;
+            let mut bytes = Vec::with_capacity(file.nbytes() as usize);
+            file.append(0..file.nbytes(), &mut bytes)?;
+            Ok(bytes)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// [`Service::dump`] in pieces: large files are sent without being held a second time.
+    fn open_dump(&self, py: Python<'_>, name: &str) -> PyResult<Dump> {
+        let file = self.ask(py, |store| store.filter(name.as_bytes())?.snapshot(store.budget()))?;
+        Ok(Dump(Mutex::new(Some(file))))
+    }
+
+    /// Puts the filter in the bytes of a file under a name, in place of one that has it if `replace`: its number.
+    #[pyo3(signature = (name, bytes, *, replace=false, versions=None))]
+    fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool, versions: Versions) -> PyResult<u64> {
+        self.change(py, |store| {
+            free_of_notes(store, name)?;
+            // Until it is one of the filters, and counted with them.
+            let _held = store.budget().take(bytes.len() as u64)?;
+            let (settings, filter) = read(store, bytes)?;
+            let conflict = if replace { Conflict::ReplaceFilter(versions.as_deref()) } else { Conflict::Refuse };
+            store.restore_over(name.as_bytes(), settings, filter, conflict).map(|(entry, lsn)| (entry.id, lsn))
+        })
+    }
+
+    /// Takes the keys of `source` into a filter.
+    #[pyo3(signature = (name, source, *, versions=None))]
+    fn merge(&self, py: Python<'_>, name: &str, source: &str, versions: Versions) -> PyResult<()> {
+        self.change(py, |store| {
+            let entry = store.filter(name.as_bytes())?;
+            let source = store.filter(source.as_bytes())?;
+            store.merge(entry.at(versions.as_deref()), &source).map(|lsn| ((), lsn))
+        })
+    }
+
+    /// Puts a copy of a filter, in one of `versions` if any are given, under a name: its number.
+    #[pyo3(signature = (name, source, *, replace=false, versions=None))]
+    fn clone(&self, py: Python<'_>, name: &str, source: &str, replace: bool, versions: Versions) -> PyResult<u64> {
+        self.change(py, |store| {
+            free_of_notes(store, name)?;
+            let entry = store.filter(source.as_bytes())?;
+            let _held = store.budget().take(entry.nbytes())?;
+            let copy = entry.over(|filter| {
+                entry.at(versions.as_deref()).check()?;
+                filter.duplicate()
+            })?;
+            let settings = entry.settings.clone();
+            let conflict = if replace { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
+            store.restore_over(name.as_bytes(), settings, copy, conflict).map(|(entry, lsn)| (entry.id, lsn))
+        })
+    }
+
+    /// Copies a checkpoint of now into an empty folder, from which a service starts: files and bytes of them.
+    fn backup(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64)> {
+        self.ask(py, |store| store.backup(&folder).map(|done| (done.files, done.bytes)))
+    }
+}

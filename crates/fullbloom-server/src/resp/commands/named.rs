@@ -1,0 +1,331 @@
+//! `BLOOM.*`: a filter of any kind, and what it does with keys.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fullbloom_core::registry::VARIANTS;
+use fullbloom_core::structure::Value;
+
+use super::super::command::{ALL, Command, NONE, ONE, command, flag};
+use super::super::gate::Scope;
+use super::super::halt::{Done, Halt, too_long, wrong_arity};
+use super::super::parse::Args;
+use super::super::reply::Reply;
+use super::super::session::Session;
+use super::arguments::{an_integer, is, real, text};
+use crate::kind::{Settings, known_value};
+use crate::store::{self, Entry};
+
+const WRITE: u16 = flag::WRITE | flag::FAST;
+const READ: u16 = flag::FAST;
+
+pub(super) const COMMANDS: &[Command<Session>] = &[
+    command(
+        "bloom.create",
+        -4,
+        WRITE,
+        ONE,
+        Scope::Write,
+        create,
+        "Makes a filter of any kind: name KIND kind [name value ...]",
+    ),
+    command("bloom.info", 2, flag::SLOW, ONE, Scope::Read, info, "All that is known of a filter"),
+    command("bloom.stats", -1, flag::SLOW, NONE, Scope::Read, stats, "What was asked of filters, all or those named"),
+    command("bloom.kinds", 1, READ, NONE, Scope::Read, kinds, "Kinds of filters, and what they can do"),
+    command("bloom.add", -3, WRITE, ONE, Scope::Write, add, "Adds keys: which were new"),
+    command("bloom.check", -3, READ, ONE, Scope::Read, check, "Tells of each key whether it may have been added"),
+    command("bloom.remove", -3, WRITE, ONE, Scope::Write, remove, "Removes keys: which were there"),
+    command("bloom.count", -3, READ, ONE, Scope::Read, count, "How often each key was added"),
+    command(
+        "bloom.setpair",
+        -4,
+        WRITE,
+        ONE,
+        Scope::Write,
+        set_pairs,
+        "Adds keys with a value each: name key value ...",
+    ),
+    command("bloom.values", -3, READ, ONE, Scope::Read, values, "The value of each key"),
+    command("bloom.positions", 3, READ, ONE, Scope::Read, positions, "The cells of a key"),
+    command("bloom.clear", 2, flag::WRITE | flag::SLOW, ONE, Scope::Write, clear, "Forgets every key"),
+    command(
+        "bloom.advance",
+        -2,
+        flag::WRITE | flag::SLOW,
+        ONE,
+        Scope::Write,
+        advance,
+        "Lets time pass until a time in seconds",
+    ),
+    command(
+        "bloom.merge",
+        -3,
+        flag::WRITE | flag::SLOW,
+        ALL,
+        Scope::Write,
+        merge,
+        "Takes other filters into the first",
+    ),
+];
+
+/// Options of one filter, and bytes of the name of one.
+const MOST_OPTIONS: usize = 32;
+const LONGEST_NAME: usize = 64;
+
+fn create(session: &mut Session, args: Args<'_>) -> Done {
+    if !is(args.at(2), "KIND") || !args.len().is_multiple_of(2) {
+        return Err(Halt::text("ERR syntax error: BLOOM.CREATE name KIND kind [name value ...]"));
+    }
+    let mut settings = Settings::of(session.spec(text(args.at(3))?)?);
+    let mut expires = None;
+    if args.len() > 4 + 2 * MOST_OPTIONS {
+        return Err(Halt::text(format!("ERR BLOOM.CREATE takes at most {MOST_OPTIONS} options")));
+    }
+    let mut given: Vec<String> = Vec::new();
+    for at in (4..args.len()).step_by(2) {
+        let (name, value) = (text(args.at(at))?, args.at(at + 1));
+        if name.len() > LONGEST_NAME {
+            return Err(Halt::text(format!("ERR the name of an option has at most {LONGEST_NAME} bytes")));
+        }
+        let name = name.to_ascii_lowercase();
+        if given.contains(&name) {
+            return Err(Halt::text(format!("ERR {name} is given twice: leave one out")));
+        }
+        given.push(name.clone());
+        match name.as_str() {
+            "strict" => settings.strict = flag(&name, value)?,
+            "keyed" => settings.spec.keyed = flag(&name, value)?,
+            "seed" => {
+                let seed = text(value)?.parse().ok();
+                settings.spec.seed = seed.ok_or_else(|| Halt::text("ERR seed must be a whole number of 64 bits"))?;
+            }
+            "expire" => {
+                let seconds = an_integer(value)?;
+                let due = seconds.checked_mul(1000).and_then(|span| span.checked_add(store::now() as i64));
+                let due = due.filter(|_| seconds > 0);
+                expires = Some(due.ok_or_else(|| Halt::text("ERR invalid expire time in 'bloom.create' command"))?);
+            }
+            "backend" if !is(value, "memory") => {
+                return Err(Halt::text(
+                    "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
+                ));
+            }
+            "backend" => {}
+            _ => settings.spec.add(name, text(value)?),
+        }
+    }
+    session.create(args.at(1), settings, expires.map(|due| due as u64))?;
+    session.reply.ok();
+    Ok(())
+}
+
+fn flag(name: &str, value: &[u8]) -> Done<bool> {
+    match value.to_ascii_lowercase().as_slice() {
+        b"yes" | b"true" | b"1" => Ok(true),
+        b"no" | b"false" | b"0" => Ok(false),
+        _ => Err(Halt::text(format!("ERR {name} must be yes or no"))),
+    }
+}
+
+fn tell(reply: &mut Reply, value: &Value) {
+    match value {
+        Value::Number(number) => reply.count(*number),
+        Value::Real(number) => reply.double(*number),
+        Value::Text(text) => reply.text(text),
+        Value::Flag(yes) => reply.boolean(*yes),
+        Value::Nothing => reply.null(),
+    }
+}
+
+fn info(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = session.get(args.at(1))?;
+    let (row, facts) = entry.over(|filter| (filter.variant(), filter.info()));
+    let expires = entry.expires().map_or(Value::Nothing, Value::Number);
+    let about = [
+        ("name", Value::Text(entry.name())),
+        ("kind", Value::Text(row.name.into())),
+        ("class", Value::Text(row.class.into())),
+        ("strict", Value::Flag(entry.settings.strict)),
+        ("created", Value::Number(entry.created)),
+        ("expires", expires),
+    ];
+    session.reply.map(about.len() + facts.len());
+    for (name, value) in about.iter().chain(&facts) {
+        session.reply.text(name);
+        tell(&mut session.reply, value);
+    }
+    Ok(())
+}
+
+fn stats(session: &mut Session, args: Args<'_>) -> Done {
+    let grant = session.grant.clone().unwrap_or_default();
+    let mut entries: Vec<Arc<Entry>> = if args.len() == 1 {
+        session.server.store.filters()
+    } else if !args.from(1).iter().all(|name| grant.covers(name)) {
+        return Err(Halt::text("NOPERM No permissions to access a key"));
+    } else {
+        args.from(1).iter().map(|name| session.get(name)).collect::<Done<_>>()?
+    };
+    entries.retain(|entry| grant.covers(entry.name().as_bytes()));
+    entries.sort_unstable_by_key(|entry| entry.id);
+    session.reply.map(entries.len());
+    for entry in entries {
+        let traffic = &entry.traffic;
+        let counts = [
+            ("hits", &traffic.hits),
+            ("misses", &traffic.misses),
+            ("adds", &traffic.adds),
+            ("new", &traffic.new),
+            ("removed", &traffic.removed),
+        ];
+        let reply = &mut session.reply;
+        reply.text(&entry.name());
+        reply.map(counts.len() + 2);
+        for (name, count) in counts {
+            reply.text(name);
+            reply.count(count.load(Ordering::Relaxed));
+        }
+        let filter = entry.look();
+        for (name, number) in [("num_added", filter.num_added()), ("nbytes", filter.nbytes())] {
+            reply.text(name);
+            reply.count(number);
+        }
+    }
+    Ok(())
+}
+
+fn kinds(session: &mut Session, _: Args<'_>) -> Done {
+    let reply = &mut session.reply;
+    reply.array(VARIANTS.len());
+    for row in VARIANTS {
+        reply.map(4);
+        for (name, value) in [("name", row.name), ("class", row.class), ("adds", row.adds)] {
+            reply.text(name);
+            reply.text(value);
+        }
+        reply.text("capabilities");
+        reply.array(row.capabilities.len());
+        row.capabilities.iter().for_each(|what| reply.text(what));
+    }
+    Ok(())
+}
+
+/// The filter that keys are about, and their hashes.
+fn keys(session: &mut Session, args: Args<'_>) -> Done<Arc<Entry>> {
+    let entry = session.get(args.at(1))?;
+    session.hash(&entry, args.from(2))?;
+    Ok(entry)
+}
+
+fn add(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = keys(session, args)?;
+    session.ready(&entry)?;
+    let lsn = session.server.store.add(&entry, &session.hashes, &mut session.flags)?;
+    session.note(lsn);
+    session.reply.booleans(&session.flags);
+    Ok(())
+}
+
+fn check(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = keys(session, args)?;
+    session.server.store.contains(&entry, &session.hashes, &mut session.flags);
+    session.reply.booleans(&session.flags);
+    Ok(())
+}
+
+fn remove(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = keys(session, args)?;
+    session.ready(&entry)?;
+    let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
+    session.note(lsn);
+    session.reply.booleans(&session.flags);
+    Ok(())
+}
+
+fn count(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = keys(session, args)?;
+    let mut counts = vec![0; session.flags.len()];
+    entry.look().count(&session.hashes, &mut counts)?;
+    session.reply.array(counts.len());
+    counts.iter().for_each(|&count| session.reply.count(count));
+    Ok(())
+}
+
+fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
+    if !args.len().is_multiple_of(2) {
+        return Err(wrong_arity("bloom.setpair"));
+    }
+    let entry = session.get(args.at(1))?;
+    session.ready(&entry)?;
+    let most = session.server.store.options.limits.key_bytes;
+    session.hashes.clear();
+    let mut values = Vec::with_capacity(args.len() / 2);
+    for at in (2..args.len()).step_by(2) {
+        if args.at(at).len() > most {
+            return Err(too_long(most));
+        }
+        entry.text.push(args.at(at), &mut session.hashes);
+        let value = text(args.at(at + 1))?.parse().ok();
+        values.push(value.ok_or_else(|| Halt::text("ERR a value is a whole number of at least 0"))?);
+    }
+    let lsn = session.server.store.add_pairs(&entry, &session.hashes, &values)?;
+    session.note(lsn);
+    session.reply.ok();
+    Ok(())
+}
+
+fn values(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = keys(session, args)?;
+    let mut values = vec![0; session.flags.len()];
+    let filter = entry.look();
+    filter.values(&session.hashes, &mut values)?;
+    session.reply.array(values.len());
+    for (&hash, &value) in session.hashes.iter().zip(&values) {
+        session.reply.maybe(known_value(filter.as_ref(), hash, value));
+    }
+    Ok(())
+}
+
+fn positions(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = keys(session, args)?;
+    let positions = entry.look().positions(session.hashes[0])?;
+    session.reply.array(positions.len());
+    positions.iter().for_each(|&position| session.reply.count(position));
+    Ok(())
+}
+
+fn clear(session: &mut Session, args: Args<'_>) -> Done {
+    let entry = session.get(args.at(1))?;
+    session.ready(&entry)?;
+    let lsn = session.server.store.clear(&entry)?;
+    session.note(lsn);
+    session.reply.ok();
+    Ok(())
+}
+
+fn advance(session: &mut Session, args: Args<'_>) -> Done {
+    if args.len() > 3 {
+        return Err(wrong_arity("bloom.advance"));
+    }
+    let now = if args.len() == 3 { real(args.at(2)) } else { Some(store::now() as f64 / 1000.0) };
+    let now = now.filter(|now| now.is_finite() && *now >= 0.0);
+    let now = now.ok_or_else(|| Halt::text("ERR a time is a number of seconds, at least 0"))?;
+    let entry = session.get(args.at(1))?;
+    session.ready(&entry)?;
+    let lsn = session.server.store.advance(&entry, now)?;
+    session.note(lsn);
+    session.reply.ok();
+    Ok(())
+}
+
+fn merge(session: &mut Session, args: Args<'_>) -> Done {
+    let into = session.get(args.at(1))?;
+    let others: Vec<Arc<Entry>> = args.from(2).iter().map(|name| session.get(name)).collect::<Done<_>>()?;
+    session.ready(&into)?;
+    for other in others {
+        let lsn = session.server.store.merge(&into, &other)?;
+        session.note(lsn);
+    }
+    session.reply.ok();
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! What concerns the service as a whole.
+
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::super::command::{Command, NONE, command, flag};
+use super::super::gate::{Pattern, Scope};
+use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
+use super::super::parse::Args;
+use super::super::reply::Reply;
+use super::super::session::Session;
+use super::arguments::is;
+use super::keyspace::pattern;
+
+/// The release of the server that clients take this one for.
+pub(super) const VERSION: &str = "7.4.0";
+/// The release of the module that clients take `BF.*` and `CF.*` for.
+const MODULE: i64 = 20_800;
+
+const ADMIN: u16 = flag::SLOW | flag::ADMIN;
+
+pub(super) const COMMANDS: &[Command<Session>] = &[
+    command("info", -1, flag::FAST, NONE, Scope::Read, info, "What is known of the service"),
+    command("config", -2, flag::FAST | flag::ADMIN, NONE, Scope::Read, config, "Settings of the service"),
+    command("time", 1, flag::FAST, NONE, Scope::Nothing, time, "Seconds since 1970, and microseconds"),
+    command("module", -2, flag::FAST, NONE, Scope::Read, module, "What else it can do"),
+    command("save", 1, ADMIN, NONE, Scope::Admin, save, "Writes what changed to disk"),
+    command("bgsave", -1, ADMIN, NONE, Scope::Admin, save_later, "Begins to write what changed to disk"),
+    command("lastsave", 1, flag::FAST, NONE, Scope::Read, last_save, "When that was done last"),
+];
+
+/// The modules that clients ask after.
+pub(super) fn modules(reply: &mut Reply) {
+    reply.array(1);
+    reply.map(4);
+    reply.text("name");
+    reply.text("bf");
+    reply.text("ver");
+    reply.integer(MODULE);
+    reply.text("path");
+    reply.text("");
+    reply.text("args");
+    reply.array(0);
+}
+
+fn module(session: &mut Session, args: Args<'_>) -> Done {
+    if !is(args.at(1), "LIST") {
+        return Err(unknown_subcommand("MODULE", args.at(1)));
+    }
+    modules(&mut session.reply);
+    Ok(())
+}
+
+/// Sections of `INFO` with their lines.
+fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    let (server, store) = (&session.server, &session.server.store);
+    let counters = &server.counters;
+    let seconds = server.since.1.elapsed().as_secs();
+    let text = |text: &str| text.to_string();
+    let trouble = store.log().trouble();
+    vec![
+        (
+            "Server",
+            vec![
+                ("redis_version", text(VERSION)),
+                ("redis_mode", text("standalone")),
+                ("fullbloom_version", text(env!("CARGO_PKG_VERSION"))),
+                ("os", text(std::env::consts::OS)),
+                ("arch_bits", text("64")),
+                ("run_id", server.run_id.clone()),
+                ("process_id", std::process::id().to_string()),
+                ("tcp_port", server.port().to_string()),
+                ("uptime_in_seconds", seconds.to_string()),
+                ("uptime_in_days", (seconds / 86_400).to_string()),
+            ],
+        ),
+        (
+            "Clients",
+            vec![
+                ("connected_clients", counters.connected.load(Ordering::Relaxed).to_string()),
+                ("maxclients", store.options.limits.connections.to_string()),
+            ],
+        ),
+        (
+            "Memory",
+            vec![
+                ("used_memory", store.nbytes().to_string()),
+                ("used_memory_dataset", store.nbytes().to_string()),
+                ("maxmemory", store.options.limits.total_bytes.to_string()),
+                ("maxmemory_policy", text("noeviction")),
+                ("clients_memory", store.budget().held().to_string()),
+                ("clients_memory_peak", store.budget().highest().to_string()),
+                ("clients_memory_limit", store.budget().most().to_string()),
+                ("clients_memory_refused", store.budget().refused().to_string()),
+            ],
+        ),
+        (
+            "Persistence",
+            vec![
+                ("loading", text("0")),
+                ("rdb_bgsave_in_progress", u8::from(server.saving.load(Ordering::Relaxed)).to_string()),
+                ("rdb_last_save_time", server.saved.load(Ordering::Relaxed).to_string()),
+                ("aof_enabled", u8::from(store.options.folder.is_some()).to_string()),
+                ("aof_last_write_status", text(if trouble.is_some() { "err" } else { "ok" })),
+                ("log_durability", text(store.durability().name())),
+                ("log_bytes", store.log().nbytes().to_string()),
+            ],
+        ),
+        (
+            "Stats",
+            vec![
+                ("total_connections_received", counters.connections.load(Ordering::Relaxed).to_string()),
+                ("total_commands_processed", counters.commands.load(Ordering::Relaxed).to_string()),
+                ("rejected_connections", counters.rejected.load(Ordering::Relaxed).to_string()),
+            ],
+        ),
+        ("Replication", vec![("role", text("master")), ("connected_slaves", text("0"))]),
+        ("Modules", vec![("module:name", format!("bf,ver={MODULE},api=1,filters=0"))]),
+        ("Cluster", vec![("cluster_enabled", text("0"))]),
+        ("Keyspace", vec![("db0", format!("keys={},expires=0,avg_ttl=0", store.len()))]),
+    ]
+}
+
+fn info(session: &mut Session, args: Args<'_>) -> Done {
+    let wanted = |name: &str| {
+        args.len() == 1
+            || args
+                .from(1)
+                .iter()
+                .any(|word| is(word, name) || ["all", "everything", "default"].iter().any(|every| is(word, every)))
+    };
+    let mut text = String::new();
+    for (name, lines) in sections(session).into_iter().filter(|(name, _)| wanted(name)) {
+        text.push_str(if text.is_empty() { "# " } else { "\r\n# " });
+        text.push_str(name);
+        text.push_str("\r\n");
+        for (field, value) in lines {
+            text.push_str(&if field.contains(':') {
+                format!("{}={value}\r\n", field)
+            } else {
+                format!("{field}:{value}\r\n")
+            });
+        }
+    }
+    session.reply.verbatim(&text);
+    Ok(())
+}
+
+/// Patterns of one `CONFIG GET`.
+const MOST_PATTERNS: usize = 64;
+
+fn config(session: &mut Session, args: Args<'_>) -> Done {
+    if is(args.at(1), "RESETSTAT") && args.len() == 2 {
+        session.reply.ok();
+        return Ok(());
+    }
+    if !is(args.at(1), "GET") {
+        return Err(Halt::text("ERR settings are those the service was started with; there is CONFIG GET"));
+    }
+    if args.len() < 3 {
+        return Err(wrong_arity("config|get"));
+    }
+    let store = &session.server.store;
+    let (limits, kept) = (&store.options.limits, store.options.folder.is_some());
+    let settings = [
+        ("save", String::new()),
+        ("appendonly", if kept { "yes" } else { "no" }.to_string()),
+        ("appendfsync", store.durability().name().replace("off", "no")),
+        ("databases", "1".to_string()),
+        ("maxclients", limits.connections.to_string()),
+        ("maxmemory", limits.total_bytes.to_string()),
+        ("maxmemory-policy", "noeviction".to_string()),
+        ("port", session.server.port().to_string()),
+        ("proto-max-bulk-len", limits.request_bytes.to_string()),
+        ("timeout", "0".to_string()),
+    ];
+    if args.len() > 2 + MOST_PATTERNS {
+        return Err(Halt::text(format!("ERR CONFIG GET takes at most {MOST_PATTERNS} patterns")));
+    }
+    let patterns: Vec<Pattern> = args
+        .from(2)
+        .iter()
+        .map(|word| pattern(word).and_then(|_| pattern(&word.to_ascii_lowercase())))
+        .collect::<Done<_>>()?;
+    let wanted = |name: &str| patterns.iter().any(|pattern| pattern.matches(name.as_bytes()));
+    let found: Vec<_> = settings.iter().filter(|(name, _)| wanted(name)).collect();
+    session.reply.map(found.len());
+    for (name, value) in found {
+        session.reply.text(name);
+        session.reply.text(value);
+    }
+    Ok(())
+}
+
+fn time(session: &mut Session, _: Args<'_>) -> Done {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    session.reply.array(2);
+    session.reply.text(&since.as_secs().to_string());
+    session.reply.text(&since.subsec_micros().to_string());
+    Ok(())
+}
+
+const BUSY: &str = "ERR Background save already in progress";
+
+fn save(session: &mut Session, _: Args<'_>) -> Done {
+    if !session.server.save()? {
+        return Err(Halt::text(BUSY));
+    }
+    session.reply.ok();
+    Ok(())
+}
+
+fn save_later(session: &mut Session, _: Args<'_>) -> Done {
+    if session.server.saving.load(Ordering::Acquire) {
+        return Err(Halt::text(BUSY));
+    }
+    let server = session.server.clone();
+    let begun = std::thread::Builder::new().name("fullbloom-save".into()).spawn(move || drop(server.save()));
+    begun.map_err(|error| Halt::text(format!("ERR no thread to save on: {error}")))?;
+    session.reply.simple("Background saving started");
+    Ok(())
+}
+
+fn last_save(session: &mut Session, _: Args<'_>) -> Done {
+    session.reply.count(session.server.saved.load(Ordering::Relaxed));
+    Ok(())
+}

@@ -1,0 +1,421 @@
+//! The way back: the manifest's files, then the records of the log that they do not hold.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fullbloom_core::parallel::workers;
+use parking_lot::{Mutex, RwLock};
+
+use super::cells::Cells;
+use super::entry::Place;
+use super::folder::{filters, logs, numbered};
+use super::manifest::{Manifest, Row};
+use super::salvage::Salvage;
+use super::secrets::Pieces;
+use super::segments::{Chain, LEFT_OUT};
+use super::{Entry, Master, Options, Store};
+use crate::budget::Budget;
+use crate::fault::{Code, Fault, Result};
+use crate::kind::{self, Flavour, Note, Settings, recorded};
+use crate::log::record::{Read, op};
+use crate::log::segment::{self, End, Head, Reading, Segment};
+use crate::log::synced::Synced;
+use crate::log::{Log, Start};
+
+/// Threads that read files.
+const THREADS: usize = 4;
+
+fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
+    Store {
+        budget: Budget::new(options.limits.memory()),
+        options,
+        names: RwLock::default(),
+        alike: Mutex::default(),
+        turn: RwLock::new(()),
+        changing: Mutex::new(()),
+        elsewhere: RwLock::new(HashMap::new()),
+        epoch: AtomicU64::new(1),
+        catalogued: AtomicU64::new(0),
+        next_id: AtomicU64::new(manifest.next_id),
+        next_file: AtomicU64::new(manifest.next_file),
+        new_files: Mutex::default(),
+        cells: Cells::default(),
+        master,
+        log,
+        checkpointing: Mutex::new(()),
+        checkpointed: AtomicU64::new(0),
+        salvaged: Vec::new(),
+    }
+}
+
+impl Store {
+    /// The store in the folder of `options`, as it was; an empty one where there is none.
+    pub fn open(options: Options) -> Result<Self> {
+        let Some(folder) = options.folder.clone() else {
+            let store = store(options, Master::drawn()?, Log::unkept(), &Manifest::default());
+            store.cells.bound(store.options.limits.total_bytes);
+            return Ok(store);
+        };
+        for part in [filters(&folder), logs(&folder)] {
+            fs::create_dir_all(&part).map_err(Fault::io(&part))?;
+        }
+        let mut salvage = Salvage::new(&folder, options.salvage);
+        let (files, segments) = (numbered(&folder)?, segment::list(&logs(&folder))?);
+        let manifest = Manifest::opened(&folder, &segments, &mut salvage)?;
+        let is_doubtful = !salvage.left_out.is_empty();
+        let headers = segments.iter().filter_map(|(first, path)| segment::header_of(path, *first));
+        let fingerprints: Vec<u64> = headers.map(|header| header.fingerprint).chain(manifest.fingerprint).collect();
+        let is_new = manifest.rows.is_empty() && fingerprints.is_empty() && files.is_empty() && segments.is_empty();
+        let master = Master::opened(&folder, &Pieces { is_new, fingerprints: &fingerprints }, &mut salvage)?;
+        let mut store = store(options, master, Log::unkept(), &manifest);
+        // Files were written since the manifest was: merging names its own in the log.
+        let beyond = files.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
+        store.next_file.fetch_max(beyond, Ordering::Relaxed);
+        store.read_files(&folder, &manifest, &mut salvage)?;
+        let read = store.read_log(&folder, &manifest, &segments, &mut salvage)?;
+        if !salvage.left_out.is_empty() {
+            // Files that nothing names would go with the next checkpoint. They may hold what was left out.
+            let unnamed = |path: &PathBuf| is_doubtful || !read.named.contains(path);
+            for (_, path) in files.iter().filter(|(_, path)| unnamed(path)) {
+                salvage.leave_out(Some(path), format!("{}: nothing says which filter it holds", path.display()))?;
+            }
+        }
+        store.salvaged = salvage.left_out;
+        let limit = store.options.limits.filter_bytes;
+        store.names.get_mut().entries().for_each(|entry| entry.change().bound(limit));
+        let start = Start {
+            next: read.next,
+            before: read.before,
+            fingerprint: store.master.fingerprint(),
+            filter_bytes: limit,
+        };
+        store.log = Log::open(&logs(&folder), store.options.durability, start)?;
+        if !store.salvaged.is_empty() {
+            store.checkpoint()?;
+        } else if manifest.fingerprint.is_none() || manifest.boundary == 0 {
+            // From here on it is known which log there is.
+            let boundary = read.boundary.unwrap_or(store.log.newest());
+            let fingerprint = Some(store.master.fingerprint());
+            Manifest { boundary, fingerprint, ..manifest }.write(&folder)?;
+        }
+        store.cells.bound(store.options.limits.total_bytes);
+        Ok(store)
+    }
+
+    /// The secret of a filter, if it has one.
+    fn secret_of(&self, settings: &Settings) -> Option<[u8; 16]> {
+        settings.spec.keyed.then(|| self.master().secret_of(settings.spec.seed))
+    }
+
+    /// The filter in a file of the folder.
+    fn read_file(&self, folder: &Path, id: u64, file: u64, settings: &Settings) -> Result<Box<dyn kind::Kind>> {
+        let path = Place::own(file).path(folder, id);
+        match settings.flavour {
+            Flavour::Note => Note::open(&path),
+            _ => kind::open(&path, self.secret_of(settings), u64::MAX),
+        }
+    }
+
+    fn read_files(&self, folder: &Path, manifest: &Manifest, salvage: &mut Salvage) -> Result<()> {
+        let bundles = Bundles { folder, read: Mutex::new(HashMap::new()) };
+        let results = Mutex::new(Vec::with_capacity(manifest.rows.len()));
+        workers::queue(manifest.rows.iter(), THREADS, |row| {
+            let filter = match row.place.len {
+                0 => self.read_file(folder, row.id, row.place.file, &row.settings),
+                _ => self.read_bundled(&bundles, row),
+            };
+            results.lock().push((row, filter));
+        });
+        for (row, filter) in results.into_inner() {
+            match filter {
+                Ok(filter) => drop(self.put(self.restored(row, filter))),
+                Err(fault) => {
+                    let file = row.place.path(folder, row.id);
+                    salvage.leave_out(Some(&file), format!("{}: {}: {fault}", row.name, file.display()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn restored(&self, row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
+        let settings = self.alike.lock().shared(row.settings.clone());
+        let entry = Entry::new(row.id, &row.name, settings, row.created, filter);
+        entry.set_expires(Some(row.expires).filter(|&at| at != 0));
+        entry.lsn.store(row.lsn, Ordering::Relaxed);
+        entry.note_saved(row.lsn, row.place);
+        Arc::new(entry)
+    }
+
+    /// The filter in a bundle.
+    fn read_bundled(&self, bundles: &Bundles<'_>, row: &Row) -> Result<Box<dyn kind::Kind>> {
+        let bytes = bundles.of(row)?;
+        let end = row.place.at.saturating_add(row.place.len);
+        let range = usize::try_from(row.place.at).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX);
+        let bytes = bytes.get(range).ok_or_else(|| Fault::new(Code::Format, "the bundle is cut short"))?;
+        match row.settings.flavour {
+            Flavour::Note => Note::load(bytes),
+            _ => kind::load(bytes, self.secret_of(&row.settings), u64::MAX),
+        }
+    }
+
+    /// Does what the log says.
+    fn read_log(
+        &self,
+        folder: &Path,
+        manifest: &Manifest,
+        segments: &[(u64, PathBuf)],
+        salvage: &mut Salvage,
+    ) -> Result<Replayed> {
+        let synced = Synced::read(&logs(folder));
+        let mut by_id: HashMap<u64, Arc<Entry>> = self.entries_by_id();
+        let mut named: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
+        let in_logs = logs(folder);
+        let mut chain = Chain::new(manifest, &in_logs);
+        let segments: Vec<_> = segments.iter().filter(|(first, _)| *first >= manifest.boundary).collect();
+        for missing in chain.missing(&segments, synced) {
+            salvage.leave_out(None, missing)?;
+        }
+        let mut next = manifest.known + 1;
+        for (at, (first, path)) in segments.iter().enumerate() {
+            let segment = Segment::open(path, *first)?;
+            let last = at + 1 == segments.len();
+            let used = synced.newest == *first || (manifest.fingerprint.is_some() && manifest.boundary == *first);
+            if last && !used && matches!(segment.head, Head::Bad(_)) && segment.is_empty() {
+                // It was begun by a process that ended before it could be used.
+                fs::remove_file(path).map_err(Fault::io(path))?;
+                continue;
+            }
+            if let Some(missing) = chain.gap(&segment, next) {
+                salvage.leave_out(None, missing)?;
+            }
+            next = next.max(*first);
+            let bound = if let Head::Sound(header) = segment.head { header.filter_bytes } else { u64::MAX };
+            let redone = Redone { folder, manifest, bound, says_refused: segment.head != Head::First };
+            // By filter, the first record that could not be done again.
+            let mut lost: BTreeMap<u64, (String, Option<PathBuf>)> = BTreeMap::new();
+            let reading = Reading { last, synced: synced.record, beyond_damage: salvage.on };
+            let read = segment.read(reading, |number, record| {
+                let file = record.file().map(|file| Place::own(file).path(folder, record.id));
+                named.extend(file.clone());
+                let Err(fault) = self.redo(&redone, &mut by_id, number, &record) else { return Ok(()) };
+                let whose = by_id.get(&record.id).map_or(format!("filter {}", record.id), |entry| entry.name());
+                let at = file.as_deref().unwrap_or(path);
+                let what = format!("{whose}: {}: record {number}: {fault}", at.display());
+                if file.is_some() {
+                    // Nothing else says what the filter held.
+                    by_id.remove(&record.id).and_then(|entry| self.take(&entry.name()));
+                }
+                lost.entry(record.id).or_insert((what, file));
+                // Without --salvage the first one is the end.
+                if salvage.on { Ok(()) } else { Err(fault) }
+            });
+            for (what, file) in lost.into_values() {
+                salvage.leave_out(file.as_deref(), what)?;
+            }
+            let (end, after) = read?;
+            next = next.max(after);
+            chain.previous = Some((*first, after));
+            // Numbers of what was lost may stand in files already: they are not given again.
+            next += if end == End::Whole { 0 } else { LEFT_OUT };
+            match end {
+                End::Whole => {}
+                End::Cut(at) => cut(path, at)?,
+                End::Damaged(at) => {
+                    chain.is_whole = false;
+                    salvage.leave_out(Some(path), format!("{}: damaged at byte {at}", path.display()))?;
+                }
+            }
+        }
+        if !salvage.left_out.is_empty() {
+            // So may those of what is missing, which nobody knows.
+            next = next.max(synced.record + 1) + LEFT_OUT;
+        }
+        let boundary =
+            segments.first().map(|(first, _)| *first).filter(|first| segment::path(&in_logs, *first).exists());
+        Ok(Replayed { next, before: chain.previous.unwrap_or_default(), boundary, named })
+    }
+
+    fn entries_by_id(&self) -> HashMap<u64, Arc<Entry>> {
+        self.names.read().entries().map(|entry| (entry.id, entry.clone())).collect()
+    }
+
+    /// Does one record again.
+    fn redo(
+        &self,
+        redone: &Redone<'_>,
+        by_id: &mut HashMap<u64, Arc<Entry>>,
+        number: u64,
+        record: &Read,
+    ) -> Result<()> {
+        let Redone { folder, manifest, .. } = *redone;
+        if op::of_catalogue(record.op) {
+            return if number > manifest.known { self.redo_catalogue(folder, by_id, number, record) } else { Ok(()) };
+        }
+        let Some(entry) = by_id.get(&record.id) else { return self.check_known(record) };
+        if entry.lsn.load(Ordering::Relaxed) >= number {
+            return Ok(());
+        }
+        let mut filter = entry.change();
+        // As it was when the change was made, whatever the cap is now.
+        filter.bound(redone.bound);
+        let done = match record.op {
+            op::ADD | op::ADD_HASHED | op::ADD_TYPED => {
+                let (domains, hashes) = record.added()?;
+                recorded(filter.as_mut(), domains, hashes.len(), |filter| entry.add_to(filter, &hashes, None))
+            }
+            op::REMOVE => filter.remove(&record.words(), None),
+            op::PAIRS | op::PAIRS_HASHED | op::PAIRS_TYPED => {
+                let (domains, words) = record.added()?;
+                let (hashes, values) = words.split_at(words.len() / 2);
+                recorded(filter.as_mut(), domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
+            }
+            op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
+            op::CLEAR => filter.clear(),
+            op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
+                (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
+                _ => Err(Fault::new(Code::Format, "a piece of a filter that has none")),
+            },
+            op::COMPACT => filter.exchange_mut().map_or(Ok(()), |filter| filter.compact()),
+            op::REPLACED => {
+                *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings)?;
+                Ok(())
+            }
+            other => {
+                return Err(Fault::new(Code::Format, format!("the log has operation {other}; use a newer release")));
+            }
+        };
+        match done {
+            // What was refused when it happened is refused again, at the same key.
+            Err(_) if record.refused => {}
+            Err(fault) if !redone.says_refused && matches!(fault.code, Code::Full | Code::Limit) => {}
+            done => done?,
+        }
+        entry.lsn.store(number, Ordering::Relaxed);
+        self.recount(entry, filter.nbytes());
+        Ok(())
+    }
+
+    /// Refuses a record of a filter that nothing made; one that was dropped may have been changed to its end.
+    fn check_known(&self, record: &Read) -> Result<()> {
+        if record.id < self.next_id.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Fault::new(Code::Format, "nothing says how the filter was made"))
+    }
+
+    fn redo_catalogue(
+        &self,
+        folder: &Path,
+        by_id: &mut HashMap<u64, Arc<Entry>>,
+        number: u64,
+        record: &Read,
+    ) -> Result<()> {
+        match (record.op, by_id.get(&record.id).cloned()) {
+            (op::CREATE | op::CREATE_WHOLE | op::CREATE_EXPIRING, None) => {
+                let (name, created, settings) = kind::settings::parse(record.text()?)?;
+                if settings.spec.keyed && self.master().is_foreign() {
+                    return Err(Fault::new(Code::Format, format!("{name} is keyed, and its secret is not there")));
+                }
+                let filter = match record.file() {
+                    None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
+                    Some(file) => self.read_file(folder, record.id, file, &settings)?,
+                };
+                let settings = self.alike.lock().shared(settings);
+                let entry = Entry::new(record.id, &name, settings, created, filter);
+                entry.set_expires(record.expires().flatten());
+                self.put_again(by_id, number, entry);
+            }
+            (op::NOTE, None) => {
+                let (expires, line, text) = record.note()?;
+                let (name, created, settings) = kind::settings::parse(line)?;
+                let settings = self.alike.lock().shared(settings);
+                let entry = Entry::new(record.id, &name, settings, created, Box::new(Note::new(text)?));
+                entry.set_expires(Some(expires).filter(|&at| at != 0));
+                self.put_again(by_id, number, entry);
+            }
+            (op::DROP, Some(entry)) => {
+                by_id.remove(&record.id);
+                self.take(&entry.name());
+            }
+            (op::RENAME | op::RENAME_EXPIRING, Some(entry)) => {
+                if let Some(expires) = record.expires() {
+                    entry.set_expires(expires);
+                }
+                if let Some(replaced) = self.move_to(&entry.key(), record.text()?) {
+                    by_id.remove(&replaced.id);
+                }
+            }
+            (op::EXPIRE, Some(entry)) => entry.set_expires(record.expires().flatten()),
+            (_, None) => return self.check_known(record),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes up what a record made, in place of what had its name.
+    fn put_again(&self, by_id: &mut HashMap<u64, Arc<Entry>>, number: u64, entry: Entry) {
+        entry.lsn.store(number, Ordering::Relaxed);
+        self.next_id.fetch_max(entry.id + 1, Ordering::Relaxed);
+        let entry = Arc::new(entry);
+        by_id.insert(entry.id, entry.clone());
+        if let Some(replaced) = self.put(entry) {
+            by_id.remove(&replaced.id);
+        }
+    }
+}
+
+/// How records of a segment are done again.
+struct Redone<'a> {
+    folder: &'a Path,
+    manifest: &'a Manifest,
+    /// Bytes that one filter might have when the records were made.
+    bound: u64,
+    /// True where the record of a change that was refused says so.
+    says_refused: bool,
+}
+
+/// What a log came to.
+struct Replayed {
+    /// Number of the next record.
+    next: u64,
+    /// The newest segment, and the number after its last record.
+    before: (u64, u64),
+    /// The oldest segment.
+    boundary: Option<u64>,
+    /// Files that the manifest or the log names.
+    named: HashSet<PathBuf>,
+}
+
+/// Takes off a segment what a crash has left of a block, so that later it reads as whole.
+fn cut(path: &Path, at: u64) -> Result<()> {
+    let done = || {
+        let file = fs::OpenOptions::new().write(true).open(path)?;
+        file.set_len(at)?;
+        file.sync_all()
+    };
+    done().map_err(Fault::io(path))
+}
+
+/// Bundles, each read once.
+struct Bundles<'a> {
+    folder: &'a Path,
+    read: Mutex<HashMap<u64, Arc<Vec<u8>>>>,
+}
+
+impl Bundles<'_> {
+    fn of(&self, row: &Row) -> Result<Arc<Vec<u8>>> {
+        let mut read = self.read.lock();
+        if let Some(bytes) = read.get(&row.place.file) {
+            return Ok(bytes.clone());
+        }
+        let path = row.place.path(self.folder, row.id);
+        let bytes = fs::read(&path).map_err(Fault::io(&path))?;
+        let bytes = Arc::new(bytes);
+        read.insert(row.place.file, bytes.clone());
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,122 @@
+//! [`Master`]: one secret of the service, from which each filter has its own.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use fullbloom_core::key::KeyHasher;
+use sha2::{Digest, Sha256};
+
+use super::salvage::Salvage;
+use crate::fault::{Code, Fault, Result};
+use crate::fault_points::reach;
+use crate::kind::Spec;
+
+/// Name of its file in the data folder.
+const FILE: &str = "secret.key";
+
+/// 32 bytes that never leave the process but for their file, which only its owner reads. Not shown by anything.
+pub struct Master {
+    key: [u8; 32],
+    /// True where filters of the folder were keyed with another one.
+    is_foreign: bool,
+}
+
+/// What the rest of a folder says of its secret.
+pub(super) struct Pieces<'a> {
+    /// True of a folder without filters.
+    pub(super) is_new: bool,
+    /// Fingerprints of the secret with which filters were keyed.
+    pub(super) fingerprints: &'a [u64],
+}
+
+impl Master {
+    /// Bytes from the system's generator.
+    pub fn drawn() -> Result<Self> {
+        let mut bytes = [0; 32];
+        let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+        read.map_err(|error| Fault::new(Code::Io, format!("/dev/urandom: {error}")))?;
+        Ok(Master { key: bytes, is_foreign: false })
+    }
+
+    /// That of the data folder, drawn for one that has no filters yet. Another one than the filters were keyed with, or none,
+    /// is left out.
+    pub(super) fn opened(folder: &Path, pieces: &Pieces<'_>, salvage: &mut Salvage) -> Result<Self> {
+        let path = folder.join(FILE);
+        let wrong = Fault::io(&path);
+        let fault = match fs::read(&path) {
+            Ok(bytes) => match <[u8; 32]>::try_from(bytes) {
+                Ok(key) => {
+                    let master = Master { key, is_foreign: false };
+                    if pieces.fingerprints.iter().all(|fingerprint| *fingerprint == master.fingerprint()) {
+                        return Ok(master);
+                    }
+                    salvage.leave_out(
+                        Some(&path),
+                        format!("{}: it is not the secret that filters here were keyed with", path.display()),
+                    )?;
+                    return Ok(Master { is_foreign: true, ..master });
+                }
+                Err(_) => "a secret has 32 bytes",
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it is missing",
+            Err(error) => return Err(wrong(error)),
+        };
+        let is_foreign = path.exists() || !pieces.is_new;
+        if is_foreign {
+            salvage.leave_out(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
+        }
+        let master = Master { is_foreign, ..Self::drawn()? };
+        master.write(folder, &path).map_err(&wrong)?;
+        Ok(master)
+    }
+
+    /// Puts it on disk whole or not at all: what a crash leaves under the other name is drawn anew.
+    fn write(&self, folder: &Path, path: &Path) -> std::io::Result<()> {
+        let temporary = folder.join("secret.key.new");
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&temporary)?;
+        reach("secret.created", folder)?;
+        file.write_all(&self.key)?;
+        file.sync_all()?;
+        reach("secret.synced", folder)?;
+        fs::rename(&temporary, path)?;
+        reach("secret.renamed", folder)?;
+        File::open(folder)?.sync_all()
+    }
+
+    /// True where filters of the folder were keyed with another secret: they are not found with this one.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
+    /// What tells it from others, and nothing of it.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let digest = Sha256::new().chain_update(b"bloomery secret fingerprint").chain_update(self.key).finalize();
+        digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+    }
+
+    /// The secret of a filter: a hash of this one and the filter's seed, which is drawn for each.
+    pub fn secret_of(&self, seed: u64) -> [u8; 16] {
+        // Lengths are fixed, so nothing can be extended: HMAC would add nothing here.
+        let digest = Sha256::new()
+            .chain_update(b"bloomery filter secret")
+            .chain_update(self.key)
+            .chain_update(seed.to_le_bytes());
+        let mut secret = [0; 16];
+        secret.copy_from_slice(&digest.finalize()[..16]);
+        secret
+    }
+
+    /// How keys of a filter become hashes.
+    pub fn hasher(&self, spec: &Spec) -> KeyHasher {
+        if spec.keyed { KeyHasher::keyed(spec.seed, &self.secret_of(spec.seed)) } else { KeyHasher::seeded(spec.seed) }
+    }
+}

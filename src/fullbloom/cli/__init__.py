@@ -1,0 +1,37 @@
+"""The command line ``fullbloom``; every command is one module of this package."""
+
+from __future__ import annotations
+
+import sys
+
+from fullbloom import _begin
+
+TYPE_CHECKING = False  # typing takes longer to import than all the rest of a start
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line on ``argv`` (default: the process' arguments); return the exit code.
+
+    0: done, or all found; 1: some absent; 2: an error, told in one line on stderr; 130: stopped by
+    Ctrl-C. Nothing is raised.
+
+    >>> main(["plan", "--quiet", "--items", "1000", "--fpr", "0.01"])
+    0
+    """
+    try:
+        _begin.hand_over()
+        from fullbloom.cli.app import run
+
+        return run(sys.argv[1:] if argv is None else list(argv))
+    except (KeyboardInterrupt, RuntimeError, AttributeError) as error:  # while modules were on their way
+        # CPython 3.11 makes a RuntimeError of what is raised while a class is made, and argparse an
+        # AttributeError of what is raised before it has saved what it is about to restore.
+        raised = (error, error.__cause__, error.__context__)
+        if not any(isinstance(one, KeyboardInterrupt) for one in raised):
+            raise
+        sys.stderr.write("fullbloom: interrupted\n")
+        return 130

@@ -1,0 +1,56 @@
+"""``fullbloom dedup``: drop repeated lines in bounded memory, order kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fullbloom.cli.dedup.options import check, configure
+from fullbloom.cli.options import QUIET
+from fullbloom.cli.reading import has_records
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fullbloom.cli.dedup.job import Job, Pass
+
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+
+HELP = "drop repeated lines, order kept, in bounded memory"
+DETAIL = """A line that was not seen before is printed unchanged; a repeated one is dropped, and a new
+one wrongly with a probability below --fpr. The filter is sized by --memory, by --expected, or
+grows. The report on stderr states how many lines were probably dropped wrongly; with --verify none
+are. A --kind that forgets by design prints a line again when the last one like it is long ago."""
+EXAMPLE = "fullbloom dedup --memory 2G urls.txt > unique.txt"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the job and report."""
+    from fullbloom.cli.dedup.job import Job
+    from fullbloom.cli.dedup.report import tell
+    from fullbloom.cli.filters.state import held
+
+    check(args)
+    with held(args.state):
+        job = Job(args)
+        with job.stops:
+            job.run(_pass(args, job))
+    return 0 if tell(args, job) else 1
+
+
+def _pass(args: argparse.Namespace, job: Job) -> Pass:
+    """Return the pass over lines, or over records with a chosen key."""
+    from fullbloom.recipes.dedup import keeps_copies
+
+    if has_records(args):
+        from fullbloom.cli.dedup import selected
+
+        if args.keep == "last":
+            return selected.Last(job)
+        if args.verify:
+            return selected.Verified(job)
+        return selected.Deferred(job) if job.state else selected.Direct(job)
+    from fullbloom.cli.dedup import passes
+
+    if args.verify:
+        return passes.Verified(job)
+    return passes.Deferred(job) if job.state or keeps_copies(job.seen) else passes.Direct(job)

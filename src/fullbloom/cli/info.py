@@ -1,0 +1,41 @@
+"""``fullbloom info``: what a filter's file holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.cli.options import add_secret
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "tell what a filter's file holds"
+DETAIL = "The rate is that of the bits as they are, so the whole file is read."
+EXAMPLE = "fullbloom info --verify full words.bloom"
+QUIET = "print nothing: the exit code says whether the file is sound"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("filter", metavar="FILTER", help="a file that fullbloom wrote")
+    parser.add_argument(
+        "--verify", choices=("header", "full"), default="header", help="check the header, or every byte"
+    )
+    add_secret(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the file and print what it holds."""
+    import fullbloom
+    from fullbloom.cli.filters.secret import secret_from
+    from fullbloom.cli.report import report, valued
+
+    secret = secret_from(args.secret_file)
+    seen: Any = fullbloom.open(args.filter, verify=args.verify, secret=secret)
+    stats: dict[str, Any] = {"file": args.filter, **seen.info()}
+    if hasattr(seen, "stage_info"):
+        stats["stage_info"] = seen.stage_info()
+    width = max(map(len, stats))
+    lines = [f"{name:<{width}}  {valued(value)}" for name, value in stats.items() if name != "stage_info"]
+    report(args, stats, lines, stdout_is_free=True)
+    return 0

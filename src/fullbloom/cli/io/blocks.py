@@ -1,0 +1,147 @@
+"""Blocks: whole lines of all inputs, a buffer at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fullbloom.cli.failures import Refusal
+from fullbloom.cli.io.signatures import HEAD, require_lines
+from fullbloom.cli.units import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fullbloom.cli.io.sources import Source
+    from fullbloom.cli.stops import Stops
+
+Block = bytes | bytearray | memoryview
+
+#: The longest line where none is asked for; a file of one line is seldom a file of lines.
+LONGEST_LINE = 64 << 20
+
+
+class Blocks:
+    """Whole lines of all inputs, in blocks of about ``size`` bytes.
+
+    A line longer than a block makes its block as long as it needs to be, to ``longest`` bytes: past
+    them it is refused. A last line without newline is completed when another input follows. A live
+    input is answered with what is there: a block never waits to be full. With ``tick``, an empty
+    block comes after so many idle seconds.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Source],
+        stops: Stops,
+        *,
+        size: int = 1 << 20,
+        longest: int = LONGEST_LINE,
+        tick: float | None = None,
+    ) -> None:
+        """Read ``inputs`` in order."""
+        self._inputs = inputs
+        self._stops = stops
+        self._longest = longest
+        #: A buffer of the longest line and its newline finds every line that is longer.
+        self._size = min(size, longest + 1)
+        self._tick = tick
+        self._buffer = bytearray(self._size)
+        self._filled = 0
+        #: The present input, and whether its first block begins with a line that the one before did not end.
+        self.name, self.carried = "", False
+        #: Bytes of the present input before the buffer.
+        self._passed = 0
+
+    @property
+    def taken(self) -> int:
+        """Bytes read so far, before decompression."""
+        return sum(source.taken for source in self._inputs)
+
+    @property
+    def total(self) -> int | None:
+        """Bytes of all inputs, when every one has a size."""
+        sizes = [source.size for source in self._inputs]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        """Yield views that are valid until the next one is asked for."""
+        self._filled = 0
+        unfinished = False
+        for source in self._inputs:
+            if unfinished:
+                self._reserve(1)
+                self._buffer[self._filled : self._filled + 1] = b"\n"
+                self._filled += 1
+            self._passed = -self._filled
+            self.name, self.carried = source.name, unfinished
+            yield from self._lines_of(source, completed=unfinished)
+            unfinished = bool(self._filled)
+            source.close()
+        if self._filled:
+            with memoryview(self._buffer) as view:
+                yield view[: self._filled]
+
+    def _lines_of(self, source: Source, *, completed: bool) -> Iterator[memoryview]:
+        cut = self._filled if completed else 0  # the completing newline ends a line, if data follows
+        first: int | None = self._filled  # of the bytes that tell whether these are lines
+        while True:
+            while self._tick is not None and not cut and not self._ready(source, self._tick):
+                yield memoryview(b"")
+            if self._filled > self._longest and not cut:
+                raise Refusal(self._too_long(source))
+            count = self._fill(source)
+            if count == 0:
+                if completed and cut == self._filled:  # nothing followed: take the newline back
+                    self._filled -= 1
+                    return
+            else:
+                completed = False
+                start = self._filled - count
+                cut = max(cut, self._buffer.rfind(b"\n", start, self._filled) + 1)
+                if self._filled < self._size and self._ready(source, 0):
+                    continue
+            if first is not None and (cut or count == 0):
+                require_lines(bytes(self._buffer[first : min(first + HEAD, self._filled)]), source.name)
+                first = None
+            if cut:
+                with memoryview(self._buffer) as view, view[:cut] as block:
+                    yield block
+                self._drop(cut)
+                cut = 0
+            if count == 0:
+                return
+
+    def _ready(self, source: Source, timeout: float | None) -> bool:
+        self._stops.wait()
+        try:
+            return source.ready(timeout)
+        finally:
+            self._stops.go()
+
+    def _too_long(self, source: Source) -> str:
+        line = f"{source.name}: the line at byte {max(self._passed, 0):,}"
+        most = size_text(self._longest)
+        return f"{line} is longer than {most}; raise --max-line, or give a file of lines"
+
+    def _fill(self, source: Source) -> int:
+        self._reserve(self._longest + 1 - self._filled)
+        self._stops.wait()
+        try:
+            with memoryview(self._buffer) as view, view[self._filled :] as free:
+                count = source.readinto(free)
+        finally:
+            self._stops.go()
+        self._filled += count
+        return count
+
+    def _reserve(self, most: int) -> None:
+        if self._filled == len(self._buffer):  # one line fills it: a quarter more each time
+            self._buffer.extend(bytes(max(min(max(self._size, len(self._buffer) // 4), most), 1)))
+
+    def _drop(self, cut: int) -> None:
+        rest = self._filled - cut
+        self._buffer[:rest] = self._buffer[cut : self._filled]
+        self._filled = rest
+        self._passed += cut
+        most = self._size if len(self._buffer) > 2 * self._size and rest < self._size else self._longest + 1
+        del self._buffer[most:]

@@ -1,0 +1,98 @@
+"""Lines whose keys are hashes: ``HASH:count``, as lists of leaked passwords have them, or what was hashed.
+
+A key is the hash in upper-case hexadecimal digits. No line and no key is in any message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from fullbloom.cli.failures import Refusal
+from fullbloom.cli.io.signatures import require_no_hashes
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from fullbloom.cli.io.blocks import Block, Blocks
+    from fullbloom.cli.io.typed import Typed
+
+#: What is behind the hash, and a carriage return.
+_REST = re.compile(rb":[^\n]*|\r(?=\n)")
+_DIGITS = b"0123456789ABCDEF"
+#: Digits of NTLM and MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512.
+_LENGTHS = (32, 40, 56, 64, 96, 128)
+
+
+def keys_of(args: argparse.Namespace, blocks: Blocks | Typed, *, adds: bool = False) -> Iterable[Block]:
+    """Return the blocks, or with ``--hex`` or ``--sha1-of`` blocks of the hashes of their lines.
+
+    Where lines are to be added, a list of hashes is refused unless ``--no-hex`` says that it is one of lines.
+    """
+    if args.hex:
+        return _Hexadecimal(blocks)
+    if args.sha1_of:
+        return map(_sha1, blocks)
+    return _not_hashes(blocks) if adds and args.hex is None else blocks
+
+
+def _not_hashes(blocks: Blocks | Typed) -> Iterator[Block]:
+    name = None
+    for block in blocks:
+        if block and name != blocks.name:
+            name = blocks.name
+            require_no_hashes(memoryview(block), name)
+        yield block
+
+
+def _sha1(block: Block) -> bytes:
+    lines = bytes(block).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    hashes = (hashlib.sha1(line.removesuffix(b"\r"), usedforsecurity=False).hexdigest() for line in lines)
+    return "".join(f"{text.upper()}\n" for text in hashes).encode()
+
+
+class _Hexadecimal:
+    """The hashes of lines, which all have one length; a line that is none is refused by its place."""
+
+    def __init__(self, blocks: Blocks | Typed) -> None:
+        self._blocks = blocks
+        self._digits = 0
+        self._before = 0
+        self._name = ""
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            if block:  # not of an idle second
+                yield self._hashes(bytes(block))
+
+    def _hashes(self, block: bytes) -> bytes:
+        if self._name != self._blocks.name:
+            # A line that an earlier input did not end is not of this one.
+            self._name, self._before = self._blocks.name, -1 if self._blocks.carried else 0
+        keys = _REST.sub(b"", block if block.endswith(b"\n") else block + b"\n").upper()
+        if not self._digits:
+            self._digits = self._length(keys)
+        lines, width = block.count(b"\n") + (not block.endswith(b"\n")), self._digits + 1
+        even = len(keys) == lines * width and keys[self._digits :: width] == b"\n" * lines
+        if not even or keys.translate(None, _DIGITS) != b"\n" * lines:
+            raise Refusal(self._told(keys))
+        self._before += lines
+        return keys
+
+    def _length(self, keys: bytes) -> int:
+        found = keys.find(b"\n")
+        return found if found in _LENGTHS else _LENGTHS[1]
+
+    def _told(self, keys: bytes) -> str:
+        """Say which line is none, and not what it is."""
+        lines = keys.split(b"\n")
+        wrong = next(i for i, line in enumerate(lines) if len(line) != self._digits or line.strip(_DIGITS))
+        what = "a hash of another length" if not lines[wrong].strip(_DIGITS) and lines[wrong] else "no hash"
+        return (
+            f"{self._name}: line {self._before + wrong + 1:,} is {what}: "
+            f'{self._digits} hexadecimal digits are wanted, and then the end of the line or a ":"'
+        )

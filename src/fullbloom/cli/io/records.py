@@ -1,0 +1,242 @@
+"""Records with a chosen key: columns of CSV or TSV, dotted names of JSON lines, or whole lines."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fullbloom import _core
+from fullbloom.cli.failures import Refusal
+from fullbloom.cli.io.ahead import Ahead
+from fullbloom.cli.io.batch import Batch
+from fullbloom.cli.io.blocks import Blocks
+from fullbloom.cli.io.tables import LONGEST_CONTINUED, columns, first_row
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.io.sources import Source
+    from fullbloom.cli.stops import Stops
+
+#: Half of a usual L2 cache, as for lines.
+_BLOCK = 1 << 18
+_BOM = b"\xef\xbb\xbf"
+#: How texts of two bytes a character, in either order, and of four begin.
+_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_COLUMNAR = {".parquet": "parquet", ".pq": "parquet"} | dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow")
+_SUFFIXES |= _COLUMNAR
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+def format_of(args: argparse.Namespace, name: str) -> str:
+    """Return csv, tsv, jsonl, parquet or arrow: as asked, else by the name; lines without ``--select``."""
+    if not args.select:
+        return "lines"
+    if args.format:
+        return str(args.format)
+    bare = name.removesuffix(".gz").removesuffix(".zst").lower()
+    for suffix, known in _SUFFIXES.items():
+        if bare.endswith(suffix):
+            return known
+    raise Refusal(
+        f"{name}: cannot tell the format from the name; give --format csv, tsv, jsonl, parquet or arrow"
+    )
+
+
+def columnar(args: argparse.Namespace) -> str | None:
+    """Return parquet or arrow where the inputs are that, None where they are text."""
+    kinds = {format_of(args, name) for name in args.files or ["standard input"]} if args.select else set()
+    found = kinds & set(_COLUMNAR.values())
+    if found and len(kinds) > 1:
+        raise Refusal(f"the files are {' and '.join(sorted(kinds))}; give files of one format")
+    return found.pop() if found else None
+
+
+def _require_text(args: argparse.Namespace, kind: str) -> None:
+    """Refuse what is of text only."""
+    reasons = {
+        "--verify": "compares the text of keys",
+        "--mark": "puts a word in front of lines",
+        "--memory": "does not bind what pyarrow takes: give --expected",
+        "--no-header": "is of CSV and TSV",
+        "--delimiter": "is of CSV and TSV",
+    }
+    for option, why in reasons.items():
+        value = getattr(args, option[2:].replace("-", "_"), None)
+        if value and value not in {"header", "full"}:  # --verify of check
+            raise Refusal(f"{option} {why}, and {kind} is no text; drop it")
+    if getattr(args, "state", None) and hasattr(args, "output") and not (args.output or args.no_output):
+        raise Refusal(f"{kind} is of no use before it is whole, so that --state needs --output FILE with it")
+
+
+class Records:
+    """Batches of records from all inputs, whose keys are hashed for ``seen``.
+
+    Records come out unchanged, byte for byte. ``faults`` counts those that cannot be read, with --skip-bad.
+    """
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        inputs: Sequence[Source],
+        stops: Stops,
+        seen: Seen,
+        *,
+        longest: int,
+        size: int = _BLOCK,
+        tick: float | None = None,
+        keys_only: bool = False,
+    ) -> None:
+        """Read ``inputs``, whose lines have ``longest`` bytes at most, in blocks of ``size``.
+
+        With ``tick``, a batch of no records comes after so many idle seconds. With ``keys_only`` no record is
+        written.
+        """
+        self.args, self.stops, self.seen = args, stops, seen
+        self._inputs = inputs
+        self.longest, self.size, self.tick = longest, size, tick
+        self._columnar, self._keys_only = columnar(args), keys_only
+        if self._columnar:
+            _require_text(args, self._columnar)
+        self._header: bytes | None = None
+        self.faults = 0
+        self.first_fault = ""
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield batches; raises `Refusal` that names file and line where one cannot be read."""
+        if self._columnar:
+            from fullbloom.cli.io.columns import ColumnRecords
+
+            read = ColumnRecords(self.args, self._inputs, self.stops, self.seen)
+            yield from read.batches(self._columnar, keys_only=self._keys_only)
+            return
+        for index, source in enumerate(self._inputs):
+            last = index == len(self._inputs) - 1
+            yield from _Input(self, source, last=last).batches()
+
+    def take_header(self, raw: bytes) -> bytes:
+        """Return what goes out in front of the first records: ``raw`` of the first input, and no other."""
+        first, self._header = self._header is None, raw
+        return raw if first else b""
+
+    def count_faults(self, records: _core.KeyedRecords, name: str, before: int) -> None:
+        """Refuse records that cannot be read, or with --skip-bad count them."""
+        told = f"{name}: {records.fault(before)}"
+        if not self.args.skip_bad:
+            raise Refusal(told)
+        self.faults += records.faults
+        self.first_fault = self.first_fault or told
+
+
+class _Input:
+    """The records of one input."""
+
+    def __init__(self, records: Records, source: Source, *, last: bool) -> None:
+        self._all, self._source, self._last = records, source, last
+        self._args = records.args
+        self._kind = format_of(self._args, source.name)
+        self._delimiter = self._args.delimiter or _DELIMITERS.get(self._kind, "")
+        self._lines = 0
+
+    def batches(self) -> Iterator[Batch]:
+        everything = self._all
+        blocks = Blocks(
+            [self._source],
+            everything.stops,
+            size=everything.size,
+            longest=everything.longest,
+            tick=everything.tick,
+        )
+        chunks = map(bytes, blocks)
+        first = next(filter(None, chunks), b"")
+        mark = _BOM if self._kind != "lines" and first.startswith(_BOM) else b""
+        if self._args.select and first.startswith(_WIDE):
+            raise Refusal(
+                f"{self._source.name}: line 1: the text is UTF-16 or UTF-32; convert it to UTF-8, "
+                "such as by iconv -t UTF-8"
+            )
+        names = None
+        if self._has_header and first:
+            names, header, first = self._first_row(first, chunks)
+        else:
+            header, first = mark, first.removeprefix(mark)
+        header = self._all.take_header(header) if header or first else b""
+        selection = self._selection(names)
+        work = partial(selection.read, skip=self._args.skip_bad)
+        pieces = self._pieces(selection, first, chunks)
+        for records in Ahead(work, self._args.threads, self._is_idle)(pieces):
+            if records.faults:
+                self._all.count_faults(records, self._source.name, self._lines)
+            self._lines += records.lines
+            yield Batch(records, header)
+            header = b""
+        if header:
+            yield Batch(selection.read(b""), header)
+
+    def _is_idle(self) -> bool:
+        """Tell whether the next bytes may be long in coming; of a packed stream nobody knows."""
+        source = self._source
+        return source.size is None and (source.packed or not source.ready(0))
+
+    @property
+    def _has_header(self) -> bool:
+        return self._kind in _DELIMITERS and not self._args.no_header
+
+    def _first_row(self, first: bytes, chunks: Iterator[bytes]) -> tuple[list[str], bytes, bytes]:
+        """Return the names, the bytes of the row, and what is read behind it."""
+        name, quotes = self._source.name, self._kind == "csv"
+        while (found := first_row(first, name, delimiter=self._delimiter, quotes=quotes)) is None:
+            more = next(filter(None, chunks), b"")
+            if not more and not first.endswith(b"\n"):
+                first += b"\n"  # of a last row: it comes out as it was
+                found = first_row(first, name, delimiter=self._delimiter, quotes=quotes)
+                if found is not None:
+                    break
+            if not more or len(first) > LONGEST_CONTINUED + self._all.longest:
+                raise Refusal(
+                    f"{name}: line 1: a quoted field is not closed within 1 MiB of further lines or "
+                    "before the end; close it, or double a quote that is text"
+                )
+            first += more
+        names, end = found
+        self._lines = first.count(b"\n", 0, end)
+        return names, first[:end], first[end:]
+
+    def _selection(self, names: list[str] | None) -> _core.Selection:
+        args, seen = self._args, self._all.seen
+        if self._kind == "lines":
+            return _core.Selection.lines(seen)
+        types = args.key_type or ["auto"]
+        if self._kind == "jsonl":
+            return _core.Selection.objects(seen, args.select, types)
+        places = columns(args.select, names, self._source.name)
+        quotes = self._kind == "csv"
+        return _core.Selection.rows(seen, places, types, delimiter=self._delimiter, quotes=quotes)
+
+    def _pieces(self, selection: _core.Selection, rest: bytes, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield blocks of whole records."""
+        if rest:
+            cut = selection.cut(rest)
+            if cut:
+                yield rest[:cut]
+            rest = rest[cut:]
+        for chunk in chunks:
+            if not chunk:
+                yield chunk  # an idle second
+                continue
+            data = rest + chunk if rest else chunk
+            cut = selection.cut(data)
+            if cut:
+                yield data[:cut]
+            rest = data[cut:]
+            while len(rest) - (line := rest.find(b"\n") + 1) > LONGEST_CONTINUED and line:
+                yield rest[:line]  # its quote is not closed: a fault
+                cut = line + selection.cut(rest[line:])
+                if cut > line:
+                    yield rest[line:cut]
+                rest = rest[cut:]
+        if rest:
+            yield rest if self._last or rest.endswith(b"\n") else rest + b"\n"

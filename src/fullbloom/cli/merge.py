@@ -1,0 +1,82 @@
+"""``fullbloom merge``: one filter of several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.cli.options import QUIET, add_secret
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+
+HELP = "unite filters of one shape into a file"
+DETAIL = """The result answers as if all keys had been added to one filter. It holds more keys than each,
+so build the parts with the capacity of the whole; a result above it is reported on stderr. Any kind that
+merges will do; the filters must be of one kind, shape, seed and secret."""
+EXAMPLE = "fullbloom merge week.bloom monday.bloom tuesday.bloom"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("out", metavar="OUT", help="the file to write; may be one of the filters")
+    parser.add_argument("filters", nargs="+", metavar="FILTER", help="files that fullbloom wrote")
+    add_secret(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Unite and save."""
+    from fullbloom.cli.filters.files import save
+    from fullbloom.cli.io.output import require_writable
+    from fullbloom.cli.report import note, report
+
+    require_writable(args.out)
+    merged = _merged(args)
+    save(merged, args.out)
+    estimates = hasattr(merged, "approx_count")
+    keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
+    if keys > merged.capacity + 2 * deviation:
+        text = f"about {keys:,.0f} keys, capacity {merged.capacity:,}; its rate is {merged.fpr():.3g}"
+        target = f"{merged.target_fpr:.3g}"
+        above = merged.fpr() > merged.target_fpr
+        note(
+            args,
+            f"{args.out} is fuller than it was made for: {text}, "
+            + (f"not {target}" if above else f"still within {target}"),
+        )
+    stats = {"file": args.out, "merged": len(args.filters), **merged.info()}
+    report(args, stats, [f"{args.out}: {merged!r}"], stdout_is_free=True)
+    return 0
+
+
+def _merged(args: argparse.Namespace) -> Any:
+    """Return the first filter with all others merged into it, in memory."""
+    import warnings
+
+    import fullbloom
+    from fullbloom.cli.failures import Refusal
+    from fullbloom.cli.filters.kinds import made_at_once, row_of
+    from fullbloom.cli.filters.secret import secret_from
+
+    secret = secret_from(args.secret_file)
+    merged: Any = None
+    for path in args.filters:
+        part: Any = fullbloom.open(path, verify="full", secret=secret)
+        if not hasattr(part, "merge"):
+            made = "make one of all lines" if row_of(part) in made_at_once() else "build it with a --capacity"
+            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; {made}")
+        if merged is None:
+            merged = part.copy()
+            continue
+        if type(part) is not type(merged):
+            raise Refusal(
+                f"{path}: holds a {type(part).__name__}, and {args.filters[0]} a {type(merged).__name__}"
+            )
+        try:
+            with warnings.catch_warnings():  # the note tells it, with the rate
+                warnings.simplefilter("ignore", fullbloom.CapacityWarning)
+                merged.merge(part)
+        except (fullbloom.IncompatibleFilters, fullbloom.FilterFull) as error:
+            raise Refusal(f"{path}: {error}") from None
+    return merged

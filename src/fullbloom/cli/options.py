@@ -1,0 +1,142 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fullbloom.cli import units
+
+if TYPE_CHECKING:
+    import argparse
+
+QUIET = "print no progress, warnings or report"
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the files to read."""
+    parser.add_argument("files", nargs="*", metavar="FILE", help='input; "-" or none is standard input')
+    parser.add_argument(
+        "--max-line",
+        type=units.line_size,
+        metavar="SIZE",
+        help="refuse longer lines (default 64M, records 16M; less in a small --memory)",
+    )
+
+
+def add_records(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of the key within a record."""
+    group = parser.add_argument_group("records")
+    group.add_argument(
+        "--select",
+        metavar="COLUMN",
+        action="append",
+        help="the key is this column, by name or number from 1 (CSV, TSV, Parquet, Arrow), or this dotted "
+        "key (JSON lines, structs); given more than once, the key is the tuple",
+    )
+    group.add_argument(
+        "--format",
+        metavar="FORMAT",
+        choices=("csv", "tsv", "jsonl", "parquet", "arrow"),
+        help="csv, tsv, jsonl, parquet or arrow; guessed from the file name otherwise",
+    )
+    group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
+    group.add_argument(
+        "--delimiter",
+        type=units.delimiter,
+        metavar="CHAR",
+        help='between cells, such as ";" or "tab" (default: a comma in CSV, a tab in TSV)',
+    )
+    group.add_argument(
+        "--key-type",
+        choices=("auto", "str", "int", "float", "bool", "uuid"),
+        action="append",
+        metavar="TYPE",
+        help="what the key is in Python and in data frames: str, int, float, bool or uuid; once for all "
+        "--select or once for each (default auto: text in CSV and TSV, their own types in JSON)",
+    )
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave out records that cannot be read, and count them"
+    )
+    group.add_argument(
+        "--threads", type=units.count, default=1, metavar="N", help="threads that read records (default 1)"
+    )
+
+
+def add_hashes(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of hashes as keys."""
+    import argparse
+
+    group = parser.add_argument_group("hashes, as lists of leaked passwords have them")
+    either = group.add_mutually_exclusive_group()
+    either.add_argument(
+        "--hex",
+        action=argparse.BooleanOptionalAction,
+        help="a line is a hash in hexadecimal digits, upper or lower case, alone or as HASH:count",
+    )
+    either.add_argument(
+        "--sha1-of",
+        action="store_true",
+        help="a line is what was hashed: the key is its SHA-1, as with --hex",
+    )
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Add the filter that lives on from run to run."""
+    parser.add_argument(
+        "--state", metavar="FILE", help="go on with this filter; made if missing, saved at the end"
+    )
+    parser.add_argument(
+        "--save-every",
+        type=units.seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="save the state in between, too (default 60)",
+    )
+
+
+def add_secret(parser: argparse.ArgumentParser) -> None:
+    """Add the file with the secret of a keyed filter."""
+    parser.add_argument(
+        "--secret-file", metavar="FILE", help="secret of a keyed filter: 16 bytes, or 32 hexadecimal digits"
+    )
+
+
+def _adding(kind: str) -> str:
+    """Return a --kind that lines can be added to."""
+    import argparse
+
+    from fullbloom.cli.filters.kinds import made_at_once
+
+    if any(kind == row["name"] for row in made_at_once()):
+        remedy = f"it is made of all lines at once: fullbloom build --kind {kind}"
+        raise argparse.ArgumentTypeError(f"a {kind} filter takes no lines later; {remedy}")
+    return kind
+
+
+def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str, builds: bool = False) -> None:
+    """Add what a new filter is made from; ``fpr`` and ``seed`` are the defaults, told in the help.
+
+    A command that ``builds`` has all lines before it makes a filter, so its --kind may be a static one.
+    """
+    from fullbloom.cli.filters.kinds import kinds, made_at_once
+
+    rows = kinds() + (made_at_once() if builds else [])
+    layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
+    group = parser.add_argument_group("filter")
+    group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")
+    group.add_argument(
+        "--kind",
+        type=str if builds else _adding,
+        choices=[row["name"] for row in rows],
+        metavar="NAME",
+        help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",
+    )
+    group.add_argument(
+        "--layout",
+        choices=["auto", *layouts],
+        default="auto",
+        metavar="NAME",
+        help=f"arrangement of the bits: {', '.join(['auto', *layouts])} (default: auto)",
+    )
+    group.add_argument("--seed", type=units.seed, metavar="N", help=f"seed of the hash ({seed})")
+    add_secret(group)  # type: ignore[arg-type]

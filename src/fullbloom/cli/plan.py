@@ -1,0 +1,170 @@
+"""``fullbloom plan``: what a filter would cost, before it is built."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.cli import units
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fullbloom.plan import Choice
+
+HELP = "compare what filters for so many items would cost"
+DETAIL = """Give two of --items, --fpr and --memory, or --items alone for a rate of 1 %; with all
+three, what does not fit is marked. Without --needs the table has the layouts of the plain filter; with
+it, every structure that can do what is needed, and when it may have false negatives. The times are
+expected of batches on one core, within a factor of two."""
+EXAMPLE = "fullbloom plan --items 100e6 --fpr 1e-4 --needs merge,map"
+QUIET = "print nothing: the exit code says whether there is a choice that fits"
+
+_FPR = 0.01
+_ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
+_NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>8} {:>7}  {}"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--items", type=units.count, metavar="N", help="number of different keys")
+    parser.add_argument("--fpr", type=units.rate, metavar="P", help="false-positive rate")
+    parser.add_argument("--memory", type=units.size, metavar="SIZE", help="bytes at most, such as 64M")
+    parser.add_argument(
+        "--universe",
+        type=units.count,
+        metavar="N",
+        help="keys are whole numbers below N: compare exact sets, too",
+    )
+    parser.add_argument(
+        "--excluded",
+        type=units.count,
+        metavar="N",
+        help="every other key is known, too, and there are N: compare what makes no mistake then",
+    )
+    parser.add_argument(
+        "--needs",
+        "--need",
+        action="append",
+        default=[],
+        metavar="WHAT[,WHAT...]",
+        help="what the filter must be able to do: " + ", ".join(needs()),
+    )
+
+
+def needs() -> list[str]:
+    """Return the words that --needs knows: the registry's, and "parquet"."""
+    from fullbloom import variants
+
+    return [*dict.fromkeys(word for row in variants() for word in row["capabilities"]), "parquet"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table; return 1 when nothing fits the memory."""
+    from fullbloom.cli.failures import Refusal
+    from fullbloom.cli.report import report
+    from fullbloom.plan import choices
+
+    needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
+    if args.items is None and (args.fpr is None or args.memory is None):
+        choices(1, _FPR, needs=needed)  # an unknown word is told first
+        raise Refusal("give --items, or both --fpr and --memory")
+    if args.fpr is None and args.memory is None:
+        args.fpr = _FPR
+    left_out: dict[str, str] = {}
+    rows = choices(
+        args.items,
+        args.fpr,
+        memory=args.memory,
+        needs=needed,
+        universe=args.universe,
+        excluded=args.excluded,
+        left_out=left_out,
+    )
+    lines = _layouts(rows) if any(row.num_hashes for row in rows) else _structures(rows)
+    if "delete" in needed and "remove" not in needed:
+        lines.append("delete: some keys only; where every key must be removable, use --needs remove")
+    lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
+    lines.append(
+        "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
+    )
+    asked = {name: getattr(args, name) for name in ("items", "fpr", "memory", "universe", "excluded")}
+    stats = {
+        "asked": asked | {"needs": needed},
+        "choices": [_stats(args, row) for row in rows],
+        "left_out": left_out,
+    }
+    report(args, stats, lines, stdout_is_free=True)
+    return 0 if rows[0].recommended else 1
+
+
+def _stats(args: argparse.Namespace, row: Choice) -> dict[str, Any]:
+    """Return all that is known of a choice, None for what is not, and the call that builds it."""
+    from fullbloom import registry
+    from fullbloom.plan import has_universe
+
+    structure = registry.row_named(row.structure)
+    layout = None if row.layout == "-" else row.layout
+    if structure["adds"] == "number":
+        members = f"{row.items}, " if has_universe(structure) else ""
+        call = f"{structure['class']}({members}{args.universe})"
+    elif structure["adds"] == "world":
+        call = f"{structure['class']}.build(included, excluded)"
+    else:
+        fpr = row.fpr if args.fpr is None else args.fpr
+        chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"
+        made = {"build": ".build(keys, ", "build_pairs": ".build(keys, values, fpr="}
+        call = f"{structure['class']}{made.get(structure['adds'], f'({row.items}, ')}{fpr!r}{chosen})"
+    return asdict(row) | {
+        "layout": layout,
+        "num_hashes": row.num_hashes or None,
+        "add_ns_per_key": row.add_ns_per_key or None,
+        "nbytes": row.nbytes,
+        "bits_per_key": row.bits_per_key,
+        "class": structure["class"],
+        "capabilities": structure["capabilities"],
+        "python": call,
+    }
+
+
+def _layouts(rows: list[Choice]) -> list[str]:
+    """Return the table of layouts."""
+    head = ("structure", "layout", "items", "k", "bits/key", "bytes", "fpr", "ns/key")
+    return [_ROW.format(" ", *head)] + [
+        _ROW.format(
+            "*" if row.recommended else " ",
+            row.structure,
+            row.layout,
+            f"{row.items:,}",
+            row.num_hashes,
+            f"{row.bits_per_key:.2f}",
+            units.size_text(row.nbytes),
+            f"{row.fpr:.2e}",
+            f"{row.ns_per_key:.0f}",
+        )
+        + ("" if row.fits else "  too large")
+        for row in rows
+    ]
+
+
+def _structures(rows: list[Choice]) -> list[str]:
+    """Return the table of structures."""
+    from fullbloom.cli.filters.kinds import is_static
+
+    made = "ns build" if all(is_static(row.structure) for row in rows) else "ns add"
+    head = ("structure", "items", "bits/key", "bytes", "fpr", made, "ns look", "false negatives")
+    return [_NEEDS_ROW.format(" ", *head)] + [
+        _NEEDS_ROW.format(
+            "*" if row.recommended else " ",
+            row.structure,
+            f"{row.items:,}",
+            f"{row.bits_per_key:.2f}",
+            units.size_text(row.nbytes),
+            f"{row.fpr:.2e}",
+            f"{row.add_ns_per_key:.0f}",
+            f"{row.ns_per_key:.0f}",
+            row.false_negatives,
+        )
+        + ("" if row.fits else "  too large")
+        for row in rows
+    ]

@@ -1,0 +1,36 @@
+"""``fullbloom redis-save``: a filter of a Redis or Valkey server into a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fullbloom.cli.options import add_secret
+from fullbloom.cli.redis_server import add_server, found
+from fullbloom.cli.report import report
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "save a filter of a Redis or Valkey server into a file"
+DETAIL = """Keys that clients add meanwhile may be in the file or not; keys from before are."""
+EXAMPLE = "fullbloom redis-save redis://localhost:6379/0 words words.bloom"
+QUIET = "print nothing"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_server(parser)
+    parser.add_argument("file", metavar="FILE", help="filter to write; replaced if it is there")
+    add_secret(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fetch the cells, then give the file its name."""
+    from fullbloom.cli.filters.files import save
+
+    there = found(args).dump()
+    save(there, args.file)
+    stats = {"file": args.file, **there.info()}
+    line = f"{args.file}: {stats['nbytes']:,} bytes, about {stats['num_added']:,} keys"
+    report(args, stats, [line], stdout_is_free=True)
+    return 0

@@ -1,0 +1,74 @@
+"""The server of ``redis-load`` and its kin.
+
+Where it is, and the password, which no list of processes shows.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fullbloom.cli.failures import Refusal
+
+if TYPE_CHECKING:
+    import argparse
+
+PASSWORD = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable, as redis-cli has it
+_FROM_ENVIRONMENT = "env:"
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """Declare the server's address and the name of the filter there."""
+    parser.add_argument(
+        "url",
+        metavar="URL",
+        help="redis://, rediss:// or unix:// address, or env:VARIABLE for an address in the environment; the "
+        f"password there, or in {PASSWORD}",
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the filter on the server")
+
+
+def client_of(args: argparse.Namespace) -> Any:
+    """Return a client for the address, of a cluster where a node of one answers there."""
+    url, hidden = args.url, args.url.startswith(_FROM_ENVIRONMENT)
+    if hidden:
+        variable = url.removeprefix(_FROM_ENVIRONMENT)
+        url = os.environ.get(variable)
+        if url is None:
+            raise Refusal(f"there is no {variable} in the environment; put the server's address there")
+    shown = args.url if hidden else "the server's address"
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in {"redis", "rediss", "unix"}:
+            raise Refusal(f"{shown} begins with redis://, rediss:// or unix://")
+        if parts.password and not hidden:
+            raise Refusal(
+                f"a password in an argument is seen by everybody on this machine; put it into {PASSWORD}, "
+                "or the "
+                "address into a variable and give env:VARIABLE"
+            )
+        from fullbloom.engines.redis.transport import connect
+    except ValueError:
+        raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
+    except ImportError:
+        raise Refusal("this needs the Redis client: pip install 'fullbloom[redis]'") from None
+    try:
+        password = os.environ.get(PASSWORD)
+        options: dict[str, Any] = {} if parts.password or password is None else {"password": password}
+        return connect(url, args.name, **options)
+    except ValueError:  # whose text repeats the address
+        raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
+
+
+def found(args: argparse.Namespace) -> Any:
+    """Return the filter on the server."""
+    from fullbloom.cli.filters.secret import secret_from
+
+    client = client_of(args)
+    from fullbloom.engines.redis import RedisBloomFilter
+
+    there = RedisBloomFilter.find(client, args.name, secret=secret_from(args.secret_file))
+    if there is None:
+        raise Refusal(f"there is no filter {args.name!r} on the server; redis-load puts one there")
+    return there

@@ -1,0 +1,125 @@
+"""``fullbloom restore``: a copy of a service, put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from fullbloom import _folders
+from fullbloom.cli import remote
+from fullbloom.cli.failures import Refusal
+from fullbloom.cli.report import report
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "put a copy of a service back, into an empty folder or a running service"
+DETAIL = """With --data the folder becomes what the service had, secrets and registry included. With --url
+each filter is sent to a running service, which must have the secret.key that keyed it."""
+EXAMPLE = "fullbloom restore --data new filters.tar"
+QUIET = "print nothing"
+
+_INDEX = "index.json"
+_MEMBER = re.compile(r"data/(manifest|secret\.key|registry\.db|node|filters/[0-9]+(-[0-9]+\.bloom|\.bundle))")
+_FOLDERS = frozenset({"data", "data/filters", "data/log"})
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", metavar="FILE", help="what fullbloom backup wrote")
+    parser.add_argument("--data", metavar="DIR", help="data folder to be made")
+    remote.add_address(parser, default=None)
+    parser.add_argument(
+        "--replace", action="store_true", help="with --url: in place of filters of the same names"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Put everything back; what is no such file is refused before anything is written."""
+    if (args.data is None) == (args.url is None):
+        raise Refusal("give either --data DIR or --url URL")
+    try:
+        with tarfile.open(args.file) as tar:
+            index = _index(tar, args.file)
+            if args.data is None:
+                count = _send(tar, index, args.url, replace=args.replace)
+            else:
+                count = _unpack(tar, Path(args.data))
+    except tarfile.TarError as error:
+        raise Refusal(f"{args.file}: not what fullbloom backup writes: {error}") from None
+    what = "filters sent" if args.data is None else "files written"
+    report(args, {"file": args.file, "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
+    return 0
+
+
+def _index(tar: tarfile.TarFile, file: str) -> dict[str, Any]:
+    try:
+        member = tar.extractfile(_INDEX)
+        index: dict[str, Any] = json.loads(member.read()) if member is not None else {}
+        if index["version"] != 1:
+            raise Refusal(f"{file}: written by a newer release; use that one")
+    except (KeyError, ValueError, TypeError):
+        raise Refusal(f"{file}: not what fullbloom backup writes") from None
+    return index
+
+
+def _members(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    members = []
+    for member in tar:
+        if member.isreg() and _MEMBER.fullmatch(member.name):
+            members.append(member)
+        elif member.name != _INDEX and not (member.isdir() and member.name in _FOLDERS):
+            raise Refusal(f"the file holds {member.name!r}, which no backup does; nothing was written")
+    return members
+
+
+def _unpack(tar: tarfile.TarFile, folder: Path) -> int:
+    if folder.exists() and any(folder.iterdir()):
+        raise Refusal(f"{folder}: not empty; give a folder that is to be made")
+    members = _members(tar)
+    for name in ("filters", "log"):
+        (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The manifest comes last, once all that it names is on the disk: whoever finds it finds the rest.
+    manifests = [member for member in members if member.name == "data/manifest"]
+    for member in members:
+        if member not in manifests:
+            _write(tar, member, folder / member.name.removeprefix("data/"))
+    for part in (folder / "filters", folder / "log", folder, folder.absolute().parent):
+        _folders.sync(part)
+    for member in manifests:
+        new = folder / "manifest.new"
+        _write(tar, member, new)
+        new.replace(folder / "manifest")
+    _folders.sync(folder)
+    return len(members)
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """Write a file of the copy, and wait until it is on the disk."""
+    source = tar.extractfile(member)
+    if source is None:
+        return
+    with path.open("wb") as out:
+        path.chmod(0o600)
+        shutil.copyfileobj(source, out, 1 << 20)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _send(tar: tarfile.TarFile, index: dict[str, Any], url: str, *, replace: bool) -> int:
+    known = {member.name: member for member in _members(tar)}
+    for name, (file, start, length) in index["filters"].items():
+        source = tar.extractfile(known[file])
+        if source is None:
+            continue
+        source.seek(start)
+        path = f"/v1/filters/{quote(name, safe='')}/dump?replace={str(replace).lower()}"
+        with remote.asked(url, path, "PUT", source.read(length or -1)):
+            pass
+    return len(index["filters"])

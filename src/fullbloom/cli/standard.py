@@ -1,0 +1,52 @@
+"""The standard streams: one that is closed must not lend its number to the next file opened."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from fullbloom.cli.failures import Refusal
+
+
+def occupy() -> None:
+    """Open what is closed of descriptors 0, 1 and 2 on the null device.
+
+    1 is opened for reading, so that a write fails: a result must not vanish. Messages may.
+    """
+    for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # the least free number, which is this one
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - for good
+    if sys.stderr is None:  # print() would take standard output in its place
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    # A name that the terminal's encoding cannot say is escaped; stderr has it so from the start.
+    with suppress(AttributeError, OSError):  # whoever calls main() may have put anything there
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def require_input() -> None:
+    """Refuse to read a standard input that was closed at the start."""
+    if sys.__stdin__ is None:
+        raise Refusal("standard input is closed; name files, or redirect it from one")
+
+
+def require_output() -> None:
+    """Refuse to write to a standard output that was closed at the start."""
+    if sys.__stdout__ is None:
+        raise Refusal("standard output is closed; redirect it to a file, or to /dev/null")
+
+
+def flush(text: str = "") -> None:
+    """Write out ``text`` and what was printed; an error names standard output."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        require_output()
+        raise OSError(error.errno, error.strerror, "standard output") from error

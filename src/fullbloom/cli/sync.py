@@ -1,0 +1,224 @@
+"""``fullbloom sync``: what two files of lines, here or on two machines, have not in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.cli import units
+from fullbloom.cli.failures import Refusal
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "tell two sets of lines apart, or unite them, also over a pipe"
+DETAIL = """Prints lines of FILE alone behind "< " and lines of the other alone behind "> ". With --write
+each file gets the lines that it lacks at its end; over a pipe both sides need it. Only what differs is
+sent, some 20 bytes and a line each, and a checksum of the united sets proves that nothing is missed. Exit
+code 0: the sets are equal, or now united; 1: they differ; 2: an error."""
+EXAMPLE = "fullbloom sync words.txt --with 'ssh host fullbloom sync --serve words.txt'"
+QUIET = "print nothing: the exit code answers"
+
+#: Seconds that the other side may be silent.
+_TIMEOUT = 60.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="one file of lines, and another to compare it with"
+    )
+    parser.add_argument(
+        "--max-line", type=units.line_size, metavar="SIZE", help="refuse longer lines (default 64M)"
+    )
+    over = parser.add_mutually_exclusive_group()
+    over.add_argument("--with", dest="peer", metavar="COMMAND", help="compare with what this command serves")
+    over.add_argument("--serve", metavar="FILE", help="be the other side, on standard input and output")
+    parser.add_argument(
+        "--at-most",
+        type=units.count,
+        metavar="N",
+        help="expect so many differences at most, up to 1024: 8 bytes each; symbols where there are more",
+    )
+    parser.add_argument("--write", action="store_true", help="add the lines that are missing to the files")
+    parser.add_argument(
+        "--timeout",
+        type=units.seconds,
+        default=_TIMEOUT,
+        metavar="SECONDS",
+        help=f"give up on a peer that is silent so long (default {_TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "--limit",
+        type=units.size,
+        default=1 << 26,
+        metavar="SIZE",
+        help="take no more from a peer, and send it lines of no more (default 64M)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, and print or write."""
+    if args.serve is not None:
+        return _serve(args)
+    if args.at_most is not None and args.peer is None:
+        raise Refusal("--at-most is of use with --with COMMAND only; drop it")
+    if len(args.files) != (2 if args.peer is None else 1):
+        raise Refusal("sync takes two files, or one and --with COMMAND, or --serve FILE alone")
+    return _compare(args) if args.peer is None else _ask(args)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    """Two files here: their sets of lines as they are."""
+    from fullbloom.cli.io.roles import require_different
+
+    if args.write:
+        require_different(args.files[1:], {"FILE": args.files[0]})
+    sides = [_read(args, path) for path in args.files]
+    mine, theirs = (dict.fromkeys(side) for side in sides)
+    here, there = [line for line in mine if line not in theirs], [line for line in theirs if line not in mine]
+    if args.write:
+        for path, lines in zip(args.files, (there, here), strict=True):
+            _add(path, lines)
+    return _told(args, here, there, {})
+
+
+def _ask(args: argparse.Namespace) -> int:
+    import shlex
+    import subprocess
+
+    from fullbloom.cli.io.channel import Channel
+    from fullbloom.recipes.sync import ask
+
+    lines = _read(args, args.files[0])
+    try:
+        words = shlex.split(args.peer)
+    except ValueError as error:
+        raise Refusal(f"--with {args.peer}: {error}") from None
+    if not words:
+        raise Refusal("--with names a command, got an empty text")
+    peer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)  # noqa: S603 - asked for
+    try:
+        assert peer.stdin is not None and peer.stdout is not None  # noqa: PT018 - for the type checker
+        channel = Channel(peer.stdout.fileno(), peer.stdin.fileno(), timeout=args.timeout)
+        try:
+            done = ask(lines, channel, give=args.write, limit=args.limit, at_most=args.at_most)
+        except BrokenPipeError:
+            raise Refusal(f"{words[0]}: ended before it had said all") from None
+        except EOFError as error:
+            raise Refusal(f"{words[0]}: {error}") from None
+        peer.stdin.close()
+    finally:
+        _end(peer)
+    if args.write:
+        _add(args.files[0], done.theirs)
+    stats = {"symbols": done.symbols, "sent": channel.sent, "received": channel.received}
+    code = _told(args, done.mine, done.theirs, stats)
+    if args.write and done.mine and not done.taken:
+        from fullbloom.cli.report import note
+
+        note(args, "the other side takes no lines: it needs --write, too")
+        return 1
+    return code
+
+
+def _end(peer: Any) -> None:
+    """Wait for the command, for a little while."""
+    import subprocess
+    from contextlib import suppress
+
+    with suppress(OSError):
+        peer.stdin.close()
+    try:
+        peer.wait(timeout=1.0)
+    except subprocess.TimeoutExpired:
+        peer.kill()
+        peer.wait()
+    peer.stdout.close()
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from fullbloom.cli.io.channel import Channel
+    from fullbloom.cli.standard import require_input, require_output
+    from fullbloom.recipes.sync import serve
+
+    if args.files:
+        raise Refusal("--serve FILE stands alone; drop the other files")
+    require_input()
+    require_output()
+    take = (lambda lines: _add(args.serve, lines)) if args.write else None
+    try:
+        serve(_read(args, args.serve), Channel(0, 1, timeout=args.timeout), take=take, limit=args.limit)
+    except EOFError as error:
+        raise Refusal(str(error)) from None
+    return 0
+
+
+def _read(args: argparse.Namespace, path: str) -> list[bytes]:
+    """Return all lines of a file, which is looked at, too, if it is to be written."""
+    from fullbloom.cli.io.blocks import Blocks
+    from fullbloom.cli.io.sources import sources
+    from fullbloom.cli.limits import longest_line
+    from fullbloom.cli.stops import Stops
+
+    _require_plain(args, path)
+    lines: list[bytes] = []
+    with Stops() as stops:
+        for block in Blocks(sources([path]), stops, longest=longest_line(args)):
+            data = bytes(block)
+            some = data.split(b"\n")
+            if not some[-1]:
+                some.pop()
+            lines += [line.removesuffix(b"\r") for line in some] if b"\r\n" in data else some
+    return lines
+
+
+def _require_plain(args: argparse.Namespace, path: str) -> None:
+    """Refuse what cannot be added to, where that is asked for, before any work."""
+    from pathlib import Path
+
+    from fullbloom.cli.io.output import is_special, require_writable
+    from fullbloom.cli.io.sources import MAGICS
+
+    if not args.write:
+        return
+    if path == "-" or is_special(path):
+        raise Refusal(f"{path}: is no plain file that lines can be added to; drop --write")
+    with Path(path).open("rb") as file:
+        if file.read(max(map(len, MAGICS))).startswith(MAGICS):
+            raise Refusal(f"{path}: is no plain file that lines can be added to; unpack it, or drop --write")
+    require_writable(path)
+
+
+def _add(path: str, lines: list[bytes]) -> None:
+    """Write the file anew with more lines at its end: it is the old one or the new."""
+    from pathlib import Path
+
+    from fullbloom.cli.io.output import Output
+
+    if not lines:
+        return
+    before = Path(path).read_bytes()
+    output = Output(path)
+    try:
+        output.write(before + (b"" if before.endswith(b"\n") or not before else b"\n"))
+        output.write(b"".join(line + b"\n" for line in lines))
+        output.commit(durable=True)
+    finally:
+        output.discard()
+
+
+def _told(args: argparse.Namespace, mine: list[bytes], theirs: list[bytes], stats: dict[str, Any]) -> int:
+    """Print the differences, or that they are no more."""
+    from fullbloom.cli.io.output import Output
+    from fullbloom.cli.report import report
+
+    prints = not (args.write or args.quiet)
+    if prints:
+        output = Output(None)
+        output.write(b"".join(b"< " + line + b"\n" for line in mine))
+        output.write(b"".join(b"> " + line + b"\n" for line in theirs))
+    told = f"{len(mine):,} lines here alone, {len(theirs):,} there"
+    if stats:
+        told += f"; {stats['sent']:,} bytes sent, {stats['received']:,} received"
+    report(args, {"mine": len(mine), "theirs": len(theirs), **stats}, [told], stdout_is_free=not prints)
+    return 1 if (mine or theirs) and not args.write else 0

@@ -1,0 +1,102 @@
+"""``fullbloom token``: who may ask a service what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.cli.failures import Refusal
+from fullbloom.cli.report import report
+from fullbloom.cli.serve import as_path, missing
+from fullbloom.cli.standard import flush
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "make, list and revoke tokens of the filter service"
+DETAIL = """Without a token everybody on this machine may do everything, and the service listens to no other.
+A token is told once; only its digest is kept. A running service knows within a second."""
+EXAMPLE = "fullbloom token create crawler --scope read --scope write --pattern 'crawl:*'"
+QUIET = "print the token alone"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("action", choices=("create", "list", "revoke"), help="what to do")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the token")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        choices=("read", "write", "admin"),
+        help="read: look up; write: change keys, make and drop filters; admin: the service itself; repeat",
+    )
+    parser.add_argument(
+        "--pattern", action="append", metavar="NAMES", help="filters it is for, as logs:*; repeat"
+    )
+    parser.add_argument("--data", metavar="DIR", help="data folder of the service")
+    parser.add_argument("--registry", metavar="URL", help="SQLAlchemy URL of its registry")
+    parser.add_argument("--config", metavar="FILE", help="its TOML file of settings")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it in the registry."""
+    if (args.name is None) != (args.action == "list"):
+        raise Refusal("create and revoke take the NAME of a token, list takes none")
+    if (args.scope or args.pattern) and args.action != "create":
+        raise Refusal("--scope and --pattern are of use with create only")
+    try:
+        from fullbloom.service.failures import StartError
+        from fullbloom.service.registry import Registry
+        from fullbloom.service.remembered import remember_tokens
+        from fullbloom.service.settings import load
+    except ImportError as error:
+        raise Refusal(missing(error)) from None
+    try:
+        settings = load(as_path(args.config), data=args.data, registry=args.registry)
+        if not settings.registry:
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        registry = Registry(settings.registry_url)
+    except OSError as error:
+        raise Refusal(f"{error.filename}: {error.strerror}; give the service's folder with --data") from None
+    except StartError as error:
+        raise Refusal(str(error)) from None
+    try:
+        if args.action == "create" and not settings.registry:
+            remember_tokens(settings.data)
+        _ACTIONS[args.action](args, registry.tokens)
+    finally:
+        registry.close()
+    return 0
+
+
+def _create(args: argparse.Namespace, tokens: Any) -> None:
+    token = tokens.create(args.name, args.scope or ["read"], args.pattern or [])
+    if token is None:
+        raise Refusal(f"there is a token {args.name!r}; revoke it first, or choose another name")
+    if args.json:
+        report(args, {"name": args.name, "token": token}, [], stdout_is_free=True)
+    else:
+        flush(f"{token}\n")
+
+
+def _list(args: argparse.Namespace, tokens: Any) -> None:
+    rows = tokens.listed()
+    lines = [
+        f"{row['name']}  {','.join(row['scopes'])}  {' '.join(row['patterns']) or 'all filters'}"
+        for row in rows
+    ]
+    report(args, {"tokens": rows}, lines or ["there is no token"], stdout_is_free=True)
+
+
+def _revoke(args: argparse.Namespace, tokens: Any) -> None:
+    if not tokens.revoke(args.name):
+        raise Refusal(f"no token is called {args.name!r}")
+    lines = [f"{args.name}: revoked"]
+    last = not tokens.known()
+    if last:
+        from fullbloom.service.registry.tokens import NOBODY
+
+        lines.append(NOBODY)
+    report(args, {"revoked": args.name, "last": last}, lines, stdout_is_free=True)
+
+
+_ACTIONS = {"create": _create, "list": _list, "revoke": _revoke}

@@ -1,0 +1,214 @@
+"""`AsyncClient`: the filters of a service over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from fullbloom.client.requests import (
+    AS_JSON,
+    RETRIED,
+    Request,
+    ServiceError,
+    authorization,
+    batch_request,
+    check_response,
+    creation_request,
+    filter_path,
+    idempotency,
+    pairs_request,
+    parse_values,
+    retry_delay,
+    unpack_bits,
+    unreachable_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    from fullbloom.client.requests import Key
+
+_TIMEOUT = 30.0
+_PAGE_SIZE = "1000"
+
+
+class AsyncClient:
+    """The filters of a service, as objects like `set`.
+
+    In asyncio the methods of `Client` and its filters are awaited; ``contains`` stands for ``in``, ``aclose``
+    for ``close``.
+
+    A request that the service is too busy for (429, 503), or that does not arrive, is retried up to
+    ``retries`` times; a change that arrives twice is made once. Raises ``ServiceError`` for what the service
+    refuses. Safe to share between threads and tasks.
+
+    ``async with fullbloom.AsyncClient("http://127.0.0.1:8080") as client: await client.create("seen", 10**6)``
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = _TIMEOUT,
+        retries: int = 4,
+        verify: Any = True,
+    ) -> None:
+        """Take the service's address; nothing is sent yet."""
+        self._retries = retries
+        headers = authorization(token)
+        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, verify=verify)
+
+    async def create(self, name: str, capacity: int | None = None, **settings: Any) -> AsyncRemoteFilter:
+        """Create a filter; ``settings`` are those of ``POST /v1/filters``: fpr, kind, grow ..."""
+        await self.send(creation_request(name, capacity, settings))
+        return AsyncRemoteFilter(self, name)
+
+    def filter(self, name: str) -> AsyncRemoteFilter:
+        """Return a filter by its name; nothing is sent yet."""
+        return AsyncRemoteFilter(self, name)
+
+    async def names(self, prefix: str = "") -> AsyncIterator[str]:
+        """Yield the names of filters, in order."""
+        params = {"prefix": prefix, "limit": _PAGE_SIZE}
+        while True:
+            page = (await self.send(Request("GET", "/v1/filters", params=params))).json()
+            for one in page["filters"]:
+                yield one["name"]
+            if page["next"] is None:
+                return
+            params["after"] = page["next"]
+
+    async def contains(self, name: str) -> bool:  # blocking: __contains__
+        """Tell whether a filter of this name exists."""
+        try:
+            await self.filter(name).info()
+        except ServiceError as error:
+            if error.code == "missing":
+                return False
+            raise
+        return True
+
+    async def delete(self, name: str) -> None:
+        """Delete a filter."""
+        await self.send(Request("DELETE", filter_path(name)))
+
+    async def send(self, request: Request) -> httpx.Response:
+        """Send a request, again if that may help; return the response, which is a success."""
+        for attempt in range(self._retries + 1):
+            is_last = attempt == self._retries
+            retry_after = None
+            try:
+                response = await self._http.request(**request.arguments())
+                if is_last or response.status_code not in RETRIED:
+                    return check_response(response, request)
+                retry_after = response.headers.get("retry-after")
+            except httpx.TransportError as error:
+                if is_last:
+                    raise unreachable_error(error, str(self._http.base_url), attempt + 1) from error
+            await asyncio.sleep(retry_delay(attempt, retry_after))
+        raise AssertionError  # the last attempt returns or raises
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Close the connections."""
+        await self.aclose()
+
+
+class AsyncRemoteFilter:
+    """A filter of the service."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        """Take the client; use `AsyncClient.filter`."""
+        self._client, self.name = client, name
+
+    def __repr__(self) -> str:
+        """Show the name."""
+        return f"AsyncRemoteFilter({self.name!r})"
+
+    async def add(self, key: Key) -> bool:
+        """Add a key; True if it was certainly new."""
+        return bool((await self._one("add", key, idempotency()))["new"])
+
+    async def contains(self, key: Key) -> bool:  # blocking: __contains__
+        """Tell whether the key is probably present; False is certain."""
+        return bool((await self._one("check", key))["found"])
+
+    async def remove(self, key: Key) -> bool:
+        """Remove a key; False if it was certainly absent."""
+        return bool((await self._one("remove", key, idempotency()))["removed"])
+
+    async def count(self, key: Key) -> int:
+        """Return how often a key is present."""
+        return int((await self._one("count", key))["count"])
+
+    async def update(self, keys: Iterable[Key]) -> None:
+        """Add keys."""
+        await self.add_many(keys)
+
+    async def add_many(self, keys: Iterable[Key]) -> list[bool]:
+        """Add keys; True for each that was certainly new."""
+        return await self._many("add", keys, idempotency())
+
+    async def contains_many(self, keys: Iterable[Key]) -> list[bool]:
+        """Tell for each key whether it is probably present."""
+        return await self._many("check", keys)
+
+    async def remove_many(self, keys: Iterable[Key]) -> list[bool]:
+        """Remove keys; False for each that was certainly absent."""
+        return await self._many("remove", keys, idempotency())
+
+    async def add_pairs(self, keys: Iterable[Key], values: Iterable[int]) -> None:
+        """Add keys with a label or value each, to a filter of a kind that stores them."""
+        await self._client.send(pairs_request(self.name, keys, values, idempotency()))
+
+    async def value(self, key: Key) -> int | None:
+        """Return the label or value of a key. Without one it is 0; None if the filter is a map."""
+        found: int | None = (await self._one("values", key))["value"]
+        return found
+
+    async def value_many(self, keys: Iterable[Key]) -> list[int | None]:
+        """Return the label or value of each key. Without one it is 0; None if the filter is a map."""
+        request, _ = batch_request(self.name, "values", keys, AS_JSON)
+        return parse_values(await self._client.send(request))
+
+    async def info(self) -> dict[str, Any]:
+        """Return the filter's parameters and present load."""
+        response = await self._client.send(Request("GET", filter_path(self.name)))
+        found: dict[str, Any] = response.json()
+        return found
+
+    async def clear(self) -> None:
+        """Remove all keys."""
+        await self._client.send(Request("POST", filter_path(self.name, "clear")))
+
+    async def merge(self, source: str) -> None:
+        """Add the keys of another filter of the service."""
+        await self._client.send(Request("POST", filter_path(self.name, "merge"), json={"source": source}))
+
+    async def dump(self) -> bytes:
+        """Return the filter as the bytes of a file, for `fullbloom.loads`."""
+        response = await self._client.send(Request("GET", filter_path(self.name, "dump")))
+        return response.content
+
+    async def restore(self, data: bytes, *, replace: bool = False) -> None:
+        """Store the filter in the bytes of a file under this name."""
+        params = {"replace": str(replace).lower()}
+        await self._client.send(Request("PUT", filter_path(self.name, "dump"), content=data, params=params))
+
+    async def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> Any:
+        request = Request("POST", filter_path(self.name, action), json={"key": key}, headers=headers)
+        return (await self._client.send(request)).json()
+
+    async def _many(self, action: str, keys: Iterable[Key], headers: Mapping[str, str] = {}) -> list[bool]:
+        request, count = batch_request(self.name, action, keys, headers)
+        return unpack_bits((await self._client.send(request)).content, count)

@@ -1,0 +1,213 @@
+# Generated from async_client.py by scripts/colours.py (`make stubs`); do not edit.
+
+"""`Client`: the filters of a service over HTTP."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from fullbloom.client.requests import (
+    AS_JSON,
+    RETRIED,
+    Request,
+    ServiceError,
+    authorization,
+    batch_request,
+    check_response,
+    creation_request,
+    filter_path,
+    idempotency,
+    pairs_request,
+    parse_values,
+    retry_delay,
+    unpack_bits,
+    unreachable_error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from fullbloom.client.requests import Key
+
+_TIMEOUT = 30.0
+_PAGE_SIZE = "1000"
+
+
+class Client:
+    """The filters of a service, as objects like `set`.
+
+    A request that the service is too busy for (429, 503), or that does not arrive, is retried up to
+    ``retries`` times; a change that arrives twice is made once. Raises ``ServiceError`` for what the service
+    refuses. Safe to share between threads and tasks.
+
+    ``with fullbloom.Client("http://127.0.0.1:8080") as client: client.create("seen", 10**6)``
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = _TIMEOUT,
+        retries: int = 4,
+        verify: Any = True,
+    ) -> None:
+        """Take the service's address; nothing is sent yet."""
+        self._retries = retries
+        headers = authorization(token)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, verify=verify)
+
+    def create(self, name: str, capacity: int | None = None, **settings: Any) -> RemoteFilter:
+        """Create a filter; ``settings`` are those of ``POST /v1/filters``: fpr, kind, grow ..."""
+        self.send(creation_request(name, capacity, settings))
+        return RemoteFilter(self, name)
+
+    def filter(self, name: str) -> RemoteFilter:
+        """Return a filter by its name; nothing is sent yet."""
+        return RemoteFilter(self, name)
+
+    def names(self, prefix: str = "") -> Iterator[str]:
+        """Yield the names of filters, in order."""
+        params = {"prefix": prefix, "limit": _PAGE_SIZE}
+        while True:
+            page = self.send(Request("GET", "/v1/filters", params=params)).json()
+            for one in page["filters"]:
+                yield one["name"]
+            if page["next"] is None:
+                return
+            params["after"] = page["next"]
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a filter of this name exists."""
+        try:
+            self.filter(name).info()
+        except ServiceError as error:
+            if error.code == "missing":
+                return False
+            raise
+        return True
+
+    def delete(self, name: str) -> None:
+        """Delete a filter."""
+        self.send(Request("DELETE", filter_path(name)))
+
+    def send(self, request: Request) -> httpx.Response:
+        """Send a request, again if that may help; return the response, which is a success."""
+        for attempt in range(self._retries + 1):
+            is_last = attempt == self._retries
+            retry_after = None
+            try:
+                response = self._http.request(**request.arguments())
+                if is_last or response.status_code not in RETRIED:
+                    return check_response(response, request)
+                retry_after = response.headers.get("retry-after")
+            except httpx.TransportError as error:
+                if is_last:
+                    raise unreachable_error(error, str(self._http.base_url), attempt + 1) from error
+            time.sleep(retry_delay(attempt, retry_after))
+        raise AssertionError  # the last attempt returns or raises
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close the connections."""
+        self.close()
+
+
+class RemoteFilter:
+    """A filter of the service."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        """Take the client; use `Client.filter`."""
+        self._client, self.name = client, name
+
+    def __repr__(self) -> str:
+        """Show the name."""
+        return f"RemoteFilter({self.name!r})"
+
+    def add(self, key: Key) -> bool:
+        """Add a key; True if it was certainly new."""
+        return bool(self._one("add", key, idempotency())["new"])
+
+    def __contains__(self, key: Key) -> bool:
+        """Tell whether the key is probably present; False is certain."""
+        return bool(self._one("check", key)["found"])
+
+    def remove(self, key: Key) -> bool:
+        """Remove a key; False if it was certainly absent."""
+        return bool(self._one("remove", key, idempotency())["removed"])
+
+    def count(self, key: Key) -> int:
+        """Return how often a key is present."""
+        return int(self._one("count", key)["count"])
+
+    def update(self, keys: Iterable[Key]) -> None:
+        """Add keys."""
+        self.add_many(keys)
+
+    def add_many(self, keys: Iterable[Key]) -> list[bool]:
+        """Add keys; True for each that was certainly new."""
+        return self._many("add", keys, idempotency())
+
+    def contains_many(self, keys: Iterable[Key]) -> list[bool]:
+        """Tell for each key whether it is probably present."""
+        return self._many("check", keys)
+
+    def remove_many(self, keys: Iterable[Key]) -> list[bool]:
+        """Remove keys; False for each that was certainly absent."""
+        return self._many("remove", keys, idempotency())
+
+    def add_pairs(self, keys: Iterable[Key], values: Iterable[int]) -> None:
+        """Add keys with a label or value each, to a filter of a kind that stores them."""
+        self._client.send(pairs_request(self.name, keys, values, idempotency()))
+
+    def value(self, key: Key) -> int | None:
+        """Return the label or value of a key. Without one it is 0; None if the filter is a map."""
+        found: int | None = self._one("values", key)["value"]
+        return found
+
+    def value_many(self, keys: Iterable[Key]) -> list[int | None]:
+        """Return the label or value of each key. Without one it is 0; None if the filter is a map."""
+        request, _ = batch_request(self.name, "values", keys, AS_JSON)
+        return parse_values(self._client.send(request))
+
+    def info(self) -> dict[str, Any]:
+        """Return the filter's parameters and present load."""
+        response = self._client.send(Request("GET", filter_path(self.name)))
+        found: dict[str, Any] = response.json()
+        return found
+
+    def clear(self) -> None:
+        """Remove all keys."""
+        self._client.send(Request("POST", filter_path(self.name, "clear")))
+
+    def merge(self, source: str) -> None:
+        """Add the keys of another filter of the service."""
+        self._client.send(Request("POST", filter_path(self.name, "merge"), json={"source": source}))
+
+    def dump(self) -> bytes:
+        """Return the filter as the bytes of a file, for `fullbloom.loads`."""
+        response = self._client.send(Request("GET", filter_path(self.name, "dump")))
+        return response.content
+
+    def restore(self, data: bytes, *, replace: bool = False) -> None:
+        """Store the filter in the bytes of a file under this name."""
+        params = {"replace": str(replace).lower()}
+        self._client.send(Request("PUT", filter_path(self.name, "dump"), content=data, params=params))
+
+    def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> Any:
+        request = Request("POST", filter_path(self.name, action), json={"key": key}, headers=headers)
+        return self._client.send(request).json()
+
+    def _many(self, action: str, keys: Iterable[Key], headers: Mapping[str, str] = {}) -> list[bool]:
+        request, count = batch_request(self.name, action, keys, headers)
+        return unpack_bits(self._client.send(request).content, count)

@@ -1,0 +1,308 @@
+"""`AsyncRedisBloomFilter`: a Bloom filter whose cells a server stores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.protocol import create, load, reshard, verify
+from fullbloom.engines.redis.protocol import open as opening
+from fullbloom.engines.redis.protocol.open import Wanted
+from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from fullbloom._core import BloomFilter
+    from fullbloom.engines.redis.protocol.plan import Plan
+    from fullbloom.engines.redis.protocol.verify import Verification
+    from fullbloom.engines.redis.storage.strings import Load, Strings
+    from fullbloom.engines.redis.transport.async_transport import AsyncTransport
+    from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
+
+
+class AsyncRedisBloomFilter(StoredFilter):
+    """An approximate set of keys that all clients of a Redis or Valkey server share.
+
+    In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
+    methods are those of `RedisBloomFilter`, awaited; ``contains`` stands for ``in`` and ``merge`` for ``|=``.
+    Single keys that tasks add or look up at the same time travel as one batch: keys that arrive while a batch
+    is on its way form the next one, so that 64 tasks take few round trips instead of 64. Each task gets its
+    own answer, or its own copy of the batch's error. Cancelling a task harms no other, and its key may have
+    been added. Use it in one event loop at a time.
+
+    Opens the filter ``name``, or creates it if it does not exist and ``capacity`` is given. Parameters that
+    are given must match those of an existing filter: `IncompatibleFilters` names each one that differs.
+    ``client`` may be one of redis-py or valkey-py; its pool, TLS, passwords, timeouts and retries are used.
+
+    The same keys set the same bits as in a `BloomFilter` with these parameters, in one string or in several
+    (``shards``), so ``dump``, ``load`` and merging work in both directions. Of clients that add one new key
+    at a time, exactly one is told that it is new. An add that had to be sent twice, because the connection
+    broke, may report its own key as known.
+
+    ``backend="module"`` stores a new filter in one of the server's own (BF.* of RedisBloom, Redis 8,
+    valkey-bloom) instead of strings; "auto" does so if the server answers that it has them. Such a filter
+    grows past its capacity, and cannot be dumped, loaded or merged, nor does it report its ``fill``.
+
+    ``ttl=3600`` creates a filter that expires an hour later, by the server's clock. An expired filter holds
+    nothing; the next add recreates it with the same parameters, for another hour.
+
+    ``acks=1`` waits until one replica has what was added (WAIT, at most a second): EngineUnavailable if fewer
+    confirm it, although the add may have been done.
+
+    Raises EngineError or a subclass for what the server refuses, FilterLost when it has lost keys that it
+    acknowledged. Cost: one round trip a batch of up to 16,384 keys; 57 bytes out and 71 back a key to
+    check, 330 and 36 to add.
+
+    ``seen = await AsyncRedisBloomFilter.open(redis.asyncio.Redis(), "seen", 1_000_000, fpr=0.001)``
+    """
+
+    _SHOWN = ("capacity", "fpr", "shards")
+    _storage: Strings
+    _transport: AsyncTransport
+
+    @classmethod
+    async def open(  # blocking: __init__
+        cls,
+        client: Any,
+        name: str,
+        capacity: int | None = None,
+        fpr: float | None = None,
+        *,
+        shards: int | None = None,
+        layout: str | None = None,
+        scheme: str | None = None,
+        hash: str | None = None,  # noqa: A002 - the name that it has everywhere
+        seed: int | None = None,
+        secret: bytes | None = None,
+        backend: str | None = None,
+        ttl: float | None = None,
+        allow_eviction: bool = False,
+        acks: int = 0,
+    ) -> Self:
+        """Open or create the filter."""
+        confirmed = opening.checked_acks(acks)
+        wanted = Wanted(
+            name,
+            capacity,
+            fpr,
+            shards,
+            layout,
+            scheme,
+            hash,
+            seed,
+            secret,
+            allow_eviction=allow_eviction,
+            backend=backend,
+            ttl=ttl,
+        )
+        self = cls.__new__(cls)
+        await self._open(client, wanted)
+        self._storage.acks = confirmed
+        return self
+
+    async def _open(self, client: Any, wanted: Wanted, data: memoryview | None = None) -> None:
+        self._transport = await transport_of(client, wanted.name)
+        self._run = self._transport.run
+        wanted = replace(wanted, spread=self._transport.shards())
+        self._storage = await self._run(opened_strings(wanted, data))
+        self._run_ids = await self._query_run_ids()
+        self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
+        self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
+
+    @classmethod
+    async def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
+        """Return the filter ``name``, or None if it does not exist."""
+        wanted = Wanted(name, secret=secret)
+        transport = await transport_of(client, name)
+        if await transport.run(create.standing(name)) is None:
+            return None
+        self = cls.__new__(cls)
+        await self._open(client, wanted)
+        return self
+
+    @classmethod
+    async def from_filter(
+        cls,
+        client: Any,
+        name: str,
+        filter: BloomFilter,  # noqa: A002
+        *,
+        shards: int | None = None,
+        secret: bytes | None = None,
+        ttl: float | None = None,
+        allow_eviction: bool = False,
+    ) -> Self:
+        """Create a filter on the server with the parameters and bits of one in memory.
+
+        Pass its secret, if it has one. Other clients find the filter once it has its bits. Raises
+        IncompatibleFilters if a filter ``name`` exists with other parameters; one with the same is reloaded.
+        """
+        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
+        load.check_secret(wanted, filter)
+        self = cls.__new__(cls)
+        await self._open(client, wanted, memoryview(filter).cast("B"))
+        if not self._storage.fresh:
+            await self.load(filter)
+        return self
+
+    @classmethod
+    async def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        shards: int | None = None,
+        layout: str | None = None,
+        scheme: str | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate the memory of a new filter on the server, and the traffic of batches of ``batch`` keys.
+
+        Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
+        """
+        wanted = Wanted(name, capacity, fpr, shards, layout, scheme)
+        transport = await transport_of(client, wanted.name)
+        return await transport.run(opening.plan_filter(replace(wanted, spread=transport.shards()), batch))
+
+    async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
+        return await self._run(self._storage.each(hashes, adding=adding))
+
+    async def add(self, key: Key, /) -> bool:
+        """Add a key; True if it was certainly new. One round trip."""
+        return bool(await self._adds.put(self._storage.cells.one(key).hashes))
+
+    async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
+        """Tell whether a key was probably added. One round trip."""
+        return bool(await self._lookups.put(self._storage.cells.one(key).hashes))
+
+    async def update(self, /, *keys: Keys) -> None:
+        """Add the keys of each batch; nulls are skipped."""
+        for batch in keys:
+            await self._run(self._storage.many(batch, adding=True, answer=False))
+
+    async def add_many(self, keys: Any) -> Any:
+        """Add many keys; answer for each whether it was new, in the caller's kind.
+
+        Takes 9 bytes of memory a key. Keys before a failure are added.
+        """
+        return await self._run(self._storage.many(keys, adding=True))
+
+    async def contains_many(self, keys: Any) -> Any:
+        """Tell for each key whether it was probably added, in the caller's kind."""
+        return await self._run(self._storage.many(keys, adding=False))
+
+    async def add_hashed(self, hashes: Any) -> Any:
+        """As ``add_many``, for 64-bit hashes from ``hash_many`` with this filter's seed and secret."""
+        return await self._run(self._storage.hashed(hashes, adding=True))
+
+    async def contains_hashed(self, hashes: Any) -> Any:
+        """As ``contains_many``, for 64-bit hashes: a list, a NumPy array or another buffer of them."""
+        return await self._run(self._storage.hashed(hashes, adding=False))
+
+    async def merge(self, other: BloomFilter | AsyncRedisBloomFilter) -> None:  # blocking: __ior__
+        """Add the keys of another filter with the same parameters, in memory or on a server."""
+        if isinstance(other, AsyncRedisBloomFilter):
+            load.check_same(self.name, self.manifest, other.manifest)
+            if not await self._merge_on_server(other):
+                await self._merge_cells(await other.dump())
+        else:
+            await self._merge_cells(other)
+
+    async def _merge_cells(self, other: BloomFilter) -> None:
+        await self._run(load.merged(self._storage, load.cells_in_memory(self._storage, other)))
+
+    async def _merge_on_server(self, other: AsyncRedisBloomFilter) -> bool:
+        """Merge a filter on the same server; False if its cells have to pass through memory."""
+        if not self._transport.whole or other._transport.client is not self._transport.client:
+            return False
+        return await self._run(load.united_there(self._storage, other._storage))
+
+    async def dump(self) -> BloomFilter:
+        """Return the filter in memory, with the same bits. Keys added meanwhile may be missing."""
+        return await self._run(load.dumped(self._storage))
+
+    async def load(self, filter: BloomFilter) -> None:  # noqa: A002
+        """Replace the cells on the server by those of a filter in memory.
+
+        Each string changes atomically. A filter with a ttl keeps its expiry.
+        """
+        self._storage.need_cells("load()")
+        opening.check_in_memory(filter)
+        await self._run(reshard.replaced(self._storage, load.cells_in_memory(self._storage, filter)))
+
+    async def clear(self) -> None:
+        """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
+        await self._run(reshard.replaced(self._storage, None))
+
+    async def reshard(self, shards: int) -> None:
+        """Change the number of shards, while clients add and look up keys.
+
+        Clients read the old strings until the new ones are complete, and write keys to both meanwhile. If a
+        client stops on the way, all clients still read correctly, and the next call continues. All cells pass
+        through this client. ``verify`` does not know keys from before.
+        """
+        await self._run(reshard.resharded(self._storage, shards))
+
+    async def delete(self) -> bool:
+        """Delete the filter from the server; True if it existed."""
+        return await self._run(reshard.deleted(self._storage))
+
+    async def fpr(self) -> float:
+        """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.
+
+        The rate at capacity if the server does not show the bits (``backend="module"``).
+        """
+        return (await self._load()).fpr
+
+    async def approx_count(self) -> tuple[float, float]:
+        """Estimated number of distinct keys and its standard deviation; the server counts bits."""
+        estimate = await self._load()
+        return estimate.keys, estimate.keys_sd
+
+    async def fill(self) -> float:  # blocking: property
+        """Share of set bits; the server counts them."""
+        self._storage.need_cells("fill")
+        return (await self._load()).fill or 0.0
+
+    async def _load(self) -> Load:
+        return await self._run(self._storage.load())
+
+    async def verify(self) -> Verification:
+        """Check that the server still has what it acknowledged to this client; false if some of it is lost.
+
+        Checks the filter itself, each shard, the number of set bits, and the last 4096 keys that this client
+        added: a server that restarts without its latest data, or a replica that takes over, has lost the
+        latest keys.
+        """
+        restarted = await self._query_run_ids() != self._run_ids
+        return await self._run(verify.verified(self._storage, restarted=restarted))
+
+    async def _query_run_ids(self) -> tuple[str | None, ...]:
+        return await self._run(verify.run_ids(self._storage.names, whole=self._transport.whole))
+
+    async def info(self) -> dict[str, Any]:
+        """Return the filter's parameters and present load."""
+        estimate = await self._load()
+        about = {
+            "name": self.name,
+            "backend": self.manifest.backend,
+            "capacity": self.manifest.capacity,
+            "target_fpr": self.manifest.fpr,
+            "approx_count": estimate.keys,
+            "approx_count_sd": estimate.keys_sd,
+            "fpr": estimate.fpr,
+            "fill": estimate.fill,
+            **self.manifest.told(),
+            "nbytes": self._storage.nbytes,
+        }
+        known = {name: value for name, value in about.items() if value is not None}
+        return {"class": type(self).__name__, **known}

@@ -1,0 +1,138 @@
+"""`AsyncRedisRollingFilter`: the keys of the last seconds, by the clock of the server that stores them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.protocol import verify
+from fullbloom.engines.redis.protocol.open import WindowWanted, opened_window
+from fullbloom.engines.redis.storage.windows import Window
+from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from fullbloom.engines.redis.protocol.verify import Verification
+    from fullbloom.engines.redis.transport.async_transport import AsyncTransport
+    from fullbloom.keys import Key, Keys
+
+
+class AsyncRedisRollingFilter(StoredFilter):
+    """A time window over a stream that all clients of a Redis or Valkey server share.
+
+    In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
+    methods are those of `RedisRollingFilter`, awaited; ``contains`` stands for ``in``. Single keys that tasks
+    add or look up at the same time travel as one batch, as those of `AsyncRedisBloomFilter` do. Cancelling a
+    task harms no other, and its key may have been added. Use it in one event loop at a time.
+
+    A key is remembered for at least ``window`` seconds after it was added, by the server's clock, and for at
+    most ``window * g / (g - 1)``, where g is the number of ``generations``: strings that are used in turn, by
+    the rule of a `RollingBloomFilter` with ``window=``. ``capacity`` is the number of keys that arrive within
+    the window; the rate of false positives is at most ``fpr`` with all generations full, each at
+    ``1 - (1 - fpr)**(1/g)``. No client has to rotate generations, and they expire by themselves. Each is one
+    string, or several (``shards``). The manifest records each generation before its first key is
+    acknowledged.
+
+    Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
+    given parameters must match those of an existing window. Of clients that add one new key at a time exactly
+    one is told that it is new, except while a generation changes. Raises EngineError or a subclass;
+    FilterLost, for every client, when strings of a generation within the window are lost, until that
+    generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
+    refused without ``allow_eviction=True``.
+
+    Cost: one round trip, in which all generations are asked at the same time; two or three more for the first
+    keys of each client in a new generation. A lookup costs the server g times what one of `RedisBloomFilter`
+    does, and an add g - 1 lookups besides.
+
+    ``seen = await AsyncRedisRollingFilter.open(redis.asyncio.Redis(), "seen", 1_000_000, window=3600)``
+    """
+
+    _SHOWN = ("capacity", "window")
+    _storage: Window
+    _transport: AsyncTransport
+
+    @classmethod
+    async def open(  # blocking: __init__
+        cls,
+        client: Any,
+        name: str,
+        capacity: int | None = None,
+        fpr: float | None = None,
+        *,
+        window: float | None = None,
+        generations: int | None = None,
+        shards: int | None = None,
+        seed: int | None = None,
+        secret: bytes | None = None,
+        allow_eviction: bool = False,
+    ) -> Self:
+        """Open or create the window."""
+        wanted = WindowWanted(name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction)
+        self = cls.__new__(cls)
+        await self._open(client, wanted)
+        return self
+
+    async def _open(self, client: Any, wanted: WindowWanted) -> None:
+        self._transport = await transport_of(client, wanted.name)
+        self._run = self._transport.run
+        manifest = await self._run(opened_window(wanted, self._transport.shards()))
+        self._storage = Window(wanted.name, manifest, wanted.secret)
+        self._run_ids = await self._query_run_ids()
+        self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
+        self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
+
+    async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
+        return await self._run(self._storage.each(hashes, adding=adding))
+
+    async def add(self, key: Key, /) -> bool:
+        """Add a key; True if it was certainly not in the window. One round trip."""
+        return bool(await self._adds.put(self._storage.hasher.one(key).hashes))
+
+    async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
+        """Tell whether a key was probably added within the window. One round trip."""
+        return bool(await self._lookups.put(self._storage.hasher.one(key).hashes))
+
+    async def update(self, /, *keys: Keys) -> None:
+        """Add the keys of each batch; nulls are skipped."""
+        for batch in keys:
+            await self._run(self._storage.many(batch, adding=True, answer=False))
+
+    async def add_many(self, keys: Any) -> Any:
+        """Add many keys; answer for each whether it was new, in the caller's kind."""
+        return await self._run(self._storage.many(keys, adding=True))
+
+    async def contains_many(self, keys: Any) -> Any:
+        """Tell for each key whether it was probably added within the window, in the caller's kind."""
+        return await self._run(self._storage.many(keys, adding=False))
+
+    async def clear(self) -> None:
+        """Remove all keys."""
+        await self._run(self._storage.cleared())
+
+    async def info(self) -> dict[str, Any]:
+        """Return the window's parameters, without asking the server."""
+        return self._parameters()
+
+    async def delete(self) -> bool:
+        """Delete the window from the server; True if it existed."""
+        return await self._run(self._storage.deleted())
+
+    async def fpr(self) -> float:
+        """Model rate of false positives at the present load; the server counts bits."""
+        return await self._run(self._storage.fpr())
+
+    async def verify(self) -> Verification:
+        """Check that the server still has what it acknowledged to this client; false if some of it is lost.
+
+        Checks the window itself and, of each generation within it, the strings (whichever client began it),
+        the number of set bits, and the last 4096 keys that this client added; keys that the window has
+        forgotten since do not count. ``shards_lost`` lists the numbers of generations.
+        """
+        restarted = await self._query_run_ids() != self._run_ids
+        return await self._run(self._storage.verified(restarted=restarted))
+
+    async def _query_run_ids(self) -> tuple[str | None, ...]:
+        return await self._run(verify.run_ids(self._storage.names, whole=True))

@@ -1,0 +1,247 @@
+"""Runs generators of requests over a client of redis.asyncio: one server, or the nodes of a cluster."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis.exceptions as redis_errors
+
+from fullbloom.engines.redis.protocol.errors import (
+    CLIENT_ERRORS,
+    no_transactions,
+    translate_errors,
+    translate_replies,
+)
+from fullbloom.engines.redis.protocol.requests import Call, Joined, Pause, Send, Timeout, Where, Whole
+from fullbloom.engines.redis.transport.cluster import (
+    Exchanges,
+    Moved,
+    Question,
+    Renew,
+    default_shards,
+    follow_call,
+    pause_after,
+    retries_of,
+    route_batch,
+    run_side_by_side,
+)
+from fullbloom.engines.redis.transport.connections import (
+    async_all,
+    async_check_client,
+    async_connection,
+    async_exchange,
+    async_exchange_with,
+    async_initialize,
+    async_node_at,
+    async_node_connection,
+    async_sleep,
+    timeout_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from fullbloom._core import WireExchange
+    from fullbloom.engines.redis.protocol.requests import Acks, Ask, Steps
+    from fullbloom.engines.redis.transport.cluster import Need
+
+T = TypeVar("T")
+
+
+class AsyncTransport:
+    """Sends requests to the one server of a client."""
+
+    #: True when all keys are on one server.
+    whole = True
+
+    def __init__(self, client: Any, name: str) -> None:
+        """Take the client; nothing is sent yet."""
+        async_check_client(client)
+        self.client = client
+        self.name = name
+
+    def shards(self) -> int:
+        """Return the default number of shards of a new filter."""
+        return 1
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Answer the requests of a generator until it returns."""
+        try:
+            requests = next(steps)
+            while True:
+                try:
+                    answers = await self._answer_all(requests)
+                except BaseException as error:  # noqa: BLE001 - the generator cleans up and raises it again
+                    requests = steps.throw(error)
+                else:
+                    requests = steps.send(answers)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+
+    async def _answer_all(self, requests: list[Ask]) -> list[Any]:
+        if len(requests) == 1:
+            return [await self._answer(requests[0])]
+        batches = [request for request in requests if isinstance(request, Send)]
+        if batches and len(batches) == len(requests):
+            with translate_errors(self.name):
+                return await self._send_all(batches)
+        return await async_all([self._answer(request) for request in requests])
+
+    async def _answer(self, request: Ask) -> Any:
+        if isinstance(request, Pause):
+            return await async_sleep(request.seconds)
+        if isinstance(request, Timeout):
+            return timeout_of(self.client)
+        with translate_errors(self.name):
+            if isinstance(request, Where):
+                return self._address(request.key)
+            if isinstance(request, Whole):
+                return await self._transact(request)
+            return await (self._call(request) if isinstance(request, Call) else self._send(request))
+
+    def _address(self, _key: bytes) -> str:
+        return ""
+
+    async def _call(self, request: Call) -> Any:
+        return await self.client.execute_command(*request.words, NEVER_DECODE=True)
+
+    async def _transact(self, request: Whole) -> list[Any] | None:
+        if not self.whole:
+            raise no_transactions(self.name)
+        async with self.client.pipeline(transaction=True) as pipe:
+            if request.watch is not None:
+                key, value = request.watch
+                await pipe.watch(key)
+                if await pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
+                    return None
+                pipe.multi()
+            for one in request.calls:
+                pipe.execute_command(*one.words)
+            try:
+                replies: list[Any] = await pipe.execute(raise_on_error=False)
+            except redis_errors.WatchError:
+                return None
+        return translate_replies(self.name, replies)
+
+    async def _send(self, batch: Send) -> list[WireExchange]:
+        """Send all shards of a batch to the server."""
+        exchange = await self._exchange_batch(batch)
+        return [await self._exchange_batch(batch) if batch.is_refused_whole(exchange) else exchange]
+
+    async def _exchange_batch(self, batch: Send) -> WireExchange:
+        exchange = batch.batch.exchange(batch.shards)
+        await self._exchange(exchange, once=batch.once, acks=batch.acks)
+        return exchange
+
+    async def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+        """Send several batches to the server in one round trip."""
+        joined = Joined(batches)
+        acks = next((batch.acks for batch in batches if batch.acks is not None), None)
+        await self._exchange(joined, once=any(batch.once for batch in batches), acks=acks)
+        return [
+            [await self._exchange_batch(batch) if batch.is_refused_whole(part) else part]
+            for batch, part in zip(batches, joined.parts, strict=True)
+        ]
+
+    async def _exchange(self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None) -> None:
+        """Exchange over a connection of the client, with its retries unless ``once``."""
+        async with async_connection(self.client) as connection:
+            if once:
+                await async_exchange(connection, exchange, acks)
+            else:
+                await connection.retry.call_with_retry(
+                    lambda: async_exchange(connection, exchange, acks), lambda _error: connection.disconnect()
+                )
+
+
+class AsyncClusterTransport(AsyncTransport):
+    """Sends requests to the nodes of a cluster, at the same time where a batch has keys for several.
+
+    The client's map of the cluster, its connections and its retries are used.
+    """
+
+    whole = False
+
+    def shards(self) -> int:
+        """Return the default number of shards of a new filter."""
+        return default_shards(self.client)
+
+    def _node(self, key: bytes | None) -> Any:
+        return self.client.get_default_node() if key is None else self.client.get_node_from_key(key)
+
+    def _node_at(self, host: str, port: int) -> Any:
+        return async_node_at(self.client, host, port)
+
+    def _address(self, key: bytes) -> str:
+        return str(self._node(key).name)
+
+    async def _call(self, request: Call) -> Any:
+        await async_initialize(self.client)
+        return await self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
+
+    def _route(self, batch: Send) -> Generator[Need, Any, list[WireExchange]]:
+        return route_batch(batch, self._node, self._node_at, retries_of(self.client))
+
+    async def _send(self, batch: Send) -> list[WireExchange]:
+        await async_initialize(self.client)
+        exchanges: list[WireExchange] = await self._drive(self._route(batch))
+        return exchanges
+
+    async def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+        await async_initialize(self.client)
+        exchanges: list[list[WireExchange]] = await self._drive(
+            run_side_by_side([self._route(batch) for batch in batches])
+        )
+        return exchanges
+
+    async def _drive(self, steps: Generator[Need, Any, Any]) -> Any:
+        try:
+            need = next(steps)
+            while True:
+                need = steps.send(await self._meet(need))
+        except StopIteration as stop:
+            return stop.value
+
+    async def _meet(self, need: Need) -> Any:
+        if isinstance(need, Exchanges):
+            return await async_exchange_with(self.client, need.parts, need.acks)
+        if isinstance(need, Question):
+            return await self._ask_node(need)
+        if isinstance(need, Moved):
+            moved = redis_errors.MovedError(f"{need.slot} {need.host}:{need.port}")
+            return await self.client.nodes_manager.move_slot(moved)
+        if isinstance(need, Renew):
+            return await self._renew_map(need)
+        return await async_sleep(need.seconds)
+
+    async def _ask_node(self, need: Question) -> Any:
+        """Return a node's reply, or the error."""
+        try:
+            async with async_node_connection(self.client, need.node) as connection:
+                if need.asking:
+                    await connection.send_command("ASKING")
+                    await connection.read_response()
+                await connection.send_command(*need.words)
+                return await connection.read_response(disable_decoding=True)
+        except CLIENT_ERRORS as error:
+            return error
+
+    async def _renew_map(self, need: Renew) -> None:
+        manager = self.client.nodes_manager
+        await async_sleep(pause_after(self.client, need.failures))
+        with suppress(*CLIENT_ERRORS):  # the next try reports it
+            for node in need.failed:
+                manager.move_node_to_end_of_cached_nodes(node.name)
+            await manager.initialize()
+
+
+async def transport_of(client: Any, name: str) -> AsyncTransport:
+    """Return the transport for a client; ParameterTypeError for an object that is not one."""
+    async_check_client(client)
+    if not hasattr(client, "nodes_manager"):
+        return AsyncTransport(client, name)
+    with translate_errors(name):
+        await async_initialize(client)
+    return AsyncClusterTransport(client, name)

@@ -1,0 +1,249 @@
+# Generated from async_transport.py by scripts/colours.py (`make stubs`); do not edit.
+
+"""Runs generators of requests over a client of redis: one server, or the nodes of a cluster."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis.exceptions as redis_errors
+
+from fullbloom.engines.redis.protocol.errors import (
+    CLIENT_ERRORS,
+    no_transactions,
+    translate_errors,
+    translate_replies,
+)
+from fullbloom.engines.redis.protocol.requests import Call, Joined, Pause, Send, Timeout, Where, Whole
+from fullbloom.engines.redis.transport.cluster import (
+    Exchanges,
+    Moved,
+    Question,
+    Renew,
+    default_shards,
+    follow_call,
+    pause_after,
+    retries_of,
+    route_batch,
+    run_side_by_side,
+)
+from fullbloom.engines.redis.transport.connections import (
+    sync_all,
+    sync_check_client,
+    sync_connection,
+    sync_exchange,
+    sync_exchange_with,
+    sync_initialize,
+    sync_node_at,
+    sync_node_connection,
+    sync_sleep,
+    timeout_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from fullbloom._core import WireExchange
+    from fullbloom.engines.redis.protocol.requests import Acks, Ask, Steps
+    from fullbloom.engines.redis.transport.cluster import Need
+
+T = TypeVar("T")
+
+
+class Transport:
+    """Sends requests to the one server of a client."""
+
+    #: True when all keys are on one server.
+    whole = True
+
+    def __init__(self, client: Any, name: str) -> None:
+        """Take the client; nothing is sent yet."""
+        sync_check_client(client)
+        self.client = client
+        self.name = name
+
+    def shards(self) -> int:
+        """Return the default number of shards of a new filter."""
+        return 1
+
+    def run(self, steps: Steps[T]) -> T:
+        """Answer the requests of a generator until it returns."""
+        try:
+            requests = next(steps)
+            while True:
+                try:
+                    answers = self._answer_all(requests)
+                except BaseException as error:  # noqa: BLE001 - the generator cleans up and raises it again
+                    requests = steps.throw(error)
+                else:
+                    requests = steps.send(answers)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+
+    def _answer_all(self, requests: list[Ask]) -> list[Any]:
+        if len(requests) == 1:
+            return [self._answer(requests[0])]
+        batches = [request for request in requests if isinstance(request, Send)]
+        if batches and len(batches) == len(requests):
+            with translate_errors(self.name):
+                return self._send_all(batches)
+        return sync_all([self._answer(request) for request in requests])
+
+    def _answer(self, request: Ask) -> Any:
+        if isinstance(request, Pause):
+            return sync_sleep(request.seconds)
+        if isinstance(request, Timeout):
+            return timeout_of(self.client)
+        with translate_errors(self.name):
+            if isinstance(request, Where):
+                return self._address(request.key)
+            if isinstance(request, Whole):
+                return self._transact(request)
+            return self._call(request) if isinstance(request, Call) else self._send(request)
+
+    def _address(self, _key: bytes) -> str:
+        return ""
+
+    def _call(self, request: Call) -> Any:
+        return self.client.execute_command(*request.words, NEVER_DECODE=True)
+
+    def _transact(self, request: Whole) -> list[Any] | None:
+        if not self.whole:
+            raise no_transactions(self.name)
+        with self.client.pipeline(transaction=True) as pipe:
+            if request.watch is not None:
+                key, value = request.watch
+                pipe.watch(key)
+                if pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
+                    return None
+                pipe.multi()
+            for one in request.calls:
+                pipe.execute_command(*one.words)
+            try:
+                replies: list[Any] = pipe.execute(raise_on_error=False)
+            except redis_errors.WatchError:
+                return None
+        return translate_replies(self.name, replies)
+
+    def _send(self, batch: Send) -> list[WireExchange]:
+        """Send all shards of a batch to the server."""
+        exchange = self._exchange_batch(batch)
+        return [self._exchange_batch(batch) if batch.is_refused_whole(exchange) else exchange]
+
+    def _exchange_batch(self, batch: Send) -> WireExchange:
+        exchange = batch.batch.exchange(batch.shards)
+        self._exchange(exchange, once=batch.once, acks=batch.acks)
+        return exchange
+
+    def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+        """Send several batches to the server in one round trip."""
+        joined = Joined(batches)
+        acks = next((batch.acks for batch in batches if batch.acks is not None), None)
+        self._exchange(joined, once=any(batch.once for batch in batches), acks=acks)
+        return [
+            [self._exchange_batch(batch) if batch.is_refused_whole(part) else part]
+            for batch, part in zip(batches, joined.parts, strict=True)
+        ]
+
+    def _exchange(self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None) -> None:
+        """Exchange over a connection of the client, with its retries unless ``once``."""
+        with sync_connection(self.client) as connection:
+            if once:
+                sync_exchange(connection, exchange, acks)
+            else:
+                connection.retry.call_with_retry(
+                    lambda: sync_exchange(connection, exchange, acks), lambda _error: connection.disconnect()
+                )
+
+
+class ClusterTransport(Transport):
+    """Sends requests to the nodes of a cluster, at the same time where a batch has keys for several.
+
+    The client's map of the cluster, its connections and its retries are used.
+    """
+
+    whole = False
+
+    def shards(self) -> int:
+        """Return the default number of shards of a new filter."""
+        return default_shards(self.client)
+
+    def _node(self, key: bytes | None) -> Any:
+        return self.client.get_default_node() if key is None else self.client.get_node_from_key(key)
+
+    def _node_at(self, host: str, port: int) -> Any:
+        return sync_node_at(self.client, host, port)
+
+    def _address(self, key: bytes) -> str:
+        return str(self._node(key).name)
+
+    def _call(self, request: Call) -> Any:
+        sync_initialize(self.client)
+        return self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
+
+    def _route(self, batch: Send) -> Generator[Need, Any, list[WireExchange]]:
+        return route_batch(batch, self._node, self._node_at, retries_of(self.client))
+
+    def _send(self, batch: Send) -> list[WireExchange]:
+        sync_initialize(self.client)
+        exchanges: list[WireExchange] = self._drive(self._route(batch))
+        return exchanges
+
+    def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+        sync_initialize(self.client)
+        exchanges: list[list[WireExchange]] = self._drive(
+            run_side_by_side([self._route(batch) for batch in batches])
+        )
+        return exchanges
+
+    def _drive(self, steps: Generator[Need, Any, Any]) -> Any:
+        try:
+            need = next(steps)
+            while True:
+                need = steps.send(self._meet(need))
+        except StopIteration as stop:
+            return stop.value
+
+    def _meet(self, need: Need) -> Any:
+        if isinstance(need, Exchanges):
+            return sync_exchange_with(self.client, need.parts, need.acks)
+        if isinstance(need, Question):
+            return self._ask_node(need)
+        if isinstance(need, Moved):
+            moved = redis_errors.MovedError(f"{need.slot} {need.host}:{need.port}")
+            return self.client.nodes_manager.move_slot(moved)
+        if isinstance(need, Renew):
+            return self._renew_map(need)
+        return sync_sleep(need.seconds)
+
+    def _ask_node(self, need: Question) -> Any:
+        """Return a node's reply, or the error."""
+        try:
+            with sync_node_connection(self.client, need.node) as connection:
+                if need.asking:
+                    connection.send_command("ASKING")
+                    connection.read_response()
+                connection.send_command(*need.words)
+                return connection.read_response(disable_decoding=True)
+        except CLIENT_ERRORS as error:
+            return error
+
+    def _renew_map(self, need: Renew) -> None:
+        manager = self.client.nodes_manager
+        sync_sleep(pause_after(self.client, need.failures))
+        with suppress(*CLIENT_ERRORS):  # the next try reports it
+            for node in need.failed:
+                manager.move_node_to_end_of_cached_nodes(node.name)
+            manager.initialize()
+
+
+def transport_of(client: Any, name: str) -> Transport:
+    """Return the transport for a client; ParameterTypeError for an object that is not one."""
+    sync_check_client(client)
+    if not hasattr(client, "nodes_manager"):
+        return Transport(client, name)
+    with translate_errors(name):
+        sync_initialize(client)
+    return ClusterTransport(client, name)

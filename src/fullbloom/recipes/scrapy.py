@@ -1,0 +1,268 @@
+"""Duplicate requests of a Scrapy crawl, told by a filter: 5 bytes each, 4 with a capacity, instead of 98.
+
+In the project's ``settings.py``::
+
+    DUPEFILTER_CLASS = "fullbloom.recipes.scrapy.DupeFilter"
+
+Further settings, all optional:
+
+* ``FULLBLOOM_FPR``: the share of new requests that are taken for seen, and so never fetched; 1e-6 unasked.
+* ``FULLBLOOM_CAPACITY``: requests that the filter is sized for; it grows unasked.
+* ``FULLBLOOM_SAVE_EVERY``: seconds between two saves into ``JOBDIR``; 300 unasked, and once at the end.
+* ``FULLBLOOM_SEED``: of the hash; drawn unasked.
+* ``FULLBLOOM_REDIS_URL``: the Redis server whose filter all spiders of a fleet share; in this process unasked.
+* ``FULLBLOOM_REDIS_NAME``: the filter's name there; ``scrapy:NAME`` unasked, with the spider's name.
+
+With ``JOBDIR`` and no Redis the filter is kept there, in ``requests.bloom``, which ``fullbloom.open`` reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.job import job_dir
+
+import fullbloom
+from fullbloom import registry
+from fullbloom.errors import FullbloomError, ParameterError
+from fullbloom.recipes.dedup import Load
+from fullbloom.recipes.fleet import Fleet
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http.request import Request
+    from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
+
+__all__ = ["DupeFilter", "Options"]
+
+_LOG = logging.getLogger(__name__)
+_FILE = "requests.bloom"
+#: Where Scrapy's own filter keeps what it saw.
+_OTHERS = "requests.seen"
+#: Of a filter that grows: 1.4 MB at the rate unasked.
+_FIRST_CAPACITY = 400_000
+#: Saving takes no more than this share of the time.
+_PAUSE = 20
+#: From so many pages on, the expected loss is a warning.
+_WORTH_A_WARNING = 0.5
+
+
+class Options(NamedTuple):
+    """What the settings say; `Options.read` checks them."""
+
+    fpr: float = 1e-6
+    #: Requests it is sized for; None lets it grow.
+    capacity: int | None = None
+    #: Seconds between two saves.
+    save_every: float = 300.0
+    seed: int | None = None
+    #: Redis server of a filter that is shared, and the filter's name there.
+    redis_url: str | None = None
+    redis_name: str = "scrapy:"
+
+    @classmethod
+    def read(cls, settings: BaseSettings, spider: str = "") -> Self:
+        """Read ``FULLBLOOM_*`` for a spider; raises ``ParameterError`` that names the setting."""
+        fpr = _number(settings, "FULLBLOOM_FPR", float, cls._field_defaults["fpr"])
+        if not 0.0 < fpr < 1.0:
+            raise ParameterError(f"FULLBLOOM_FPR must be between 0 and 1 (exclusive), got {fpr!r}")
+        capacity = _number(settings, "FULLBLOOM_CAPACITY", _whole, None)
+        if capacity is not None and capacity < 1:
+            raise ParameterError(f"FULLBLOOM_CAPACITY must be at least 1, got {capacity}")
+        every = _number(settings, "FULLBLOOM_SAVE_EVERY", float, cls._field_defaults["save_every"])
+        if not every > 0.0:
+            raise ParameterError(f"FULLBLOOM_SAVE_EVERY must be above 0 seconds, got {every!r}")
+        url = settings.get("FULLBLOOM_REDIS_URL") or None
+        if url is not None and capacity is None:
+            raise ParameterError(
+                "FULLBLOOM_CAPACITY must say for how many requests the filter in Redis is made"
+            )
+        name = settings.get("FULLBLOOM_REDIS_NAME") or f"scrapy:{spider}"
+        return cls(fpr, capacity, every, _number(settings, "FULLBLOOM_SEED", _whole, None), url, name)
+
+    def made(self) -> Any:
+        """Return a filter as the settings want it; one in Redis may be there already."""
+        if self.redis_url is not None:
+            return _shared(self.redis_url, self.redis_name, self.capacity or 0, self.fpr)
+        seed = secrets.randbits(64) if self.seed is None else self.seed
+        role = "growing" if self.capacity is None else "plain"
+        make = registry.class_of(registry.with_role(role))
+        return make(self.capacity or _FIRST_CAPACITY, self.fpr, seed=seed)
+
+
+class DupeFilter(RFPDupeFilter):
+    """Scrapy's duplicate filter in bounded memory, with the fingerprints, log and statistics of Scrapy's own.
+
+    A request is fetched once, by the fingerprint of ``REQUEST_FINGERPRINTER_CLASS``; ``dont_filter=True``
+    passes. No request that was seen is fetched again. A new one is wrongly taken for seen, and its page
+    lost, with probability ``FULLBLOOM_FPR`` at most while no more than ``FULLBLOOM_CAPACITY`` came: the log
+    says at the end how many pages that were, as expected by the filter's model. Where every page counts,
+    keep Scrapy's own.
+
+    The statistics ``dupefilter/filtered`` (as Scrapy's own), ``dupefilter/fullbloom/expected_lost``,
+    ``.../fpr``, ``.../requests`` and ``.../bytes`` tell the same. With ``JOBDIR`` the filter is read when
+    the spider opens, and saved, whole or not at all, when it closes and every ``FULLBLOOM_SAVE_EVERY``
+    seconds; after a kill the requests since the last save are unknown, so that pages may be fetched twice
+    but none is lost.
+
+    With ``FULLBLOOM_REDIS_URL`` spiders on many machines share a filter, which stays there until it is
+    deleted (``RedisBloomFilter(client, name).delete()``): a round trip a request, during which the crawler
+    waits. While the server is away, each spider goes on with what it sees itself
+    (`fullbloom.recipes.fleet`).
+
+    Raises ``ParameterError`` for settings out of range, ``FormatError`` and ``OSError`` for a file in
+    ``JOBDIR`` that is no filter or cannot be read. Costs one scalar add a request, beside a fingerprint of
+    some 10 us.
+    """
+
+    def __init__(
+        self, path: str | None = None, debug: bool = False, *, options: Options | None = None, **rest: Any
+    ) -> None:
+        """Take the folder of the job and the settings; `open` makes or reads the filter."""
+        super().__init__(None, debug, **rest)
+        self.options = options or Options()
+        in_memory = self.options.redis_url is None
+        self._file = Path(path, _FILE) if path is not None and in_memory else None
+        self._stats: StatsCollector | None = None
+        self._seen: Any = None
+        self._lost = self._took = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the filter that a crawler's settings want."""
+        settings = crawler.settings
+        made = cls(
+            job_dir(settings),
+            settings.getbool("DUPEFILTER_DEBUG"),
+            options=Options.read(settings, crawler.spidercls.name),
+            fingerprinter=crawler.request_fingerprinter,
+        )
+        made._stats = crawler.stats
+        return made
+
+    def open(self) -> None:
+        """Read the filter of the job's last run, or make one; say in the log what it may lose."""
+        read = self._read()
+        self._seen = self.options.made() if read is None else read  # one without keys is false
+        self._load = Load(self._seen)
+        self._new = 0
+        self._step = self._load.step()
+        self._saved = time.monotonic()
+        capacity = self.options.capacity
+        most = math.inf if capacity is None else capacity * self._seen.target_fpr
+        _LOG.log(
+            logging.WARNING if most >= _WORTH_A_WARNING else logging.INFO,
+            "Duplicates are told by a Bloom filter: up to %(rate).2g of new requests%(when)s are taken for "
+            "seen and never fetched (FULLBLOOM_FPR)",
+            {
+                "rate": self._seen.target_fpr,
+                "when": "" if capacity is None else f", at {capacity:,} of them,",
+            },
+        )
+
+    def request_seen(self, request: Request) -> bool:
+        """Tell whether a request was seen, and remember it."""
+        if not self._seen.add(self.fingerprinter.fingerprint(request)):
+            return True
+        self._new += 1
+        if self._new >= self._step:
+            self._count()
+        if self._file is not None and time.monotonic() - self._saved > self._pause:
+            self._save(self._file)
+        return False
+
+    def close(self, reason: str) -> None:
+        """Save the filter, and say what it probably lost."""
+        del reason
+        if self._seen is None:  # the spider did not open
+            return
+        self._count()
+        if self._file is not None:
+            self._save(self._file)
+        seen, lost = self._seen, self._lost
+        if self._stats is not None:
+            told = {
+                "expected_lost": lost,
+                "fpr": seen.fpr(),
+                "requests": seen.num_added,
+                "bytes": seen.nbytes,
+            }
+            for name, value in told.items():
+                self._stats.set_value(f"dupefilter/fullbloom/{name}", value)
+        _LOG.log(
+            logging.WARNING if lost >= _WORTH_A_WARNING else logging.INFO,
+            "The filter holds %(requests)d requests in %(bytes)d bytes; of this run's new requests "
+            "%(lost).2g were probably taken for seen and not fetched",
+            {"requests": seen.num_added, "bytes": seen.nbytes, "lost": lost},
+        )
+
+    def _count(self) -> None:
+        """Reckon what was probably lost since the last time."""
+        self._lost += self._load.lost(self._new)
+        self._new, self._step = 0, self._load.step()
+
+    def _read(self) -> Any:
+        """Return the filter of an earlier run; None where there is none."""
+        if self._file is None:
+            return None
+        if not self._file.exists():
+            if self._file.with_name(_OTHERS).exists():
+                _LOG.warning(
+                    "JOBDIR has %s of Scrapy's own filter, which is not read: its requests are new", _OTHERS
+                )
+            return None
+        seen: Any = fullbloom.open(self._file, verify="full").copy()
+        wanted = self.options
+        if seen.target_fpr != wanted.fpr or wanted.capacity not in {None, seen.capacity}:
+            _LOG.warning(
+                "%s was made for %d requests at %g, and stays so: FULLBLOOM_CAPACITY and FULLBLOOM_FPR count "
+                "for new jobs",
+                *(self._file, seen.capacity, seen.target_fpr),
+            )
+        return seen
+
+    @property
+    def _pause(self) -> float:
+        return max(self.options.save_every, _PAUSE * self._took)
+
+    def _save(self, path: Path) -> None:
+        begun = time.monotonic()
+        self._seen.save(path)
+        self._saved = time.monotonic()
+        self._took = self._saved - begun
+
+
+def _shared(url: str, name: str, capacity: int, fpr: float) -> Fleet:
+    try:
+        return Fleet.open(url, name, capacity, fpr)
+    except FullbloomError:
+        raise
+    except ValueError:  # its text may have the password
+        raise ParameterError("FULLBLOOM_REDIS_URL must be redis://[USER:PASSWORD@]HOST:PORT/DB") from None
+
+
+def _whole(value: Any) -> int:
+    number = float(value) if isinstance(value, str) and "e" in value.lower() else value
+    whole = int(number)
+    if isinstance(number, float) and whole != number:
+        raise ValueError
+    return whole
+
+
+def _number(settings: BaseSettings, name: str, kind: Any, default: Any) -> Any:
+    value = settings.get(name)
+    if value is None:
+        return default
+    try:
+        return kind(None if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} must be a number, got {value!r}") from None

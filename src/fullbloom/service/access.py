@@ -1,0 +1,47 @@
+"""Who may do what: a token opens scopes, for names of some patterns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fullbloom.service.engine import Service
+from fullbloom.service.failures import Refused
+
+READ, WRITE, ADMIN = 1, 2, 4
+_NAMES = {READ: "read", WRITE: "write", ADMIN: "admin"}
+
+
+class Grant(NamedTuple):
+    """What the holder of a token may do; token 0 is nobody's."""
+
+    token: int
+    scopes: int
+    patterns: tuple[str, ...] = ()
+
+    def check(self, scope: int, name: str | None) -> None:
+        """Refuse what it does not cover."""
+        if not self.scopes & scope:
+            raise Refused("denied", f"the token has no scope {_NAMES[scope]}")
+        if name is not None and not self.covers(name):
+            raise Refused(
+                "denied", f"the token is not for filters of this name; it is for {', '.join(self.patterns)}"
+            )
+
+    def covers(self, name: str) -> bool:
+        """Tell whether it is for filters of this name."""
+        return not self.patterns or bool(Service.covers(list(self.patterns), name))
+
+
+#: What everybody on this machine may do while there is no token.
+EVERYTHING = Grant(0, READ | WRITE | ADMIN)
+
+
+def grant_of(service: Any, authorization: bytes | None) -> Grant:
+    """Return what a request's ``Authorization`` opens; everything, where no token is needed."""
+    if not service.needs_token():
+        return EVERYTHING
+    word, _, token = (authorization or b"").partition(b" ")
+    found = service.open_token(token.strip()) if word.lower() == b"bearer" else None
+    if found is None:
+        raise Refused("unauthenticated", "send a token: Authorization: Bearer TOKEN")
+    return Grant(found[0], found[1], tuple(found[2]))

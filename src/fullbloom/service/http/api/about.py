@@ -1,0 +1,114 @@
+"""The service itself: whether it lives, what it holds, its figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Path, Request, Response
+
+import fullbloom
+from fullbloom import registry as structures
+from fullbloom.service.failures import STATUS
+from fullbloom.service.http.page import written
+
+if TYPE_CHECKING:
+    from fullbloom.service.metrics import Metrics
+    from fullbloom.service.node import Node
+
+_NO_SCRIPTS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+
+
+class About:
+    """Routes about the service."""
+
+    def __init__(self, app: FastAPI, node: Node, metrics: Metrics) -> None:
+        """Take what they tell of."""
+        self._app, self._node, self._metrics = app, node, metrics
+        self.router = router = APIRouter(tags=["service"])
+        router.add_api_route("/healthz", self.healthz)
+        router.add_api_route("/readyz", self.readyz, responses={503: {"description": "changes are refused"}})
+        router.add_api_route("/metrics", self.metrics, response_class=Response)
+        router.add_api_route("/", self.page, include_in_schema=False)
+        router.add_api_route("/docs", self.page, include_in_schema=False)
+        router.add_api_route("/v1/service", self.service)
+        router.add_api_route("/v1/kinds", self.kinds)
+        router.add_api_route("/v1/nodes", self.nodes)
+        router.add_api_route("/v1/nodes/{node}", self.let_go, methods=["DELETE"], status_code=204)
+        router.add_api_route("/v1/checkpoint", self.checkpoint, methods=["POST"])
+
+    def healthz(self) -> dict[str, str]:
+        """The process lives."""
+        return {"status": "ok"}
+
+    def readyz(self, response: Response) -> dict[str, str]:
+        """Changes are taken and the registry answers; 503 says what is not so."""
+        trouble = self._node.service.trouble()
+        if trouble is None and not self._node.registry.answers():
+            trouble = "the registry does not answer"
+        if trouble is None and not self._node.shared.answers():
+            trouble = "the Redis server does not answer"
+        if trouble is not None:
+            response.status_code = STATUS["read-only"]
+        return {"status": "ok" if trouble is None else trouble}
+
+    def metrics(self, request: Request) -> Response:
+        """Figures for Prometheus: of the service, and of the largest filters that the token is for."""
+        text = self._metrics.text(request.scope["fullbloom"].grant)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def page(self) -> Response:
+        """This description, for people."""
+        return Response(
+            written(self._app.openapi()), media_type="text/html; charset=utf-8", headers=_NO_SCRIPTS
+        )
+
+    def service(self, request: Request) -> dict[str, Any]:
+        """What the service is and holds; a token for some filters is not told which others were damaged."""
+        node = self._node
+        salvaged = [] if request.scope["fullbloom"].grant.patterns else node.service.salvaged
+        return {
+            "version": fullbloom.__version__,
+            "node": node.id,
+            "http": node.url,
+            "resp": node.resp,
+            "began": node.began,
+            "durability": node.service.durability,
+            "redis": node.shared.is_set_up,
+            "filters": len(node.service),
+            "nbytes": node.service.nbytes,
+            "trouble": node.service.trouble(),
+            "salvaged": salvaged,
+            "limits": node.settings.limits.model_dump(),
+        }
+
+    def kinds(self) -> dict[str, Any]:
+        """The kinds of filters, what they can do, and their parameters."""
+        return {"kinds": [_kind(row) for row in structures.rows()]}
+
+    def nodes(self) -> dict[str, Any]:
+        """The nodes of the registry; silent says for how many seconds another has said nothing."""
+        node = self._node
+        rows = node.registry.nodes.listed()
+        return {"nodes": [{**row, "silent": node.others.silent(str(row["id"]))} for row in rows]}
+
+    def let_go(self, node: Annotated[str, Path(max_length=64)]) -> Response:
+        """Forget a node that has been silent for long, its names and statistics; its folder stays."""
+        self._node.others.let_go(node)
+        return Response(status_code=204)
+
+    def checkpoint(self) -> dict[str, int]:
+        """Write what changed since the last checkpoint; it happens by itself, too."""
+        files, nbytes = self._node.service.checkpoint()
+        return {"files": files, "bytes": nbytes}
+
+
+def _kind(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "kind": row["name"],
+        "class": row["class"],
+        "capabilities": row["capabilities"],
+        "parameters": [
+            {"name": name, "type": kind, "default": default} for name, kind, default in row["parameters"]
+        ],
+        "false_negatives": row["false_negatives"],
+    }

@@ -1,0 +1,53 @@
+"""Who may do what."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Response
+
+from fullbloom.service.failures import Refused
+from fullbloom.service.http import shapes
+from fullbloom.service.registry.tokens import NOBODY
+from fullbloom.service.remembered import remember_tokens
+
+if TYPE_CHECKING:
+    from fullbloom.service.node import Node
+
+
+_LOG = logging.getLogger("fullbloom.tokens")
+
+
+class Tokens:
+    """Routes of tokens."""
+
+    def __init__(self, node: Node) -> None:
+        """Take the node."""
+        self._node, self._rows = node, node.registry.tokens
+        self.router = router = APIRouter(tags=["tokens"])
+        router.add_api_route("/v1/tokens", self.listed)
+        router.add_api_route("/v1/tokens", self.create, methods=["POST"], status_code=201)
+        router.add_api_route("/v1/tokens/{name}", self.revoke, methods=["DELETE"], status_code=204)
+
+    def listed(self) -> dict[str, Any]:
+        """Tokens, without what opens anything."""
+        return {"tokens": self._rows.listed()}
+
+    def create(self, new: Annotated[shapes.NewToken, Body()]) -> dict[str, str]:
+        """Make a token; it is told this once."""
+        remember_tokens(self._node.settings.data)
+        token = self._rows.create(new.name, new.scopes, new.patterns)
+        if token is None:
+            raise Refused("exists", f"there is a token {new.name}; revoke it first")
+        self._node.learn_tokens()
+        return {"name": new.name, "token": token}
+
+    def revoke(self, name: Annotated[str, Path(max_length=128)]) -> Response:
+        """Revoke a token; after the last one nobody is answered until fullbloom token create makes another."""
+        if not self._rows.revoke(name):
+            raise Refused("missing", "no token has this name")
+        known = self._node.learn_tokens()
+        if not known:
+            _LOG.warning(NOBODY)
+        return Response(status_code=204)

@@ -1,0 +1,185 @@
+"""Arrow IPC streams, by the extra ``fullbloom[arrow]``."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.service.failures import Refused
+from fullbloom.service.redis.keys import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fullbloom.service.settings import Limits
+
+try:
+    import pyarrow as pa
+    from pyarrow import ipc
+except ImportError:
+    raise Refused("media-type", "Arrow needs the extra arrow on the service's side; send text") from None
+
+# Its own pool keeps for later what a stream has unpacked to; the system's gives it back.
+pa.set_memory_pool(pa.system_memory_pool())
+
+#: Types of messages, and places of fields in their tables (Message.fbs of Arrow's format).
+_DICTIONARY, _BATCH = 2, 3
+_TYPE, _HEADER = 1, 2
+_LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
+_DATA, _IS_DELTA = 1, 2
+_PAIR = 16
+#: 0 for each byte but 0, and 1 for 0.
+_FLIPPED = bytes(number == 0 for number in range(256))
+_WORD = 8
+#: Bytes that a row takes at work: its hash where it is made, gathered and looked up, and its answer.
+_ROW = 48
+
+
+def columns(body: bytes, limits: Limits, held: Any) -> Iterator[Any]:
+    """Yield the first column of each batch; nulls are refused.
+
+    What the stream states is added up before anything is unpacked: rows are held against ``batch_keys``,
+    bytes against ``request_bytes``, and ``held`` grows by them.
+    """
+    try:
+        unpacked, rows = _stated(body, limits)
+        if len(body) + unpacked > limits.request_bytes:
+            raise Refused(
+                "large",
+                f"a request may have {limits.request_bytes} bytes, unpacked; the stream states {unpacked}, "
+                f"send it in several",
+            )
+        held.grow(unpacked + _ROW * rows)
+        options = ipc.IpcReadOptions(included_fields=[0], use_threads=False)
+        with ipc.open_stream(pa.py_buffer(body), options=options) as stream:
+            if len(stream.schema) == 0:
+                raise Refused("invalid", "the stream has no column; the first holds the keys")
+            for batch in stream:
+                batch.validate(full=True)
+                column = batch.column(0)
+                if column.null_count:
+                    raise Refused("invalid", "the column holds nulls, which are not keys")
+                yield column
+    except (pa.ArrowException, OSError) as error:
+        raise Refused("invalid", f"the body is not an Arrow stream: {error}") from None
+    except (struct.error, IndexError, ValueError):  # the last: names that are not UTF-8
+        raise Refused("invalid", "the body is not an Arrow stream: a message is malformed") from None
+
+
+def _stated(body: bytes, limits: Limits) -> tuple[int, int]:
+    """Return the bytes that the stream's compressed buffers state for what they unpack to, and its rows."""
+    total = rows = 0
+    most = 8 * limits.request_bytes
+    for message in ipc.MessageReader.open_stream(pa.py_buffer(body)):
+        header = _Table.root(memoryview(message.metadata))
+        kind = header.number(_TYPE, "B")
+        if kind not in {_DICTIONARY, _BATCH}:
+            continue
+        batch = header.table(_HEADER)
+        if kind == _DICTIONARY:
+            if batch.number(_IS_DELTA, "B"):
+                raise Refused("invalid", "delta dictionaries are not read; send whole ones")
+            batch = batch.table(_DATA)
+        else:
+            length = batch.number(_LENGTH, "q")
+            rows += length
+            if length < 0 or rows > limits.batch_keys:
+                text = f"a request may hold {limits.batch_keys} keys; send them in several"
+                raise Refused("limit", text)
+        # A column without buffers may state any length.
+        if any(not 0 <= length <= most for length, _ in batch.pairs(_NODES)):
+            raise Refused("limit", "a column states more values than a request may hold")
+        if batch.has(_COMPRESSION):
+            total += _unpacked(batch, memoryview(message.body))
+    return total, rows
+
+
+def _unpacked(batch: _Table, data: memoryview) -> int:
+    """Add up what a compressed batch's buffers state: each begins with its length, -1 for one as it is."""
+    total = 0
+    for start, length in batch.pairs(_BUFFERS):
+        if length == 0:
+            continue
+        if start < 0 or length < _WORD or start + length > len(data):
+            raise Refused("invalid", "the body is not an Arrow stream: a buffer lies outside of it")
+        (stated,) = struct.unpack_from("<q", data, start)
+        if stated < -1:
+            raise Refused("invalid", "the body is not an Arrow stream: a buffer states a negative length")
+        total += length if stated == -1 else stated
+    return total
+
+
+class _Table:
+    """A table of a flatbuffer: offsets are read with bounds, by ``struct``."""
+
+    __slots__ = ("_at", "_data", "_fields")
+
+    def __init__(self, data: memoryview, at: int) -> None:
+        self._data, self._at = data, at
+        (back,) = struct.unpack_from("<i", data, at)
+        start = at - back
+        if start < 0:
+            raise IndexError
+        (size,) = struct.unpack_from("<H", data, start)
+        self._fields = struct.unpack_from(f"<{max(0, size - 4) // 2}H", data, start + 4)
+
+    @classmethod
+    def root(cls, data: memoryview) -> _Table:
+        return cls(data, struct.unpack_from("<I", data)[0])
+
+    def has(self, field: int) -> bool:
+        return field < len(self._fields) and self._fields[field] != 0
+
+    def number(self, field: int, form: str) -> int:
+        if not self.has(field):
+            return 0
+        (number,) = struct.unpack_from(f"<{form}", self._data, self._at + self._fields[field])
+        return int(number)
+
+    def _target(self, field: int) -> int:
+        if not self.has(field):
+            raise IndexError
+        at = self._at + self._fields[field]
+        return int(at + struct.unpack_from("<I", self._data, at)[0])
+
+    def table(self, field: int) -> _Table:
+        return _Table(self._data, self._target(field))
+
+    def pairs(self, field: int) -> Iterator[tuple[int, int]]:
+        """Yield the structs of two 64-bit numbers in a vector."""
+        if not self.has(field):
+            return
+        at = self._target(field)
+        (count,) = struct.unpack_from("<I", self._data, at)
+        if count * _PAIR > len(self._data) - at - 4:
+            raise IndexError
+        yield from struct.iter_unpack("<qq", self._data[at + 4 : at + 4 + count * _PAIR])
+
+
+def words(column: Any) -> bytes:
+    """Return the bytes of a column of 64-bit words."""
+    whole = pa.array(column)
+    if len(whole) == 0:
+        return b""
+    start = whole.offset * _WORD
+    return bytes(memoryview(whole.buffers()[1])[start : start + _WORD * len(whole)])
+
+
+def answers(bits: bytes, count: int) -> bytes:
+    """Return a stream of one column of booleans, from a bit a key."""
+    return _stream(pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(bits)]), "answer")
+
+
+def numbers(name: str, values: bytes, nulls: bytes = b"") -> bytes:
+    """Return a stream of one column of numbers, from 8 bytes each; null where a byte of ``nulls`` is 1."""
+    valid = pa.py_buffer(packed(nulls.translate(_FLIPPED))) if nulls else None
+    column = pa.Array.from_buffers(pa.uint64(), len(values) // _WORD, [valid, pa.py_buffer(values)])
+    return _stream(column, name)
+
+
+def _stream(column: Any, name: str) -> bytes:
+    batch = pa.record_batch([column], names=[name])
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -1,0 +1,119 @@
+"""The registry's database: reached and brought up to date; each table has a file of its own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from fullbloom.service.failures import StartError
+from fullbloom.service.registry.filters import Filters
+from fullbloom.service.registry.migrations import LATEST
+from fullbloom.service.registry.models import METADATA, STAMP
+from fullbloom.service.registry.nodes import Nodes
+from fullbloom.service.registry.shared import Shared
+from fullbloom.service.registry.snapshots import Snapshots
+from fullbloom.service.registry.tokens import Tokens
+
+#: Any number: processes that migrate one PostgreSQL at a time hold the lock of this number.
+_MIGRATING = 0x626C6F6F6D
+#: The cache is that of each connection; rows are read and written by the hundred, so half a megabyte does.
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+    "foreign_keys=ON",
+    "busy_timeout=10000",
+    "cache_size=-512",
+)
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Registry:
+    """Filters, statistics, tokens and nodes in SQL. Every call waits for the database."""
+
+    def __init__(self, url: str) -> None:
+        """Connect, and bring the tables up to date; ``StartError`` says what stands in the way."""
+        try:
+            parsed = make_url(url)
+            self.shared = parsed.get_backend_name() != "sqlite"
+            self.engine = create_engine(parsed, pool_pre_ping=self.shared)
+            if not self.shared:
+                event.listen(self.engine, "connect", _prepare_sqlite)
+            _migrate(self.engine, wait=self.shared)
+        except (NoSuchModuleError, ImportError) as error:
+            raise StartError(f"the registry's URL needs another driver: {error}") from None
+        except ArgumentError as error:
+            raise StartError(f"the registry's URL cannot be read: {error}") from None
+        except SQLAlchemyError as error:
+            shown = parsed.render_as_string(hide_password=True)
+            said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StartError(f"the registry {shown} cannot be reached: {said}") from None
+        self.filters = Filters(self.engine)
+        self.nodes = Nodes(self.engine)
+        self.shared_filters = Shared(self.engine)
+        self.snapshots = Snapshots(self.engine)
+        self.tokens = Tokens(self.engine)
+
+    def answers(self) -> bool:
+        """Tell whether the database does."""
+        try:
+            with self.engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    for line in _PRAGMAS:
+        cursor.execute(f"PRAGMA {line}")
+    cursor.close()
+
+
+def _migrate(engine: Engine, *, wait: bool) -> None:
+    with engine.begin() as connection:
+        if wait:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
+        version = _version(connection)
+        file = Path(engine.url.database or "")
+        if version != LATEST and not wait and file.is_file():
+            # It will hold secrets of filters in Redis; what lies beside it in WAL mode has its mode.
+            file.chmod(0o600)
+        if version is None:
+            _make(connection)
+        elif version != LATEST:
+            # Alembic takes 11 MB and a third of a second that a start has no need of.
+            from fullbloom.service.registry.upgrade import upgrade
+
+            if not wait:
+                # SQLite changes a table by making it anew: dropping the old one would drop what hangs on it.
+                connection.execute(text("PRAGMA foreign_keys=OFF"))
+            upgrade(connection)
+    if version != LATEST:
+        engine.dispose()  # connections of foreign keys that are kept
+
+
+def _make(connection: Connection) -> None:
+    """Make the tables of the newest version at once, as Alembic would step by step."""
+    METADATA.create_all(connection, checkfirst=False)
+    STAMP.create(connection)
+    connection.execute(insert(STAMP).values(version_num=LATEST))
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.execute(select(STAMP.c.version_num)).scalar()
+    return found

@@ -1,0 +1,145 @@
+"""Filters in the registry: names claimed, rows kept in step with the store."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fullbloom.service.registry.models import FILTERS, NODES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sqlalchemy import Engine
+
+
+class Filters:
+    """Rows of filters."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take what connects to the database."""
+        self._engine = engine
+
+    def claim(self, name: str, node: str, kind: str) -> bool:
+        """Take a name for a node; False where it is taken, on whichever node."""
+        row = {"name": name, "node": node, "kind": kind, "created": time.time_ns() // 1_000_000}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(FILTERS).values(row))
+        except IntegrityError:
+            return False
+        return True
+
+    def owner(self, name: str) -> tuple[str, str] | None:
+        """Return the node that has a name, and its address."""
+        with self._engine.connect() as connection:
+            found = connection.execute(
+                select(NODES.c.id, NODES.c.http)
+                .join(FILTERS, FILTERS.c.node == NODES.c.id)
+                .where(FILTERS.c.name == name)
+            ).first()
+        return None if found is None else (found[0], found[1])
+
+    def release(self, name: str, node: str, number: int | None = None) -> None:
+        """Forget a name of a node, and the filter's statistics.
+
+        With ``number``, only the row of that filter: 0 for a name that is merely claimed.
+        """
+        mine = [FILTERS.c.name == name, FILTERS.c.node == node]
+        if number is not None:
+            mine.append(FILTERS.c.number == number)
+        with self._engine.begin() as connection:
+            connection.execute(delete(FILTERS).where(*mine))
+
+    def rename(self, old: str, new: str, node: str) -> bool:
+        """Give a filter's row another name, in place of this node's row of that name.
+
+        False where another node has the name.
+        """
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(delete(FILTERS).where(FILTERS.c.name == new, FILTERS.c.node == node))
+                mine = (FILTERS.c.name == old, FILTERS.c.node == node)
+                connection.execute(update(FILTERS).where(*mine).values(name=new))
+        except IntegrityError:
+            return False
+        return True
+
+    def known(self, node: str) -> dict[int, tuple[int, str]]:
+        """Return the filters of a node: by their number there, the row's number and the name."""
+        columns = select(FILTERS.c.number, FILTERS.c.id, FILTERS.c.name)
+        with self._engine.connect() as connection:
+            rows = connection.execute(columns.where(FILTERS.c.node == node, FILTERS.c.number > 0))
+            return {number: (row, name) for number, row, name in rows}
+
+    def rows(self, node: str, numbers: Collection[int]) -> dict[int, int]:
+        """Return the rows' numbers of some filters of a node, by their numbers there."""
+        mine = (FILTERS.c.node == node, FILTERS.c.number.in_(numbers))
+        with self._engine.connect() as connection:
+            found = connection.execute(select(FILTERS.c.number, FILTERS.c.id).where(*mine))
+            return {row.number: row.id for row in found}
+
+    def elsewhere(self, node: str) -> dict[str, str]:
+        """Return the names of other nodes' filters, with the address of the node."""
+        others = (
+            select(FILTERS.c.name, NODES.c.http)
+            .join(NODES, FILTERS.c.node == NODES.c.id)
+            .where(NODES.c.id != node)
+        )
+        with self._engine.connect() as connection:
+            return {row.name: row.http for row in connection.execute(others)}
+
+    def put(self, node: str, info: dict[str, Any]) -> bool:
+        """Write a filter's row as the store tells it; False where another node has the name."""
+        values = _values(info)
+        try:
+            with self._engine.begin() as connection:
+                for column in ("number", "name"):
+                    mine = (FILTERS.c.node == node, FILTERS.c[column] == values[column])
+                    if connection.execute(update(FILTERS).where(*mine).values(values)).rowcount:
+                        return True
+                connection.execute(insert(FILTERS).values(node=node, **values))
+        except IntegrityError:
+            return False
+        return True
+
+    def put_new(self, node: str, infos: Iterable[dict[str, Any]]) -> bool:
+        """Write rows of filters new to the registry, in one go; False: none of them, a name is taken."""
+        rows = [{"node": node, **_values(info)} for info in infos]
+        try:
+            with self._engine.begin() as connection:
+                if rows:
+                    connection.execute(insert(FILTERS), rows)
+        except IntegrityError:
+            return False
+        return True
+
+    def drop(self, rows: Iterable[int]) -> None:
+        """Forget rows by their numbers."""
+        with self._engine.begin() as connection:
+            for row in rows:
+                connection.execute(delete(FILTERS).where(FILTERS.c.id == row))
+
+
+def _values(info: dict[str, Any]) -> dict[str, Any]:
+    details = info["details"]
+    return {
+        "name": info["name"],
+        "number": info["id"],
+        "kind": info["kind"],
+        "expected_items": min(info["capacity"], (1 << 63) - 1),
+        "fpr": info["target_fpr"],
+        "num_bits": details.get("num_bits"),
+        "num_hashes": details.get("num_hashes"),
+        "layout": details.get("layout"),
+        "scheme": details.get("scheme"),
+        "seed": str(info["seed"]),
+        "keyed": info["keyed"],
+        "strict": info["strict"],
+        "options": dict(info["options"]),
+        "created": info["created"],
+        "expires": info["expires"],
+    }

@@ -1,0 +1,80 @@
+"""Statistics over time, thinned as they age."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select
+
+from fullbloom.service.registry.models import FILTERS, SNAPSHOTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Engine
+
+_HOUR, _DAY = 3_600_000, 86_400_000
+_COLUMNS = (
+    "sampled_at",
+    "estimated_items",
+    "fpr_estimate",
+    "fill",
+    "bytes",
+    "hits",
+    "misses",
+    "adds",
+    "new",
+    "removed",
+)
+
+
+class Snapshots:
+    """Rows of statistics."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take what connects to the database."""
+        self._engine = engine
+
+    def add(self, samples: Iterable[tuple[int, dict[str, Any]]], at: int) -> None:
+        """Write what filters told of themselves, by the numbers of their rows."""
+        rows = [
+            {
+                "filter_id": row,
+                "sampled_at": at,
+                "estimated_items": info["estimated"],
+                "fpr_estimate": info["fpr"],
+                "fill": info["fill"],
+                "bytes": info["nbytes"],
+                **{name: info[name] for name in ("hits", "misses", "adds", "new", "removed")},
+            }
+            for row, info in samples
+        ]
+        if rows:
+            with self._engine.begin() as connection:
+                connection.execute(insert(SNAPSHOTS), rows)
+
+    def of(self, name: str, *, since: int, until: int, most: int) -> list[dict[str, Any]]:
+        """Return the newest ``most`` samples of a filter between two times, the newest first."""
+        at = SNAPSHOTS.c.sampled_at
+        wanted = (
+            select(*(SNAPSHOTS.c[column] for column in _COLUMNS))
+            .join(FILTERS, FILTERS.c.id == SNAPSHOTS.c.filter_id)
+            .where(FILTERS.c.name == name, at >= since, at < until)
+            .order_by(at.desc())
+            .limit(most)
+        )
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(wanted).mappings()]
+
+    def thin(self, now: int, full: float, hourly: float) -> int:
+        """Keep the last sample of each hour, and later of each day, of what is older: how many went."""
+        removed, rows, at = 0, SNAPSHOTS.c, SNAPSHOTS.c.sampled_at
+        for older, newer, span in (
+            (0, now - int(hourly * 1000), _DAY),
+            (now - int(hourly * 1000), now - int(full * 1000), _HOUR),
+        ):
+            within = (at >= older, at < newer)
+            kept = select(func.max(rows.id)).where(*within).group_by(rows.filter_id, at - at % span)
+            with self._engine.begin() as connection:
+                removed += connection.execute(delete(SNAPSHOTS).where(*within, rows.id.not_in(kept))).rowcount
+        return removed

@@ -1,0 +1,84 @@
+"""Tokens: only digests are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from fullbloom.service.registry.models import TOKENS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Engine
+
+#: Bits of scopes, as the native half knows them.
+SCOPES = {"read": 1, "write": 2, "admin": 4}
+#: What is said once the last token is revoked.
+NOBODY = (
+    "that was the last token: a running service answers nobody until there is another one; "
+    "make one with: fullbloom token create NAME --scope admin"
+)
+
+
+def scope_names(bits: int) -> list[str]:
+    """Return the names of scopes.
+
+    >>> scope_names(3)
+    ['read', 'write']
+    """
+    return [name for name, bit in SCOPES.items() if bits & bit]
+
+
+class Tokens:
+    """Rows of tokens."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take what connects to the database."""
+        self._engine = engine
+
+    def create(self, name: str, scopes: Sequence[str], patterns: Sequence[str]) -> str | None:
+        """Draw a token and keep its digest; nobody can ask for it again. None for a name that is taken."""
+        token = f"fullbloom_{secrets.token_urlsafe(32)}"
+        row = {
+            "name": name,
+            "digest": hashlib.sha256(token.encode()).digest(),
+            "scopes": sum(SCOPES[scope] for scope in set(scopes)),
+            "patterns": list(patterns),
+            "created": time.time_ns() // 1_000_000,
+        }
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(TOKENS).values(row))
+        except IntegrityError:
+            return None
+        return token
+
+    def revoke(self, name: str) -> bool:
+        """Forget a token; False where there is none of this name."""
+        with self._engine.begin() as connection:
+            return bool(connection.execute(delete(TOKENS).where(TOKENS.c.name == name)).rowcount)
+
+    def listed(self) -> list[dict[str, object]]:
+        """Return the tokens without what opens anything."""
+        with self._engine.connect() as connection:
+            return [
+                {
+                    "name": row.name,
+                    "scopes": scope_names(row.scopes),
+                    "patterns": row.patterns,
+                    "created": row.created,
+                }
+                for row in connection.execute(select(TOKENS).order_by(TOKENS.c.id))
+            ]
+
+    def known(self) -> list[tuple[bytes, int, int, list[str]]]:
+        """Return digest, number, bits of scopes and patterns of each, as the native half takes them."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(TOKENS).order_by(TOKENS.c.id))
+            return [(row.digest, row.id, row.scopes, row.patterns) for row in rows]

@@ -1,0 +1,256 @@
+"""The formulas of the family as pure functions: no state, no third-party import.
+
+What is where (one noun a file):
+
+- ``rates``: rates of the classic filter in closed form, the fill, the AND of two filters, colliding hashes
+- ``occupancy``: the exact law of the occupied bits, and exact rates from it (float and rational)
+- ``bounds``: upper bounds, tail bounds, and what no filter can beat
+- ``sizing``: bits, hashes, capacity and rate from each other, for the classic layout
+- ``constructor``: what a constructor really picks, handed on from the Rust core
+- ``layouts``: laws of the partitioned, the blocked and the two-block layouts
+- ``cardinality``: how many keys went in, with the deviation of the estimate
+- ``counting``: laws of counters: thresholds, overflow, variable increments
+- ``deletion``: d-left tables, deletable and retouched filters
+- ``scalable``: stages of a filter that grows
+- ``quotient``: tables of fingerprints, and the quotient filter
+- ``golomb``: sorted values in codes of their gaps
+- ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
+- ``ribbon``: ribbon filters
+- ``peeled``: xor and binary fuse filters, Bloomier maps
+- ``window``: filters that forget: stable, aging, rolling
+- ``invertible``: tables whose keys can be listed
+- ``cascade``: levels that tell two sets apart
+- ``zone``: rests of whole numbers, without false positives
+- ``labelled``: filters that answer with a depth, a label, a value
+- ``card``: the quick-reference card
+
+Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is the false-positive rate,
+``num_bits`` m, ``num_hashes`` k. Every function that takes numbers one by one also takes lists, tuples and
+NumPy arrays (elementwise; list in, list out). A number out of range raises ``ParameterError``, which is a
+``ValueError``.
+
+Where a formula lives: what a filter's own rate or size comes from is Rust (``sizing/`` of the core), and
+``constructor`` and every function marked "Handed on from the core" pass it on. Those marked "independent of
+the core" compute such a law a second time, in another or the published form, and tests hold both together:
+the classic filter (``rates``, ``occupancy``), the layouts, the estimates, the counters, ``deletability``,
+``quotient_size``, ``spatial_cell_fprs``, ``stage_capacity``. All others are laws that only people and tests
+need.
+
+It may import: the standard library's ``math``, ``fullbloom.errors``, and (in ``constructor`` and ``_law``, on
+first use) ``fullbloom._core``.
+"""
+
+from __future__ import annotations
+
+from .bounds import fill_tail, goel_gupta_fpr, min_bits_per_key, stream_floor
+from .card import Card, reference_card
+from .cardinality import (
+    Estimate,
+    estimate_intersection,
+    estimate_items,
+    estimate_jaccard,
+    estimate_std,
+    estimate_union,
+)
+from .cascade import cascade_bits
+from .constructor import Size, capacity_at, fpr_at, size_for
+from .counting import (
+    best_threshold_hashes,
+    counter_overflow,
+    counter_overflow_bound,
+    threshold_fpr,
+    variable_increment_fpr,
+)
+from .deletion import (
+    deletability,
+    dleft_bits_per_key,
+    dleft_fpr,
+    dleft_load_fpr,
+    dleft_loads,
+    published_deletability,
+    retouched_fnr,
+    retouched_fpr,
+)
+from .golomb import golomb_bits_per_key, rice_bits
+from .invertible import decodable_cells, invertible_fpr, peeling_failure, peeling_threshold, twin_chance
+from .labelled import layered_overcount, spatial_cell_fprs, spatial_fprs, spatial_promotion, value_excess
+from .layouts import (
+    blocked_bits_per_key,
+    blocked_fpr,
+    blocked_limit_fpr,
+    compensated_bits_per_key,
+    free_block_bits_per_key,
+    free_block_fpr,
+    free_block_limit_fpr,
+    partitioned_fpr,
+    split_bits_per_key,
+    split_fpr,
+    split_limit_fpr,
+    two_block_bits_per_key,
+    two_block_fpr,
+    two_block_limit_fpr,
+)
+from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
+from .peeled import bloomier_bits_per_key, bloomier_fpr, fuse_cells, fuse_failure, xor_cells
+from .quotient import (
+    QuotientSize,
+    fingerprint_bits,
+    fingerprint_fpr,
+    fingerprint_load_fpr,
+    quotient_bits_per_key,
+    quotient_probe_slots,
+    quotient_size,
+    succinct_bits_per_key,
+)
+from .rates import classic_fpr, exponential_fpr, fill, hash_collision_fpr, intersection_fpr, second_order_fpr
+from .ribbon import ribbon_bits_per_key, ribbon_failure
+from .scalable import (
+    compound_fpr,
+    scalable_capacity,
+    scalable_fpr,
+    scalable_num_bits,
+    stage_capacity,
+    stage_fpr,
+    stage_num_hashes,
+    stages_for,
+)
+from .sizing import best_num_hashes, bits_per_key, capacity, fpr, num_bits, num_hashes, num_hashes_cost
+from .tables import (
+    cuckoo_fingerprint_bits,
+    cuckoo_fpr,
+    cuckoo_load_threshold,
+    cuckoo_table_fpr,
+    dynamic_cuckoo_fpr,
+    prefix_fpr,
+    prefix_spare_share,
+)
+from .window import (
+    RollingSize,
+    aging_capacity,
+    aging_num_hashes,
+    rolling_size,
+    stable_decrements,
+    stable_fpr,
+    stable_limit_fpr,
+    stable_recall,
+    stable_zeros,
+)
+from .zone import zone_cells, zone_counter_bits, zone_num_hashes
+
+__all__ = [
+    "Card",
+    "Estimate",
+    "QuotientSize",
+    "RollingSize",
+    "Size",
+    "aging_capacity",
+    "aging_num_hashes",
+    "best_num_hashes",
+    "best_threshold_hashes",
+    "bits_per_key",
+    "blocked_bits_per_key",
+    "blocked_fpr",
+    "blocked_limit_fpr",
+    "bloomier_bits_per_key",
+    "bloomier_fpr",
+    "capacity",
+    "capacity_at",
+    "cascade_bits",
+    "classic_fpr",
+    "compensated_bits_per_key",
+    "compound_fpr",
+    "counter_overflow",
+    "counter_overflow_bound",
+    "cuckoo_fingerprint_bits",
+    "cuckoo_fpr",
+    "cuckoo_load_threshold",
+    "cuckoo_table_fpr",
+    "decodable_cells",
+    "deletability",
+    "distinct_fpr",
+    "dleft_bits_per_key",
+    "dleft_fpr",
+    "dleft_load_fpr",
+    "dleft_loads",
+    "dynamic_cuckoo_fpr",
+    "estimate_intersection",
+    "estimate_items",
+    "estimate_jaccard",
+    "estimate_std",
+    "estimate_union",
+    "exact_fpr",
+    "exponential_fpr",
+    "fill",
+    "fill_tail",
+    "fingerprint_bits",
+    "fingerprint_fpr",
+    "fingerprint_load_fpr",
+    "fpr",
+    "fpr_at",
+    "free_block_bits_per_key",
+    "free_block_fpr",
+    "free_block_limit_fpr",
+    "fuse_cells",
+    "fuse_failure",
+    "goel_gupta_fpr",
+    "golomb_bits_per_key",
+    "hash_collision_fpr",
+    "intersection_fpr",
+    "invertible_fpr",
+    "layered_overcount",
+    "min_bits_per_key",
+    "num_bits",
+    "num_hashes",
+    "num_hashes_cost",
+    "occupancy_law",
+    "partitioned_fpr",
+    "peeling_failure",
+    "peeling_threshold",
+    "prefix_fpr",
+    "prefix_spare_share",
+    "published_deletability",
+    "quotient_bits_per_key",
+    "quotient_probe_slots",
+    "quotient_size",
+    "rational_fpr",
+    "reference_card",
+    "retouched_fnr",
+    "retouched_fpr",
+    "ribbon_bits_per_key",
+    "ribbon_failure",
+    "rice_bits",
+    "rolling_size",
+    "scalable_capacity",
+    "scalable_fpr",
+    "scalable_num_bits",
+    "second_order_fpr",
+    "size_for",
+    "spatial_cell_fprs",
+    "spatial_fprs",
+    "spatial_promotion",
+    "split_bits_per_key",
+    "split_fpr",
+    "split_limit_fpr",
+    "stable_decrements",
+    "stable_fpr",
+    "stable_limit_fpr",
+    "stable_recall",
+    "stable_zeros",
+    "stage_capacity",
+    "stage_fpr",
+    "stage_num_hashes",
+    "stages_for",
+    "stream_floor",
+    "succinct_bits_per_key",
+    "threshold_fpr",
+    "twin_chance",
+    "two_block_bits_per_key",
+    "two_block_fpr",
+    "two_block_limit_fpr",
+    "value_excess",
+    "variable_increment_fpr",
+    "xor_cells",
+    "zone_cells",
+    "zone_counter_bits",
+    "zone_num_hashes",
+]

@@ -1,0 +1,209 @@
+"""Tables of fingerprints: the cuckoo filter, alone and in stages, and the prefix filter.
+
+A table stores an f-bit image of each key. Compared with c of them, an absent key is taken for present with
+probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; nothing does with less than log2(1/p) bits a key.
+
+Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT
+2014; Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs",
+2011 (the loads; for two choices Cain, Sanders and Wormald, and Fernholz and Ramachandran, both SODA 2007);
+Chen, Liao, Jin and Wu, "The dynamic cuckoo filter", ICNP 2017 (the stages); Even, Even and Morrison, "Prefix
+filter: practically and theoretically better than Bloom", PVLDB 15(7), 2022.
+"""
+
+from __future__ import annotations
+
+import math
+
+from fullbloom.errors import ParameterError
+
+from ._check import non_negative, open_unit, whole
+from ._law import law
+from ._vector import vectorized
+
+__all__ = [
+    "cuckoo_fingerprint_bits",
+    "cuckoo_fpr",
+    "cuckoo_load_threshold",
+    "cuckoo_table_fpr",
+    "dynamic_cuckoo_fpr",
+    "prefix_fpr",
+    "prefix_spare_share",
+]
+
+# No float is smaller than 2^-1074; the search for bits ends before.
+_MOST_BITS = 1000
+_BUCKET_SIZES = (1, 2, 4, 8)
+# More choices or slots than anybody builds; a table of 64 slots a bucket can be filled to the last digit.
+_MOST_CHOICES = 64
+
+
+def _bucket_size(value: int) -> int:
+    size = whole("bucket_size", value, 1)
+    if size not in _BUCKET_SIZES:
+        raise ParameterError(f"bucket_size must be 1, 2, 4 or 8, got {value}")
+    return size
+
+
+@vectorized
+def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) -> float:
+    """Return the rate of a cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load)``.
+
+    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. By this rate filters are sized.
+    It is a bound, and that of a large table; :func:`cuckoo_table_fpr` is the rate of a given one. Raises
+    ``ParameterError`` unless bucket_size is 1, 2, 4 or 8. Constant time.
+
+    Handed on from the core.
+
+    >>> from fullbloom import theory
+    >>> round(theory.cuckoo_fpr(12), 5)
+    0.00185
+    """
+    bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
+    compared = 2 * _bucket_size(bucket_size) * non_negative("load", load)
+    return law("cuckoo", compared, bits)
+
+
+@vectorized
+def cuckoo_table_fpr(items: float, buckets: int, fingerprint_bits: int) -> float:
+    """Return the rate of a cuckoo filter of B buckets: ``1 - (1 - (2 - 1/B) / (B (2^f - 1)))^n``.
+
+    What ``fpr()`` tells. Each of n keys has the fingerprint of an absent key with one chance in 2^f - 1, and
+    lies in one of its two buckets, which are the same for one key in B. Raises ``ParameterError`` unless
+    items >= 0, and buckets >= 1 and fingerprint_bits >= 2 are whole. Constant time.
+
+    Handed on from the core.
+
+    >>> from fullbloom import theory
+    >>> round(theory.cuckoo_table_fpr(items=4, buckets=2, fingerprint_bits=8), 6)
+    0.011713
+    """
+    keys, places = non_negative("items", items), whole("buckets", buckets, 1)
+    bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
+    return law("cuckoo_table", keys, places, bits)
+
+
+@vectorized
+def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95) -> int:
+    """Return the fewest bits of a fingerprint with which :func:`cuckoo_fpr` is at most ``fpr``.
+
+    About log2(2 b load / p). Raises ``ParameterError`` unless fpr is in (0, 1), or if more than 1000 bits
+    would be needed. At most 1000 evaluations.
+
+    >>> from fullbloom import theory
+    >>> theory.cuckoo_fingerprint_bits([0.01, 0.001])
+    [10, 13]
+    """
+    rate = open_unit("fpr", fpr)
+    bits = 2
+    while cuckoo_fpr(bits, bucket_size, load) > rate:
+        bits += 1
+        if bits > _MOST_BITS:
+            raise ParameterError(f"fpr must be reachable with {_MOST_BITS} bits at load {load}, got {fpr}")
+    return bits
+
+
+def _poisson_tail(mean: float, least: int) -> float:
+    """P(Poisson(mean) >= least), from the side of ``least`` on which less lies: nothing cancels."""
+    if mean == 0.0:
+        return 0.0
+    below = mean > least
+    count = least - 1 if below else least
+    term, total = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1)), 0.0
+    while count >= 0 and term > 1e-18 * total:
+        total += term
+        term *= count / mean if below else mean / (count + 1)
+        count += -1 if below else 1
+    return 1.0 - total if below else total
+
+
+@vectorized
+def cuckoo_load_threshold(bucket_size: int = 4, choices: int = 2) -> float:
+    """Return the load up to which a large table can be filled, when a key may lie in so many buckets.
+
+    0.5, 0.8970, 0.9804 and 0.9979 for two choices of 1, 2, 4 and 8 slots, as in a cuckoo filter; 0.9179,
+    0.9768 and 0.9924 for 3, 4 and 5 choices of one slot, as in hashing with several functions. Practical
+    tables stop a little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. With b slots and h choices:
+    xi solves ``xi Q(xi, b) / Q(xi, b + 1) = h b``, Q(x, y) = P(Poisson(x) >= y), and the load is ``xi / (h b
+    Q(xi, b)^(h-1))``. Relative error below 1e-12. Raises ``ParameterError`` unless bucket_size is whole and
+    from 1 to 64, choices whole and from 2 to 64. Cost: some 60 sums of some tens of terms.
+
+    >>> from fullbloom import theory
+    >>> [round(load, 5) for load in theory.cuckoo_load_threshold([1, 2, 4, 8])]
+    [0.5, 0.89701, 0.98037, 0.99785]
+    >>> round(theory.cuckoo_load_threshold(bucket_size=1, choices=4), 4)
+    0.9768
+    """
+    slots, places = whole("bucket_size", bucket_size, 1), whole("choices", choices, 2)
+    for name, value in (("bucket_size", slots), ("choices", places)):
+        if value > _MOST_CHOICES:
+            raise ParameterError(f"{name} must be at most {_MOST_CHOICES}, got {value}")
+    if (slots, places) == (1, 2):
+        return 0.5
+    low, high = 0.0, float(slots * places)
+    while high - low > 1e-14 * high:
+        xi = (low + high) / 2.0
+        if xi * _poisson_tail(xi, slots) < slots * places * _poisson_tail(xi, slots + 1):
+            low = xi
+        else:
+            high = xi
+    return high / (places * slots * math.pow(_poisson_tail(high, slots), places - 1))
+
+
+@vectorized
+def dynamic_cuckoo_fpr(
+    fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95, stages: float = 1.0
+) -> float:
+    """Return the rate of a dynamic cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load stages)``.
+
+    An absent key is compared with the fingerprints of two buckets of every stage. load: keys a slot, the mean
+    over the stages. stages: their number, which need not be whole: 2.5 are two stages of this load and one of
+    half of it. With one stage it is :func:`cuckoo_fpr`; a filter sized for rate p with s stages gives each of
+    them ``1 - (1 - p)^(1/s)``. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8 and stages >= 0.
+    Constant time.
+
+    Handed on from the core.
+
+    >>> from fullbloom import theory
+    >>> [round(rate, 5) for rate in theory.dynamic_cuckoo_fpr(14, stages=[1, 4, 16])]
+    [0.00046, 0.00185, 0.0074]
+    """
+    in_all = non_negative("load", load) * non_negative("stages", stages)
+    return cuckoo_fpr(fingerprint_bits, bucket_size, in_all)
+
+
+@vectorized
+def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
+    """Return the expected share of keys that a prefix filter passes on to its spare.
+
+    The keys of a bin are Poisson with mean ``lambda = load * bin_size``; those beyond ``bin_size`` are passed
+    on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
+    ``1 / sqrt(2 pi k)``. Time proportional to bin_size.
+
+    Handed on from the core.
+
+    >>> from fullbloom import theory
+    >>> [round(share, 4) for share in theory.prefix_spare_share([1.0, 0.95, 0.9])]
+    [0.0795, 0.0586, 0.041]
+    """
+    return law("passed_on", non_negative("load", load), whole("bin_size", bin_size, 1))
+
+
+@vectorized
+def prefix_fpr(
+    remainder_bits: int = 8, load: float = 0.95, spare_fpr: float = 0.01, bin_size: int = 25
+) -> float:
+    """Return a bound on the rate of a prefix filter: ``load 2^-r + share * spare_fpr``.
+
+    An absent key is compared, in its bin or through the spare, with the ``load * k`` keys of its bin, each of
+    which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is
+    passed on. Time proportional to bin_size.
+
+    Handed on from the core.
+
+    >>> from fullbloom import theory
+    >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)
+    0.0043
+    """
+    bits = whole("remainder_bits", remainder_bits, 0)
+    keys, asked = non_negative("load", load), prefix_spare_share(load, bin_size)
+    return law("prefix", keys, bits, asked, open_unit("spare_fpr", spare_fpr))

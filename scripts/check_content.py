@@ -1,6 +1,6 @@
 """Checks what may stand in the repository's text files.
 
-No addresses of package registries, no paths of the machine it was written on, no file beyond 500 lines
+No addresses of package registries, no paths of the machine it was written on, no name that the project once had, no file beyond 500 lines
 (generated, recorded and legal ones aside), no ``unsafe`` in Rust without a ``SAFETY`` comment, nothing but
 pinned names in ``requirements/``. Prints each breach as ``file:line: message``; exit code 1 if any.
 """
@@ -15,6 +15,9 @@ LONGEST = 500
 UNLIMITED = re.compile(
     r"(?:fuzz/)?Cargo\.lock|LICENSE|THIRD-PARTY-LICENSES|src/fullbloom/_core\.pyi|benchmarks/record/.*|tests/golden/.*"
 )
+# The project's first name may stand where bytes rest on it, and where the change is told.
+FIRST_NAME = re.compile(r"bloomer[y]", re.IGNORECASE)
+FROZEN = re.compile(r"bloomer[y] (?:secret fingerprint|filter secret)")
 # Each name has a bracket, so that this file passes its own check.
 REGISTRY = re.compile(r"https?://[\w.-]*(?:pyp[i]|pythonhoste[d]|crates[.]io|artifac[t]|mirro[r]|nexu[s])")
 MACHINE = re.compile(r"(?<![\w.~-])/(?:work|root|home/\w+|Users/\w+)/")
@@ -63,6 +66,8 @@ def check_file(name: str, lines: list[str]) -> list[str]:
             breaches.append(f"{name}:{number}: address of a registry")
         if MACHINE.search(line):
             breaches.append(f"{name}:{number}: path of one machine")
+        if name != "CHANGELOG.md" and FIRST_NAME.search(FROZEN.sub("", line)):
+            breaches.append(f"{name}:{number}: the project's first name; it is Fullbloom")
         if name.startswith("requirements/") and not PIN.fullmatch(line):
             breaches.append(f"{name}:{number}: must be name==version")
     if name.endswith(".rs"):

@@ -44,7 +44,7 @@ class AsyncClient:
     ``retries`` times; a change that arrives twice is made once. Raises ``ServiceError`` for what the service
     refuses. Safe to share between threads and tasks.
 
-    ``async with fullbloom.AsyncClient("http://127.0.0.1:8080") as client: await client.create("seen", 10**6)``
+    ``async with AsyncClient("http://127.0.0.1:8080") as client: await client.create("seen", 10**6)``
     """
 
     def __init__(

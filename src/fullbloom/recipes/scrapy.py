@@ -10,7 +10,7 @@ Further settings, all optional:
 * ``FULLBLOOM_CAPACITY``: requests that the filter is sized for; it grows unasked.
 * ``FULLBLOOM_SAVE_EVERY``: seconds between two saves into ``JOBDIR``; 300 unasked, and once at the end.
 * ``FULLBLOOM_SEED``: of the hash; drawn unasked.
-* ``FULLBLOOM_REDIS_URL``: the Redis server whose filter all spiders of a fleet share; in this process unasked.
+* ``FULLBLOOM_REDIS_URL``: the Redis server whose filter all spiders of a fleet share; by default none.
 * ``FULLBLOOM_REDIS_NAME``: the filter's name there; ``scrapy:NAME`` unasked, with the spider's name.
 
 With ``JOBDIR`` and no Redis the filter is kept there, in ``requests.bloom``, which ``fullbloom.open`` reads.

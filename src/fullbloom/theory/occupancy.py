@@ -158,8 +158,8 @@ def rational_fpr(items: int, num_bits: int, num_hashes: int) -> Fraction:
     >>> theory.rational_fpr(items=2, num_bits=3, num_hashes=2)
     Fraction(55, 81)
     """
-    # Imported here: fractions brings decimal and re along, several milliseconds that `import fullbloom` should
-    # not pay.
+    # Imported here: fractions imports decimal and re, which would add several milliseconds to
+    # `import fullbloom`.
     from fractions import Fraction
 
     items, num_bits = whole("items", items, 0), whole("num_bits", num_bits, 1)

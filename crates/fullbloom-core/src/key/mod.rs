@@ -14,6 +14,10 @@ pub mod source;
 use crate::hash::siphash::{SipKey, sip_key, sip13};
 use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse};
 
+/// What the fingerprint of a secret is a hash of. Frozen, with the project's first name in it: files and data folders
+/// recognise their secret by it.
+pub const FINGERPRINT_LABEL: &[u8] = b"bloomery secret fingerprint";
+
 /// Version of the rule in this file; written into every container.
 pub const KEY_RULE_VERSION: u16 = 1;
 
@@ -87,7 +91,7 @@ impl KeyHasher {
         let keys = std::array::from_fn(|domain| (half(domain, 0), half(domain, 1)));
         KeyHasher {
             rule: Rule::Keyed(keys),
-            secret_fingerprint: sip13(b"bloomery secret fingerprint", master),
+            secret_fingerprint: sip13(FINGERPRINT_LABEL, master),
             master,
             ..KeyHasher::seeded(seed)
         }

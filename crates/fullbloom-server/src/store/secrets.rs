@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use fullbloom_core::key::KeyHasher;
+use fullbloom_core::key::{FINGERPRINT_LABEL, KeyHasher};
 use sha2::{Digest, Sha256};
 
 use super::salvage::Salvage;
@@ -99,7 +99,7 @@ impl Master {
 
     /// What tells it from others, and nothing of it.
     pub(super) fn fingerprint(&self) -> u64 {
-        let digest = Sha256::new().chain_update(b"bloomery secret fingerprint").chain_update(self.key).finalize();
+        let digest = Sha256::new().chain_update(FINGERPRINT_LABEL).chain_update(self.key).finalize();
         digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
@@ -107,6 +107,7 @@ impl Master {
     pub fn secret_of(&self, seed: u64) -> [u8; 16] {
         // Lengths are fixed, so nothing can be extended: HMAC would add nothing here.
         let digest = Sha256::new()
+            // Frozen, with the project's first name in it: every keyed filter of every data folder rests on it.
             .chain_update(b"bloomery filter secret")
             .chain_update(self.key)
             .chain_update(seed.to_le_bytes());

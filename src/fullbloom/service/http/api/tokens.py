@@ -44,7 +44,7 @@ class Tokens:
         return {"name": new.name, "token": token}
 
     def revoke(self, name: Annotated[str, Path(max_length=128)]) -> Response:
-        """Revoke a token; after the last one nobody is answered until fullbloom token create makes another."""
+        """Revoke a token. After the last one every request is rejected until a token is created."""
         if not self._rows.revoke(name):
             raise Refused("missing", "no token has this name")
         known = self._node.learn_tokens()

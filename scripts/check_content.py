@@ -1,8 +1,9 @@
 """Checks what may stand in the repository's text files.
 
-No addresses of package registries, no paths of the machine it was written on, no name that the project once had, no file beyond 500 lines
-(generated, recorded and legal ones aside), no ``unsafe`` in Rust without a ``SAFETY`` comment, nothing but
-pinned names in ``requirements/``. Prints each breach as ``file:line: message``; exit code 1 if any.
+No addresses of package registries, no paths of the machine it was written on, no name that the project once
+had, no file beyond 500 lines (generated, recorded and legal ones aside), no ``unsafe`` in Rust without a
+``SAFETY`` comment, nothing but pinned names in ``requirements/``. Prints each breach as
+``file:line: message``; exit code 1 if any.
 """
 
 import re

@@ -277,6 +277,14 @@ impl Filter for BloomFilter {
         container::save(&self.container(), path)
     }
 
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let words = self.words().len();
+        for &hash in hashes {
+            self.kernel.positions(words, hash).into_iter().for_each(|position| word(0, (position >> 6) as usize));
+        }
+        true
+    }
+
     fn try_clone(&self) -> Result<Self> {
         Ok(BloomFilter { memory: self.memory.try_clone()?, writer: None, closed: false, ..*self })
     }

@@ -91,7 +91,7 @@ impl Memory {
 
     /// [`Memory::zeroed`] for words that are about to be written, each once: the kernel supplies huge pages as that goes on,
     /// and keeps nobody from mapping memory meanwhile.
-    fn unsupplied(words: u64) -> Result<Self> {
+    pub(crate) fn unsupplied(words: u64) -> Result<Self> {
         let lines = words.max(1).div_ceil(LINE_WORDS as u64);
         let bytes = lines.saturating_mul(LINE_BYTES as u64);
         let size = usize::try_from(bytes).map_err(|_| needs(bytes))?;
@@ -255,6 +255,13 @@ impl Memory {
         // SAFETY: the words are plain initialised memory; words are kept in little-endian order
         // (see cells::bits), so their bytes are the file's bytes on every machine.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.len * 8) }
+    }
+
+    /// [`Memory::bytes`], for writing; `None` as of [`Memory::words_mut`].
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let words = self.words_mut()?;
+        // SAFETY: the bytes of these words, which `words_mut` lends to nobody else; any bytes are words.
+        Some(unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), words.len() * 8) })
     }
 
     /// Overwrites the words with `bytes`, which must be exactly as long.

@@ -220,6 +220,7 @@ impl Filter for Stage {
         fill() -> f64;
         nbytes() -> u64;
         container() -> Container<'_>;
+        writes(hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool;
     }
 
     delegated! {

@@ -8,7 +8,7 @@
 //! * [`load`]: what it was sized for and how far it is filled;
 //! * [`differences`]: why two structures cannot be combined;
 //! * [`batch`]: many keys at once, on one thread or several;
-//! * [`opening`]: from files and bytes;
+//! * [`opening`]: from files and bytes; [`parts`]: a copy in slices;
 //! * [`job`]: long work that is watched and can be ended;
 //! * [`records`]: all keys of a structure that is made at once.
 
@@ -21,6 +21,7 @@ pub mod job;
 pub(crate) mod kept;
 pub mod load;
 pub mod opening;
+pub mod parts;
 pub mod records;
 pub(crate) mod testing;
 pub mod traits;

@@ -108,6 +108,11 @@ pub trait Filter: Send + Sync + Sized {
     fn save(&self, path: &Path) -> Result<()> {
         container::save(&self.container(), path)
     }
+    /// Hands `word` the section and the word of it for each word that adding one of the keys may write. False of a
+    /// structure in which adding may write anywhere: only an empty batch then tells.
+    fn writes(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
+        false
+    }
     /// An independent copy in memory of its own.
     fn try_clone(&self) -> Result<Self>;
     /// Same parameters, same hash, same cells.

@@ -240,6 +240,13 @@ impl Filter for ScalableBloomFilter {
         self.chain.container(&whole)
     }
 
+    /// While it opens no stage.
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let Some((newest, before)) = self.chain.stages.split_last() else { return false };
+        let sections: usize = before.iter().map(|stage| stage.container().sections.len()).sum();
+        newest.writes(hashes, &mut |section, at| word(sections + section, at))
+    }
+
     fn try_clone(&self) -> Result<Self> {
         Ok(ScalableBloomFilter { chain: self.chain.try_clone()?, ..*self })
     }

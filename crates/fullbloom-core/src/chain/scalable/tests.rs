@@ -1,9 +1,11 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::bloom::BloomFilter;
 use crate::container::tag;
 use crate::hash::splitmix::mix;
 use crate::structure::conformance::lying;
+use crate::structure::parts::Parts;
 use crate::structure::testing::{reload, reloaded};
 use crate::table::cuckoo::places::Places;
 
@@ -112,4 +114,38 @@ fn bytes_to_come_are_those_of_the_stages() {
         filter.add_hashes(&(0..100_000).map(mix).collect::<Vec<_>>(), None).unwrap();
         assert_eq!(ScalableBloomFilter::cell_bytes(100_000, fpr, "bloom", 2.0, 0.5, "auto").unwrap(), filter.nbytes());
     }
+}
+
+/// A filter that was copied in slices while keys were added, and the words that these may have written once more.
+fn copied<F: Loadable + Addable>(mut live: F, from: u64) -> Result<()> {
+    let hash = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    assert!(live.writes(&[], &mut |_, _| {}));
+    let mut parts = Parts::new(&live.container())?;
+    let mut key = from;
+    for start in (0..parts.len()).step_by(100) {
+        let slice = start..(start + 100).min(parts.len());
+        parts.supply(slice.clone())?;
+        parts.copy(&live.container(), slice)?;
+        for _ in 0..3 {
+            live.add_hash(hash(key))?;
+            key += 1;
+        }
+    }
+    let (container, added) = (live.container(), (from..key).map(hash).collect::<Vec<u64>>());
+    let mut done = Ok(());
+    live.writes(&added, &mut |section, word| done = parts.copy_word(&container, section, word));
+    done?;
+    let copy: F = parts.load(&container.header, *live.hasher())?;
+    assert!(copy.same_as(&live) && copy.num_added() == live.num_added() && key > from + 30);
+    Ok(())
+}
+
+#[test]
+fn a_copy_in_slices_is_the_filter_as_it_is_at_the_end() -> Result<()> {
+    for layout in ["classic", "blocked", "split", "partitioned", "two-block"] {
+        copied(BloomFilter::construct(20_000, 0.001, layout, None, "xxh3", false, KeyHasher::seeded(1))?, 0)?;
+    }
+    let mut chain = ScalableBloomFilter::construct(4000, 0.01, "bloom", 2.0, 0.5, "auto", KeyHasher::seeded(1))?;
+    (0..9000u64).try_for_each(|key| chain.add_hash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).map(drop))?;
+    copied(chain, 9000)
 }

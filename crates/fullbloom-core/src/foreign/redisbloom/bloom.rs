@@ -380,6 +380,27 @@ impl Chain {
         })
     }
 
+    /// Hands `word` the number of the last layer and the word of it for each word that adding one of the keys may write,
+    /// while no layer is opened; false while cells are to come.
+    pub fn writes(&self, keys: &[[u64; 2]], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let Some(last) = self.layers.last() else { return false };
+        for &key in keys {
+            let mut probes = Probes::new(key, last.bits);
+            (0..last.hashes).for_each(|_| word(self.layers.len() - 1, (probes.next(last) >> 6) as usize));
+        }
+        self.layers.iter().all(|layer| layer.cells.arrived().len() == layer.cells.len())
+    }
+
+    /// A copy, whose cells are these, a run for each layer.
+    pub fn with_cells(&self, cells: Vec<Vec<u8>>) -> Result<Self> {
+        if !cells.iter().map(Vec::len).eq(self.cells().map(Cells::len)) {
+            return Err(bad(": cells of another shape"));
+        }
+        let layer = |(layer, cells): (&Layer, Vec<u8>)| Layer { cells: Cells::of(cells), ..*layer };
+        let layers = self.layers.iter().zip(cells).map(layer).collect();
+        Ok(Chain { layers, bound: self.bound.alone(), ..*self })
+    }
+
     /// A copy.
     pub fn try_clone(&self) -> Result<Self> {
         let layers = self.layers.iter().map(Layer::try_clone).collect::<Result<_>>()?;

@@ -27,6 +27,11 @@ impl Cells {
         Ok(cells)
     }
 
+    /// Bytes that are there.
+    pub(super) fn of(arrived: Vec<u8>) -> Self {
+        Cells { len: arrived.len(), arrived }
+    }
+
     /// Bytes that are to come.
     pub(super) fn awaited(len: u64) -> Result<Self> {
         match usize::try_from(len) {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
+use super::progress::{Progress, stopped};
 use super::record::{OPERATION, op};
 use super::segment::{self, Header};
 use super::start::{Start, begin};
@@ -45,15 +46,6 @@ struct Waiting {
     /// True: it could not be.
     refused: bool,
     stop: bool,
-}
-
-/// How far the disk has come.
-#[derive(Clone, Debug, Default)]
-struct Progress {
-    /// Records up to this number are as safe as the mode promises.
-    durable: u64,
-    /// Why nothing is taken at present.
-    trouble: Option<String>,
 }
 
 struct Shared {
@@ -151,21 +143,26 @@ impl Log {
 
     /// Appends a record: its number. Called under the lock of what it is about, so that numbers have the order of changes.
     pub fn append(&self, record: &Record<'_>) -> Result<u64> {
-        self.append_as(record, 0)
+        self.append_as(std::slice::from_ref(record), 0)
+    }
+
+    /// [`Log::append`] of several as one block, of which a crash leaves all or none: the number of the first.
+    pub fn append_all(&self, records: &[Record<'_>]) -> Result<u64> {
+        self.append_as(records, 0)
     }
 
     /// [`Log::append`] of a change that was refused at one of its keys: those before it were changed.
     pub fn append_refused(&self, record: &Record<'_>) -> Result<u64> {
-        self.append_as(record, op::REFUSED)
+        self.append_as(std::slice::from_ref(record), op::REFUSED)
     }
 
-    fn append_as(&self, record: &Record<'_>, flag: u8) -> Result<u64> {
+    fn append_as(&self, records: &[Record<'_>], flag: u8) -> Result<u64> {
         if let Some(folder) = &self.folder {
             reach("log.append", folder).map_err(Fault::io(folder))?;
         }
         let mut waiting = self.shared.waiting.lock();
         let number = waiting.next;
-        waiting.next += 1;
+        waiting.next += records.len() as u64;
         if self.folder.is_none() {
             return Ok(number);
         }
@@ -173,10 +170,12 @@ impl Log {
             waiting.block.resize(segment::BLOCK, 0);
             self.shared.work.notify_one();
         }
-        let at = waiting.block.len();
-        record.write(&mut waiting.block);
-        waiting.block[at + OPERATION] |= flag;
-        waiting.records += 1;
+        for record in records {
+            let at = waiting.block.len();
+            record.write(&mut waiting.block);
+            waiting.block[at + OPERATION] |= flag;
+        }
+        waiting.records += records.len() as u32;
         if waiting.block.len() > WAITING {
             self.shared.troubled.store(true, Ordering::Release);
         }
@@ -200,7 +199,7 @@ impl Log {
         }
         let mut progress = self.shared.progress.subscribe();
         let reached = progress.wait_for(|p| p.durable >= number || p.trouble.is_some()).await;
-        reached.map_err(|_| stopped()).and_then(|p| confirmed(&p, number))
+        reached.map_err(|_| stopped()).and_then(|p| p.confirm(number))
     }
 
     /// [`Log::durable`] for a thread of its own.
@@ -213,7 +212,7 @@ impl Log {
             {
                 let now = progress.borrow();
                 if now.durable >= number || now.trouble.is_some() {
-                    return confirmed(&now, number);
+                    return now.confirm(number);
                 }
             }
             let mut waiting = self.shared.waiting.lock();
@@ -339,18 +338,6 @@ impl Shared {
             self.reached(record);
         }
     }
-}
-
-fn confirmed(progress: &Progress, number: u64) -> Result<()> {
-    match &progress.trouble {
-        _ if progress.durable >= number => Ok(()),
-        Some(why) => Err(Fault::new(Code::ReadOnly, format!("not acknowledged: {why}"))),
-        None => Err(stopped()),
-    }
-}
-
-fn stopped() -> Fault {
-    Fault::new(Code::ReadOnly, "not acknowledged: the service stops")
 }
 
 /// The thread that writes.

@@ -219,6 +219,7 @@ macro_rules! kind {
             use fullbloom_core::container::Container;
             use fullbloom_core::key::{KeyDomains, KeyHasher};
             use fullbloom_core::registry::{self, Variant};
+            use fullbloom_core::structure::parts::Parts;
             #[allow(unused_imports)] // of what it can do
             use fullbloom_core::structure::{
                 Addable, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
@@ -269,6 +270,13 @@ macro_rules! kind {
                 }
                 fn duplicate(&self) -> Result<Box<dyn Kind>> {
                     Ok(Box::new(self.try_clone()?))
+                }
+                fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+                    Filter::writes(self, hashes, word)
+                }
+                fn of_parts(&self, parts: Parts) -> Result<Box<dyn Kind>> {
+                    let header = Filter::container(self).header;
+                    Ok(Box::new(parts.load::<Self>(&header, *Filter::hasher(self))?))
                 }
                 fn contains(&self, hashes: &[u64], found: &mut [u8]) {
                     Filter::contains_hashes(self, hashes, found);

@@ -11,6 +11,7 @@ use fullbloom_core::growth::Growth;
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
 use fullbloom_core::registry::{VARIANTS, Variant};
 use fullbloom_core::structure::Value;
+use fullbloom_core::structure::parts::Parts;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -69,6 +70,15 @@ pub trait Kind: Any + Send + Sync {
     fn container(&self) -> Container<'_>;
     /// A copy in memory of its own.
     fn duplicate(&self) -> Result<Box<dyn Kind>>;
+    /// Hands `word` the section and the word of it for each word that adding one of the keys may write, while the filter
+    /// does not grow. False of a kind in which adding may write anywhere: only an empty batch then tells.
+    fn writes(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
+        false
+    }
+    /// The filter of these cells, with the numbers of this one, whose cells they are.
+    fn of_parts(&self, _parts: Parts) -> Result<Box<dyn Kind>> {
+        Err(self.cannot("be copied in slices"))
+    }
     /// One answer (0 or 1) a hash.
     fn contains(&self, hashes: &[u64], found: &mut [u8]);
     /// Growing beyond so many bytes of cells is refused.

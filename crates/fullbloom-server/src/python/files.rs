@@ -127,10 +127,7 @@ impl Service {
             free_of_notes(store, name)?;
             let entry = store.filter(source.as_bytes())?;
             let _held = store.budget().take(entry.nbytes())?;
-            let copy = entry.over(|filter| {
-                entry.at(versions.as_deref()).check()?;
-                filter.duplicate()
-            })?;
+            let copy = entry.duplicate(|version| entry.at(versions.as_deref()).check_version(version))?;
             let settings = entry.settings.clone();
             let conflict = if replace { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
             store.restore_over(name.as_bytes(), settings, copy, conflict).map(|(entry, lsn)| (entry.id, lsn))

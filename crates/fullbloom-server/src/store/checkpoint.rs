@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::copier::Copier;
 use super::folder::{logs, numbered};
 use super::manifest::{Manifest, Row};
 pub use super::writing::Done;
@@ -36,23 +37,27 @@ impl Store {
     /// where there is no memory for a copy, while its bytes are handed to the kernel.
     pub fn checkpoint(&self) -> Result<Done> {
         let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread is gone"));
+        let (copier, copies) = Copier::new();
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().spawn_scoped(scope, || {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
                 give_way();
-                self.checkpoint_here()
+                self.checkpoint_by(&copier)
             });
             // A system that has no thread left does it here, where it gives way to nobody.
-            thread.map_or_else(|_| self.checkpoint_here(), |thread| thread.join().unwrap_or_else(gone))
+            let Ok(thread) = thread else { return self.checkpoint_by(&Copier::here()) };
+            // Here, since who gives way while it holds a filter's lock has all others wait.
+            copies.into_iter().for_each(|copy| copy());
+            thread.join().unwrap_or_else(gone)
         })
     }
 
-    fn checkpoint_here(&self) -> Result<Done> {
+    fn checkpoint_by(&self, copier: &Copier) -> Result<Done> {
         let Some(folder) = &self.options.folder else { return Ok(Done::default()) };
         let _one = self.checkpointing.lock();
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
         self.reach("checkpoint.rotated")?;
-        let mut writing = Writing::new(folder, &self.next_file, &self.budget);
+        let mut writing = Writing::new(folder, &self.next_file, &self.budget, copier);
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         let places = entries.iter().map(|entry| entry.saved().1).filter(|place| place.len > 0);
         let scattered = places.map(|place| place.file).collect::<HashSet<_>>().len() > BUNDLES;

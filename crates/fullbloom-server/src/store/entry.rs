@@ -1,11 +1,11 @@
 //! [`Entry`]: one named filter, and who waits for whom.
 //!
 //! Locks are taken in this order, each by try first and then aside, so that no worker of a runtime stops: the store's
-//! `turn`; [`Entry::steady`]; the store's `changing`; `whole` of one filter; the filter's lock; the log's. The filter's
+//! `turn`; `merging` of one filter; [`Entry::steady`]; the store's `changing`; `whole` of one filter; the filter's lock; the log's. The filter's
 //! lock is fair: a reader waits behind a change that waits, so nobody looks at one filter twice at once
 //! ([`Entry::look`] while holding a look would wait for itself), and only the holder of `changing` looks at two filters.
-//! Who holds `steady` excludes changes, never looks. Work over a whole filter holds `whole`, one at a time, and where
-//! there are changes leaves ten times as long between two as the last one took: of a hundred changes at most one waits,
+//! Who holds `steady` excludes changes, never looks. Copies of most filters let changes in between slices (`slices`).
+//! Other work over a whole filter holds `whole`, one at a time, and where there are changes leaves ten times as long between two as the last one took: of a hundred changes at most one waits,
 //! whatever is fetched, and a connection that would have to wait for such work lets its thread go meanwhile
 //! ([`Entry::idle`]).
 
@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 
 use super::Snapshot;
 use super::cells::Cells;
+use super::journal::Journals;
 use crate::blocking::aside;
-use crate::budget::Budget;
 use crate::fault::{Fault, Result};
 use crate::kind::{Keying, Kind, Settings};
 
@@ -88,27 +88,31 @@ pub struct Entry {
     /// [`Entry::moves`] of when it was last sampled.
     pub sampled: AtomicU64,
     /// Work over the whole filter that looks at it, and such that changes it.
-    looking: AtomicUsize,
+    pub(super) looking: AtomicUsize,
     changing: AtomicUsize,
     /// Connections that wait for such work.
     waiting: AtomicUsize,
     idle: Notify,
-    whole: Mutex<Whole>,
+    pub(super) whole: Mutex<Whole>,
+    /// One merge into it at a time.
+    pub(super) merging: Mutex<()>,
+    /// What is added while it is copied.
+    pub(super) journals: Journals,
 }
 
-/// Filters of fewer bytes are gone over at once.
-const SMALL: u64 = 1 << 20;
+/// Filters of fewer bytes are gone over, and copied, at once.
+pub(super) const SMALL: u64 = if cfg!(test) { 16 << 10 } else { 1 << 20 };
 /// Time between two that go over a whole filter which changes: so many times as long as the first took, and the longest.
 const PAUSES: u32 = 10;
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The last work over the whole filter.
 #[derive(Default)]
-struct Whole {
+pub(super) struct Whole {
     /// When it ended, how long it took, and the number of the last change of then.
-    last: Option<(Instant, Duration, u64)>,
+    pub(super) last: Option<(Instant, Duration, u64)>,
     /// The copy that it made, as long as somebody has it.
-    copy: Weak<Snapshot>,
+    pub(super) copy: Weak<Snapshot>,
 }
 
 /// Says that work over the whole filter is under way; those who wait are told of its end.
@@ -167,6 +171,8 @@ impl Entry {
             waiting: AtomicUsize::new(0),
             idle: Notify::new(),
             whole: Mutex::default(),
+            merging: Mutex::default(),
+            journals: Journals::default(),
         }
     }
 
@@ -245,7 +251,7 @@ impl Entry {
         self.change().share(cells.of(&self.counted));
     }
 
-    fn long<'a>(&'a self, count: &'a AtomicUsize) -> Long<'a> {
+    pub(super) fn long<'a>(&'a self, count: &'a AtomicUsize) -> Long<'a> {
         count.fetch_add(1, Ordering::AcqRel);
         Long { count, idle: &self.idle }
     }
@@ -268,39 +274,6 @@ impl Entry {
         done
     }
 
-    /// A copy of the filter as it is at one moment from here on.
-    pub fn snapshot(&self, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
-        let asked = Instant::now();
-        self.over_if(
-            |last, lsn| last.upgrade().filter(|copy| copy.lsn == lsn || copy.made >= asked),
-            |filter, lsn| Snapshot::of(filter, lsn, budget),
-        )
-    }
-
-    /// The copy that `known` finds good enough, or the one that `copy` makes; both are given the number of the last record
-    /// that changed the filter.
-    fn over_if(
-        &self,
-        known: impl FnOnce(&Weak<Snapshot>, u64) -> Option<Arc<Snapshot>>,
-        copy: impl FnOnce(&dyn Kind, u64) -> Result<Arc<Snapshot>>,
-    ) -> Result<Arc<Snapshot>> {
-        let mut whole = self.whole.try_lock().unwrap_or_else(|| aside(|| self.whole.lock()));
-        let lsn = self.lsn.load(Ordering::Acquire);
-        if let Some(known) = known(&whole.copy, lsn) {
-            return Ok(known);
-        }
-        self.pause(&whole);
-        let (begun, long) = (Instant::now(), self.long(&self.looking));
-        let filter = self.look();
-        let made = copy(filter.as_ref(), self.lsn.load(Ordering::Acquire));
-        drop(filter);
-        drop(long);
-        whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
-        let made = made?;
-        whole.copy = Arc::downgrade(&made);
-        Ok(made)
-    }
-
     fn whole_turn(&self) -> parking_lot::MutexGuard<'_, Whole> {
         let whole = self.whole.try_lock().unwrap_or_else(|| aside(|| self.whole.lock()));
         self.pause(&whole);
@@ -308,7 +281,7 @@ impl Entry {
     }
 
     /// Lets changes through for as long as the last work over the whole filter kept them waiting.
-    fn pause(&self, whole: &Whole) {
+    pub(super) fn pause(&self, whole: &Whole) {
         let Some((ended, took, lsn)) = whole.last else { return };
         let left = (took * PAUSES).min(LONGEST).saturating_sub(ended.elapsed());
         let changes = self.waiting.load(Ordering::Acquire) > 0 || self.lsn.load(Ordering::Acquire) != lsn;

@@ -7,9 +7,10 @@
 //! * `notes`: small texts beside the filters;
 //! * `operations`: keys in, answers out; `target`: what a change is about, and when it is made;
 //! * `secrets`: what keyed filters are keyed with;
-//! * `reading`: what is told without waiting; [`snapshot`]: a filter as it was at one moment;
+//! * `reading`: what an entry says without waiting; [`snapshot`]: a filter as it was at one moment; `slices`: how it is
+//!   copied; `journal`: what is added meanwhile; `merging`: one filter into another;
 //! * `backup`: a copy of it all, while it runs;
-//! * `folder`, `manifest`, `writing`, `new_file`, `checkpoint`, `replay`: the files, and the way back from them;
+//! * `folder`, `manifest`, `writing`, `new_file`, `checkpoint`, `copier`, `replay`: the files, and the way back from them;
 //!   `segments`, `salvage`: what is missing there.
 
 use std::collections::{BTreeSet, HashMap};
@@ -35,13 +36,16 @@ mod catalogue;
 mod cells;
 pub mod checkpoint;
 mod conflict;
+mod copier;
 #[cfg(test)]
 mod damage_tests;
 pub mod entry;
 mod folder;
+mod journal;
 #[cfg(test)]
 mod kill_tests;
 mod manifest;
+mod merging;
 mod names;
 mod new_file;
 mod notes;
@@ -55,6 +59,9 @@ mod replay;
 mod salvage;
 mod secrets;
 mod segments;
+mod slices;
+#[cfg(test)]
+mod slices_tests;
 pub mod snapshot;
 mod target;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use super::Store;
+use super::copier::Copier;
 use super::entry::Place;
 use super::writing::Writing;
 use crate::fault::Result;
@@ -31,7 +32,8 @@ impl Store {
             number
         };
         let file = NewFile { store: self, number, path: Place::own(number).path(folder, id), recorded: false };
-        let mut writing = Writing::new(folder, &self.next_file, &self.budget);
+        let here = Copier::here();
+        let mut writing = Writing::new(folder, &self.next_file, &self.budget, &here);
         writing.own_as(number, id, filter)?;
         writing.finish()?;
         Ok(Some(file))

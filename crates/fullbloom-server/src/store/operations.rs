@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use super::entry::Place;
 use super::target::TEXT;
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
@@ -96,43 +95,6 @@ impl Store {
         self.changed(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
     }
 
-    /// Takes the keys of `source` into a filter. What comes out is written whole: it cannot be said in keys. It is made
-    /// and written beside the filter, which is asked meanwhile; its changes wait.
-    pub fn merge<'a>(&self, target: impl Into<Target<'a>>, source: &Entry) -> Result<Lsn> {
-        self.log.admit()?;
-        let target = target.into();
-        let entry = target.entry;
-        let _held = self.budget.take(entry.nbytes())?;
-        let steady = entry.steady();
-        target.check()?;
-        let mut merged = steady.filter.duplicate()?;
-        merged.bound(self.options.limits.filter_bytes);
-        merged.share(self.cells.of(&entry.counted));
-        if std::ptr::eq(source, entry) {
-            merged.merge(steady.filter.as_ref())?;
-        } else {
-            source.over(|source| merged.merge(source))?;
-        }
-        let mut file = self.write_new(entry.id, merged.as_ref())?;
-        let number = file.as_ref().map_or(0, |file| file.number);
-        // No manifest is made between the record and what the entry says of itself.
-        let _one = self.change_names();
-        let (mut filter, _long) = steady.change();
-        self.reach("change.applied")?;
-        let lsn = self.log.append(&Record::Replaced { id: entry.id, file: number })?;
-        if let Some(file) = &mut file {
-            file.keep();
-        }
-        let before = std::mem::replace(&mut *filter, merged);
-        self.recount(entry, filter.nbytes());
-        entry.note_saved(lsn, Place::own(number));
-        entry.lsn.store(lsn, Ordering::Relaxed);
-        // Half a gigabyte takes the kernel 50 ms to take back.
-        drop(filter);
-        drop(before);
-        Ok(Lsn(lsn))
-    }
-
     /// Takes in a piece of a filter as another program keeps it; one that is refused changes nothing.
     pub fn load_piece(&self, entry: &Entry, number: i64, bytes: &[u8]) -> Result<Lsn> {
         self.log.admit()?;
@@ -179,6 +141,7 @@ impl Store {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}
         }
+        entry.journals.note(record, filter.nbytes());
         self.reach("change.applied")?;
         let lsn = if done.is_ok() { self.log.append(record)? } else { self.log.append_refused(record)? };
         self.reach("change.appended")?;

@@ -1,7 +1,8 @@
 //! [`Snapshot`]: a copy of a filter as it was at one moment, whose file is read without holding anybody up.
 //!
-//! Twelve clients that fetch one filter have one copy: who asks while a copy is made waits for the next one, which serves
-//! everybody who has asked by then, and a copy of a filter that has not changed since serves again.
+//! Twelve clients that fetch one filter have one copy: a copy in slices (see `slices`) serves everybody who asked before
+//! it was whole, another one everybody who asked before it was begun, and both serve again while the filter does not
+//! change.
 
 use std::io::Write;
 use std::ops::Range;
@@ -21,7 +22,7 @@ pub struct Snapshot {
     head: OnceLock<std::result::Result<Vec<u8>, Fault>>,
     /// Number of the last record of the log that it holds.
     pub lsn: u64,
-    /// When it was made.
+    /// The moment at which it was as the filter.
     pub(super) made: Instant,
     nbytes: u64,
     _held: Held,
@@ -36,11 +37,15 @@ impl std::fmt::Debug for Snapshot {
 impl Snapshot {
     /// A copy of `filter`, which nobody changes meanwhile; `lsn` is the number of the last record that it holds.
     pub(super) fn of(filter: &dyn Kind, lsn: u64, budget: &Arc<Budget>) -> Result<Arc<Self>> {
-        let nbytes = filter.container().nbytes() as u64;
-        let held = budget.take(nbytes)?;
+        let held = budget.take(filter.container().nbytes() as u64)?;
         let made = Instant::now();
-        let filter = filter.duplicate()?;
-        Ok(Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, made, nbytes, _held: held }))
+        Ok(Self::with(filter.duplicate()?, lsn, made, held))
+    }
+
+    /// A copy that there is: that of the filter as it was at the moment `made`.
+    pub(super) fn with(filter: Box<dyn Kind>, lsn: u64, made: Instant, held: Held) -> Arc<Self> {
+        let nbytes = filter.container().nbytes() as u64;
+        Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, made, nbytes, _held: held })
     }
 
     /// The filter.

@@ -35,10 +35,20 @@ impl Target<'_> {
 
     /// Refuses a filter of another version; asked while nobody else can change it.
     pub fn check(&self) -> Result<()> {
+        self.check_version(self.entry.version())
+    }
+
+    /// Refuses any version but those that it may have.
+    pub fn check_version(&self, version: u64) -> Result<()> {
         match self.versions {
-            Some(versions) if !versions.contains(&(self.entry.id, self.entry.version())) => Err(changed()),
+            Some(versions) if !versions.contains(&(self.entry.id, version)) => Err(changed()),
             _ => Ok(()),
         }
+    }
+
+    /// True where only some versions are changed.
+    pub(super) fn has_versions(&self) -> bool {
+        self.versions.is_some()
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::copier::Copier;
 use super::entry::{Entry, Place};
 use super::folder::{filters, sync};
 use crate::budget::Budget;
@@ -33,6 +34,7 @@ pub(super) struct Writing<'a> {
     folder: &'a Path,
     next_file: &'a AtomicU64,
     budget: &'a Arc<Budget>,
+    copier: &'a Copier,
     bundle: Option<Bundle>,
     paths: Vec<PathBuf>,
     written: Vec<(Arc<Entry>, u64, Place)>,
@@ -72,9 +74,9 @@ fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u6
 }
 
 impl<'a> Writing<'a> {
-    pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64, budget: &'a Arc<Budget>) -> Self {
+    pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64, budget: &'a Arc<Budget>, copier: &'a Copier) -> Self {
         let (paths, written) = (Vec::new(), Vec::new());
-        Writing { folder, next_file, budget, bundle: None, paths, written, done: Done::default() }
+        Writing { folder, next_file, budget, copier, bundle: None, paths, written, done: Done::default() }
     }
 
     fn number(&self) -> u64 {
@@ -105,7 +107,7 @@ impl<'a> Writing<'a> {
         let (lsn, place) = if small {
             entry.over(|filter| (lsn(), self.bundled(filter)))
         } else {
-            match entry.snapshot(self.budget) {
+            match self.copier.snapshot(entry, self.budget) {
                 Ok(copy) => (copy.lsn, self.own(entry.id, copy.filter()).map(Place::own)),
                 Err(_) => entry.over(|filter| (lsn(), self.own(entry.id, filter).map(Place::own))),
             }

@@ -10,6 +10,7 @@ use fullbloom_core::growth::Growth;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
+use fullbloom_core::structure::parts::Parts;
 
 use super::general::general;
 use super::rows::{ROWS, check_options, number};
@@ -117,6 +118,13 @@ impl Kind for Chain {
     }
     fn duplicate(&self) -> Result<Box<dyn Kind>> {
         Ok(Box::new(self.try_clone()?))
+    }
+    fn writes(&self, words: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        Chain::writes(self, words.as_chunks().0, word)
+    }
+    fn of_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
+        let cells = (0..self.layers().len() as u32).map(|layer| parts.take_foreign(layer));
+        Ok(Box::new(self.with_cells(cells.collect::<fullbloom_core::Result<_>>()?)?))
     }
     fn contains(&self, words: &[u64], found: &mut [u8]) {
         for (key, found) in words.as_chunks().0.iter().zip(found) {

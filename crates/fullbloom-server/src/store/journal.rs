@@ -1,0 +1,117 @@
+//! [`Journals`]: the keys that are added to a filter while it is copied or merged, in the order of the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::log::Record;
+
+/// Most words of one journal, 8 MiB of them: beyond that the filter is copied under its lock.
+pub(super) const MOST: usize = 1 << 20;
+
+/// Keys that were added one behind the other: whether as ready hashes, and their words.
+pub(super) type Run = (bool, Vec<u64>);
+
+#[derive(Default)]
+struct Journal {
+    runs: Vec<Run>,
+    words: usize,
+    /// True once anything else was changed than by adding keys, or too many were added.
+    is_spoiled: bool,
+}
+
+struct Shared {
+    journal: Mutex<Journal>,
+    /// Bytes of the filter's cells when the journal began: one that has grown since has other sections.
+    nbytes: u64,
+}
+
+/// The journals of one filter that are being written.
+#[derive(Default)]
+pub(super) struct Journals {
+    count: AtomicUsize,
+    all: Mutex<Vec<Arc<Shared>>>,
+}
+
+/// A journal that is written until this is dropped.
+pub(super) struct Journaling<'a> {
+    journals: &'a Journals,
+    shared: Arc<Shared>,
+}
+
+impl Journals {
+    /// Begins a journal of a filter of so many bytes. Called while nobody changes the filter.
+    pub(super) fn begin(&self, nbytes: u64) -> Journaling<'_> {
+        let shared = Arc::new(Shared { journal: Mutex::default(), nbytes });
+        let mut all = self.all.lock();
+        all.push(shared.clone());
+        self.count.store(all.len(), Ordering::Release);
+        Journaling { journals: self, shared }
+    }
+
+    /// Notes a change of the filter, which has so many bytes now. Called while nobody else changes or copies it.
+    #[inline]
+    pub(super) fn note(&self, record: &Record<'_>, nbytes: u64) {
+        if self.count.load(Ordering::Acquire) > 0 {
+            self.note_in_all(record, nbytes);
+        }
+    }
+
+    #[cold]
+    fn note_in_all(&self, record: &Record<'_>, nbytes: u64) {
+        let added = match record {
+            Record::Add { hashes, .. } => Some((false, *hashes)),
+            Record::AddHashed { hashes, .. } => Some((true, *hashes)),
+            _ => None,
+        };
+        for shared in self.all.lock().iter() {
+            let mut journal = shared.journal.lock();
+            match added {
+                Some((hashed, words)) if nbytes == shared.nbytes && journal.words + words.len() <= MOST => {
+                    journal.add(hashed, words);
+                }
+                _ => journal.spoil(),
+            }
+        }
+    }
+
+    /// Says that the filter was replaced.
+    pub(super) fn spoil(&self) {
+        self.all.lock().iter().for_each(|shared| shared.journal.lock().spoil());
+    }
+}
+
+impl Journal {
+    fn add(&mut self, hashed: bool, words: &[u64]) {
+        self.words += words.len();
+        match self.runs.last_mut() {
+            Some((last, run)) if *last == hashed => run.extend_from_slice(words),
+            _ => self.runs.push((hashed, words.to_vec())),
+        }
+    }
+
+    fn spoil(&mut self) {
+        *self = Journal { is_spoiled: true, ..Journal::default() };
+    }
+}
+
+impl Journaling<'_> {
+    /// The keys that were added since this was called last; none once anything else was changed.
+    pub(super) fn take(&self) -> Option<Vec<Run>> {
+        let mut journal = self.shared.journal.lock();
+        if journal.is_spoiled {
+            return None;
+        }
+        journal.words = 0;
+        Some(std::mem::take(&mut journal.runs))
+    }
+}
+
+impl Drop for Journaling<'_> {
+    fn drop(&mut self) {
+        let mut all = self.journals.all.lock();
+        all.retain(|shared| !Arc::ptr_eq(shared, &self.shared));
+        self.journals.count.store(all.len(), Ordering::Release);
+    }
+}

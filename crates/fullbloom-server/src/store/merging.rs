@@ -1,0 +1,146 @@
+//! Taking the keys of one filter into another.
+//!
+//! What comes out is written whole, since it cannot be said in keys: to a file, which one record of the log names. It is
+//! made beside the filter. Where that is copied in slices, keys are added to it all the while; they are added to the
+//! merged filter as well, in the same order, and their records stand behind that of the merge once more, in one block with
+//! it: the way back finds the file and adds what it does not hold. Other filters are not changed meanwhile.
+
+use std::sync::atomic::Ordering;
+
+use fullbloom_core::key::{Domain, KeyDomains};
+
+use super::entry::Place;
+use super::journal::Run;
+use super::new_file::NewFile;
+use super::slices::Copied;
+use super::{Entry, Lsn, Store, Target};
+use crate::blocking::aside;
+use crate::fault::Result;
+use crate::kind::{Kind, recorded};
+use crate::log::Record;
+
+/// Words of keys that are added to the merged filter while changes wait.
+const FEW: usize = 1024;
+/// Rounds in which others are added before.
+const ROUNDS: usize = 100;
+
+impl Store {
+    /// Takes the keys of `source` into a filter, which is asked meanwhile.
+    pub fn merge<'a>(&self, target: impl Into<Target<'a>>, source: &Entry) -> Result<Lsn> {
+        self.log.admit()?;
+        let target = target.into();
+        let entry = target.entry;
+        let _one = entry.merging.try_lock().unwrap_or_else(|| aside(|| entry.merging.lock()));
+        let _held = self.budget.take(entry.nbytes())?;
+        // One that must keep its version, or take no more than its capacity, is not changed meanwhile.
+        if !target.has_versions()
+            && !entry.settings.strict
+            && !std::ptr::eq(source, entry)
+            && let Some(copied) = entry.copied()?
+            && let Some(lsn) = self.merge_beside(entry, source, copied)?
+        {
+            return Ok(lsn);
+        }
+        self.merge_alone(target, source)
+    }
+
+    /// [`Store::merge`] while keys are added. None, and nothing has changed, where anything else was done with the filter.
+    fn merge_beside(&self, entry: &Entry, source: &Entry, copied: Copied<'_>) -> Result<Option<Lsn>> {
+        let Copied { filter: mut merged, journal, .. } = copied;
+        self.admit_growth(entry, merged.as_mut());
+        match source.snapshot(&self.budget) {
+            Ok(source) => merged.merge(source.filter())?,
+            // There is no memory for a copy.
+            Err(_) => source.over(|source| merged.merge(source))?,
+        }
+        let mut file = self.write_new(entry.id, merged.as_ref())?;
+        let mut added: Vec<Run> = Vec::new();
+        for _ in 0..ROUNDS {
+            let Some(runs) = journal.take() else { return Ok(None) };
+            let words: usize = runs.iter().map(|(_, words)| words.len()).sum();
+            if !add_runs(merged.as_mut(), &runs) {
+                return Ok(None);
+            }
+            added.extend(runs);
+            if words <= FEW {
+                break;
+            }
+        }
+        let _names = self.change_names();
+        let mut filter = entry.change();
+        match journal.take() {
+            Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(runs),
+            _ => return Ok(None),
+        }
+        let (lsn, before) = self.replace(entry, &mut filter, merged, &mut file, &added)?;
+        // Half a gigabyte takes the kernel 50 ms to take back.
+        drop(filter);
+        drop(before);
+        Ok(Some(lsn))
+    }
+
+    /// [`Store::merge`] while nobody changes the filter.
+    fn merge_alone(&self, target: Target<'_>, source: &Entry) -> Result<Lsn> {
+        let entry = target.entry;
+        let steady = entry.steady();
+        target.check()?;
+        let mut merged = steady.filter.duplicate()?;
+        self.admit_growth(entry, merged.as_mut());
+        if std::ptr::eq(source, entry) {
+            merged.merge(steady.filter.as_ref())?;
+        } else {
+            source.over(|source| merged.merge(source))?;
+        }
+        let mut file = self.write_new(entry.id, merged.as_ref())?;
+        let _names = self.change_names();
+        let (mut filter, _long) = steady.change();
+        let (lsn, before) = self.replace(entry, &mut filter, merged, &mut file, &[])?;
+        drop(filter);
+        drop(before);
+        Ok(lsn)
+    }
+
+    fn admit_growth(&self, entry: &Entry, merged: &mut dyn Kind) {
+        merged.bound(self.options.limits.filter_bytes);
+        merged.share(self.cells.of(&entry.counted));
+    }
+
+    /// Puts a merged filter, which lies in `file` but for the keys that were added since, in place of `filter`, which is
+    /// held and comes back. Called while `changing` is held: no manifest is made between the record and what the entry says of itself.
+    fn replace(
+        &self,
+        entry: &Entry,
+        filter: &mut Box<dyn Kind>,
+        merged: Box<dyn Kind>,
+        file: &mut Option<NewFile<'_>>,
+        added: &[Run],
+    ) -> Result<(Lsn, Box<dyn Kind>)> {
+        let number = file.as_ref().map_or(0, |file| file.number);
+        self.reach("change.applied")?;
+        let mut records = vec![Record::Replaced { id: entry.id, file: number }];
+        records.extend(added.iter().map(|(hashed, hashes)| match hashed {
+            true => Record::AddHashed { id: entry.id, hashes },
+            false => Record::Add { id: entry.id, hashes },
+        }));
+        let first = self.log.append_all(&records)?;
+        if let Some(file) = file {
+            file.keep();
+        }
+        let before = std::mem::replace(filter, merged);
+        entry.journals.spoil();
+        self.recount(entry, filter.nbytes());
+        entry.note_saved(first, Place::own(number));
+        let last = first + added.len() as u64;
+        entry.lsn.store(last, Ordering::Relaxed);
+        Ok((Lsn(last), before))
+    }
+}
+
+/// Adds keys as the records of them will be done again; false where one is refused.
+fn add_runs(filter: &mut dyn Kind, runs: &[Run]) -> bool {
+    runs.iter().all(|(hashed, words)| {
+        let domains = if *hashed { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) };
+        let done = filter.add(words, None);
+        words.is_empty() || recorded(filter, domains, done).is_ok()
+    })
+}

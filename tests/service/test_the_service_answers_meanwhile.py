@@ -211,3 +211,52 @@ def test_handshakes_that_stop_half_way_end_with_the_deadline(start, certificate)
         assert time.monotonic() < begun + receive + 4, place
         one.close()
     assert service.http.get("/healthz").status_code == 200
+
+
+def test_keys_are_added_while_their_filter_is_fetched_and_merged(start):
+    service = start(FULLBLOOM_LOG_LEVEL="warning")
+    capacity = 190_000_000 if LONG else 20_000_000
+    host, _, port = service.resp.rpartition(":")
+    address = (host, int(port))
+    with socket.create_connection(address, timeout=60) as one:
+        for name in (b"into", b"from"):
+            one.sendall(b"BLOOM.CREATE %b KIND bloom SEED 5 capacity %d\r\n" % (name, capacity))
+            assert one.recv(100) == b"+OK\r\n"
+        one.sendall(b"BF.ADD from merged\r\n")
+        assert one.recv(100) == b":1\r\n"
+    end, fetched, merges, longest, added = threading.Event(), [], [], 0.0, 0
+
+    def fetch():
+        while not end.is_set():
+            with httpx.stream("GET", f"{service.url}/v1/filters/into/dump", timeout=60) as answer:
+                assert answer.status_code == 200
+                nbytes = sum(len(piece) for piece in answer.iter_raw())
+                fetched.append(nbytes == int(answer.headers["content-length"]))
+
+    def merge():
+        with socket.create_connection(address, timeout=60) as one:
+            while not end.is_set():
+                one.sendall(b"BLOOM.MERGE into from\r\n")
+                merges.append(one.recv(1000))
+
+    threads = [threading.Thread(target=work) for work in (fetch, fetch, fetch, merge)]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + (20 if LONG else 3)
+    with socket.create_connection(address, timeout=60) as one:
+        while time.monotonic() < until:
+            begun = time.perf_counter()
+            one.sendall(b"BF.ADD into key%d\r\n" % added)
+            assert one.recv(100)[:1] == b":"
+            longest, added = max(longest, time.perf_counter() - begun), added + 1
+            time.sleep(0.001)
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert fetched
+    assert all(fetched)
+    assert set(merges) == {b"+OK\r\n"}
+    keys = [*(f"key{number}" for number in range(added)), "merged"]
+    check = service.http.post("/v1/filters/into/check", json={"keys": keys}).json()
+    assert all(check["found"]), check["found"].count(False)
+    assert longest < BOUND, (longest, added)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -12,6 +13,12 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+#: What `fullbloom serve` tells glibc's allocator (`fullbloom.service.memory`).
+ALLOCATOR = {
+    "MALLOC_ARENA_MAX": "4",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 17),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 17),
+}
 TARGET = Path(__file__).parents[3] / "target"
 
 
@@ -50,6 +57,7 @@ class Service:
             words = ["sh", "-c", limited, "sh", *words]
         self.process = subprocess.Popen(
             words,
+            env=os.environ | ALLOCATOR,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -88,8 +96,15 @@ class Service:
 
     def memory(self) -> int:
         """Resident bytes."""
+        return self._status("VmRSS")
+
+    def highest_memory(self) -> int:
+        """The most resident bytes that it ever had."""
+        return self._status("VmHWM")
+
+    def _status(self, name: str) -> int:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
 class Raw:

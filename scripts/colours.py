@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
 SOURCES = ("src/fullbloom/client/async_*.py", "src/fullbloom/engines/redis/*/async_*.py")
 NOTICE = "# Generated from {} by scripts/colours.py (`make stubs`); do not edit.\n\n"
 DIRECTIVE = re.compile(r"  # blocking: (\w+)$")
@@ -96,7 +97,12 @@ def tidy(text: str) -> str:
     name = ["--stdin-filename", "src/fullbloom/generated.py", "-"]
     for command in (["check", "--fix", "--quiet", "--select", "I,F401"], ["format", "--quiet"]):
         run = subprocess.run(
-            ["ruff", *command, *name], cwd=ROOT, input=text, capture_output=True, text=True, check=False
+            [str(BIN / "ruff"), *command, *name],
+            cwd=ROOT,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if run.returncode:
             sys.exit(f"colours: ruff {command[0]} failed\n{run.stdout}{run.stderr}")

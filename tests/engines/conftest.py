@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from engines.fleet import Cluster
 
-from fullbloom.engines.redis.protocol.requests import Send
+from fullbloom.engines.redis.protocol.requests import SendBatch
 from fullbloom.engines.redis.storage import strings
 
 
@@ -22,10 +22,10 @@ def way(request, monkeypatch):
 
     def by_key(batch, shards):
         batch.go_by_key()
-        return Send(batch, shards)
+        return SendBatch(batch, shards)
 
     if request.param == "by key":
-        monkeypatch.setattr(strings, "Send", by_key)
+        monkeypatch.setattr(strings, "SendBatch", by_key)
     return request.param
 
 

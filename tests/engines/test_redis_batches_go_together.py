@@ -152,7 +152,7 @@ def test_a_filter_that_was_cleared_or_is_of_another_type_is_as_ever(client, name
     bits = there._storage.names.bits[0]
     client.delete(bits)
     client.hset(bits, "a", "b")
-    with pytest.raises(EngineError, match="holds something else"):
+    with pytest.raises(EngineError, match="holds something other"):
         there.add_many(KEYS)
 
 

@@ -73,14 +73,14 @@ def test_every_count_goes_down_as_it_should_and_what_was_taken_too_much_is_given
     for begun in range(most + 1):
         there.add("k")
         looked = there._storage.cells.hashed(hash_).batch(0, 1)
-        there._run(there._storage._sent(there._storage.snapshot, looked))
+        there._run(there._storage._send(there._storage.snapshot, looked))
         values = [(begun + j * j) % (most + 1) for j in range(len(at))] if begun % 3 else [begun] * len(at)
         counters(*(("SET", f"u{bits}", p, value) for p, value in zip(at, values, strict=True)))
         taken = looked.then()
-        there._run(there._storage._sent(there._storage.snapshot, taken, once=True))
+        there._run(there._storage._send(there._storage.snapshot, taken, once=True))
         assert read() == [value if value == most else max(value - 1, 0) for value in values]
         assert bool(taken.hashes(all=False)) == all(values)
-        there._run(there._storage._sent(there._storage.snapshot, taken.then()))
+        there._run(there._storage._send(there._storage.snapshot, taken.then()))
         assert read() == ([value - (value < most) for value in values] if all(values) else values)
 
 

@@ -19,9 +19,9 @@ from engines.servers import needs_redis
 from redis.crc import key_slot
 
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from fullbloom.engines.redis.protocol.open import Wanted
-from fullbloom.engines.redis.protocol.requests import Call, Pause
-from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.protocol.open import OpenOptions
+from fullbloom.engines.redis.protocol.requests import Call, Sleep
+from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, IncompatibleFilters
 
@@ -74,13 +74,13 @@ def test_what_a_replica_did_not_have_is_told_after_it_took_over(own_server):
 
 def _interleaved(transport, wanted, draw):
     """Runs generators against a real server, one question of one of them at a time, in a drawn order."""
-    running = {number: opened_strings(one) for number, one in enumerate(wanted)}
+    running = {number: open_strings(one) for number, one in enumerate(wanted)}
     asks = {number: next(steps) for number, steps in running.items()}
     outcomes = {}
     while running:
         number = draw.choice(sorted(running))
         try:
-            answers = [None if isinstance(ask, Pause) else transport._answer(ask) for ask in asks[number]]
+            answers = [None if isinstance(ask, Sleep) else transport._answer(ask) for ask in asks[number]]
             asks[number] = running[number].send(answers)
         except StopIteration as stop:
             outcomes[number] = stop.value
@@ -95,7 +95,7 @@ def test_a_thousand_interleavings_of_two_clients_that_make_unlike_filters(client
     draw, transport, won = random.Random(15), Transport(client, "f"), [0, 0]
     for turn in range(1000):
         client.flushall()
-        wanted = [Wanted("f", 100 + turn, shards=2), Wanted("f", 5000 + turn, shards=1 + turn % 2)]
+        wanted = [OpenOptions("f", 100 + turn, shards=2), OpenOptions("f", 5000 + turn, shards=1 + turn % 2)]
         outcomes = _interleaved(transport, wanted, draw)
         failed = [isinstance(outcome, IncompatibleFilters) for outcome in outcomes]
         assert sorted(failed) == [False, True], outcomes
@@ -114,7 +114,7 @@ def test_interleavings_of_clients_that_make_the_same_filter(client):
     draw, transport = random.Random(16), Transport(client, "f")
     for _ in range(200):
         client.flushall()
-        outcomes = _interleaved(transport, [Wanted("f", 1000, shards=2)] * 3, draw)
+        outcomes = _interleaved(transport, [OpenOptions("f", 1000, shards=2)] * 3, draw)
         assert len({strings.manifest.id for strings in outcomes}) == 1
         assert len(client.keys()) == 3
 
@@ -249,7 +249,7 @@ def test_no_question_of_an_opening_names_a_key_of_another_node(client):
     real = transport._call
     transport._call = lambda ask: (asked.append(ask), real(ask))[1]
     client.flushall()
-    _interleaved(transport, [Wanted("f", 1000, shards=3)], draw)
+    _interleaved(transport, [OpenOptions("f", 1000, shards=3)], draw)
     assert asked
     for ask in asked:
         assert isinstance(ask, Call)

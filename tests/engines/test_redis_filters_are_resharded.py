@@ -15,7 +15,7 @@ from engines.servers import needs_redis
 from fullbloom import BloomFilter, ParameterError
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
 from fullbloom.engines.redis.protocol import reshard
-from fullbloom.engines.redis.protocol.requests import Pause
+from fullbloom.engines.redis.protocol.requests import Sleep
 from fullbloom.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -69,7 +69,7 @@ def _stopped(transport, steps, questions):
     try:
         asks = next(steps)
         for _ in range(questions):
-            asks = steps.send([None if isinstance(ask, Pause) else transport._answer(ask) for ask in asks])
+            asks = steps.send([None if isinstance(ask, Sleep) else transport._answer(ask) for ask in asks])
     except StopIteration:
         return False
     return True  # as a process that is killed: nothing more is sent
@@ -88,7 +88,7 @@ def test_stopped_anywhere_every_client_reads_rightly(client, after):
         here = BloomFilter(2000, layout="blocked")
         mine.update(range(500))
         here.update(range(500))
-        going = _stopped(transport, reshard.resharded(mine._storage, 3), questions)
+        going = _stopped(transport, reshard.reshard(mine._storage, 3), questions)
         # Clients from before and from now see each other's keys, whichever goes first.
         clients = [stale, RedisBloomFilter(client, "f")]
         random.Random(questions).shuffle(clients)
@@ -118,12 +118,12 @@ def test_two_clients_that_reshard_at_once_come_to_one_end(client):
         f.update(range(500))
         here = f.dump()
         both = [RedisBloomFilter(client, "f") for _ in range(2)]
-        running = {n: reshard.resharded(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
+        running = {n: reshard.reshard(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
         asks = {number: next(steps) for number, steps in running.items()}
         while running:
             number = draw.choice(sorted(running))
             try:
-                told = [None if isinstance(ask, Pause) else f._transport._answer(ask) for ask in asks[number]]
+                told = [None if isinstance(ask, Sleep) else f._transport._answer(ask) for ask in asks[number]]
                 asks[number] = running[number].send(told)
             except StopIteration:
                 del running[number]

@@ -15,7 +15,7 @@ from support import LONG, SCALE
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter
 from fullbloom.engines.redis.protocol import reshard
-from fullbloom.engines.redis.protocol.requests import Call, Pause, Send
+from fullbloom.engines.redis.protocol.requests import Call, SendBatch, Sleep
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
@@ -41,7 +41,7 @@ class Run:
 
     def step(self):
         """Answers what it asks now."""
-        told = [None if isinstance(ask, Pause) else self.transport._answer(ask) for ask in self.asks]
+        told = [None if isinstance(ask, Sleep) else self.transport._answer(ask) for ask in self.asks]
         try:
             self.asks = self.steps.send(told)
         except StopIteration as stop:
@@ -60,7 +60,7 @@ def test_a_batch_that_is_on_its_way_is_not_compared_with_what_another_thread_fou
     owner = RedisBloomFilter(client, name, 20_000, shards=2)
     shared = RedisBloomFilter(client, name)
     batch = Run(client, name, shared._storage.many(range(1000), adding=True))
-    while not isinstance(batch.asks[0], Send):
+    while not isinstance(batch.asks[0], SendBatch):
         batch.step()
     owner.reshard(3)
     assert 5 not in shared  # the other thread goes by the new strings from here on
@@ -73,7 +73,7 @@ def test_a_batch_that_is_on_its_way_is_not_compared_with_what_another_thread_fou
 def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, paused_at):
     filter_ = RedisBloomFilter(client, name, 5000, shards=2)
     filter_.update(range(1000))
-    paused = Run(client, name, reshard.resharded(RedisBloomFilter(client, name)._storage, 3))
+    paused = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
     for _ in range(paused_at):
         if not paused.over:
             paused.step()
@@ -104,9 +104,9 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
         here = BloomFilter(2000, layout="blocked")
         here.update(range(500, 600))
         runs = [
-            Run(client, name, reshard.resharded(makers[0]._storage, 3)),
-            Run(client, name, reshard.replaced(makers[1]._storage, memoryview(here).cast("B"))),
-            Run(client, name, reshard.resharded(makers[2]._storage, 4)),
+            Run(client, name, reshard.reshard(makers[0]._storage, 3)),
+            Run(client, name, reshard.replace_cells(makers[1]._storage, memoryview(here).cast("B"))),
+            Run(client, name, reshard.reshard(makers[2]._storage, 4)),
         ]
         late = RedisBloomFilter(client, name)
         while running := [run for run in runs if not run.over]:
@@ -125,7 +125,7 @@ def test_of_keys_that_come_while_it_is_resharded_a_lone_client_is_told_that_they
     """At every step of the reshard another batch is begun, and sent when the next step is done."""
     filter_ = RedisBloomFilter(client, name, 200_000, fpr=1e-9, shards=2)
     mine = RedisBloomFilter(client, name)
-    going = Run(client, name, reshard.resharded(filter_._storage, 3))
+    going = Run(client, name, reshard.reshard(filter_._storage, 3))
     start = 0
     while not going.over:
         batch = Run(client, name, mine._storage.many(range(start, start + 40), adding=True))
@@ -214,7 +214,7 @@ def test_a_deleted_filter_takes_what_a_reshard_has_begun_with_it(client, name):
     steps = 0
     while True:
         filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-        going = Run(client, name, reshard.resharded(RedisBloomFilter(client, name)._storage, 3))
+        going = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
         for _ in range(steps):
             if not going.over:
                 going.step()
@@ -233,7 +233,7 @@ def test_a_deleted_filter_takes_what_a_reshard_has_begun_with_it(client, name):
 def test_questions_are_calls(client, name):
     """Nothing of a reshard sets a manifest without comparing it first."""
     filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-    going = Run(client, name, reshard.resharded(filter_._storage, 3))
+    going = Run(client, name, reshard.reshard(filter_._storage, 3))
     while not going.over:
         for ask in going.asks:
             if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():

@@ -231,14 +231,14 @@ def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
 def test_a_ttl_that_ends_while_a_filter_is_made_is_one_error_and_leaves_nothing(client, monkeypatch):
     from fullbloom.engines.redis.protocol import create
 
-    real = create.written
+    real = create.write_string
 
     def slow(*args):
         yield from real(*args)
         time.sleep(0.3)
 
-    monkeypatch.setattr(create, "written", slow)
-    with pytest.raises(TimeoutError, match=r"its ttl of 0.2 s was over before it was made"):
+    monkeypatch.setattr(create, "write_string", slow)
+    with pytest.raises(TimeoutError, match=r"its ttl of 0.2 s was over before it was created"):
         RedisBloomFilter(client, "f", 1000, ttl=0.2)
     assert client.keys() == []
 
@@ -284,8 +284,10 @@ def test_nodes_whose_clocks_differ_end_one_after_the_other(cluster, monkeypatch,
         client.pexpireat(key, moment + late)
     from fullbloom.engines.redis.storage import strings
 
-    real = strings.now
-    monkeypatch.setattr(strings, "now", lambda key: _shifted(real, key, f._storage.names.manifest, late))
+    real = strings.read_time
+    monkeypatch.setattr(
+        strings, "read_time", lambda key: _shifted(real, key, f._storage.names.manifest, late)
+    )
     id_ = f.manifest.id
     deadline = time.monotonic() + SECONDS
     while f.manifest.id == id_:

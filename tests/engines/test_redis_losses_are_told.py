@@ -275,5 +275,5 @@ def test_a_string_that_became_something_else_is_said(client):
     from fullbloom.errors import EngineNameTaken
 
     for ask in (lambda: 1 in f, lambda: f.add(1), f.fpr, f.dump):
-        with pytest.raises(EngineNameTaken, match="something else"):
+        with pytest.raises(EngineNameTaken, match="something other"):
             ask()

@@ -75,7 +75,7 @@ def test_without_a_capacity_only_what_is_there_is_opened(client):
 )
 def test_manifests_of_another_version_or_of_nobody_are_refused(client, stored):
     client.set("f:fullbloom", stored)
-    with pytest.raises(FormatError, match=r"release|no filter of this package"):
+    with pytest.raises(FormatError, match=r"release|does not hold a Fullbloom filter"):
         RedisBloomFilter(client, "f", 1000)
     assert client.keys() == [b"f:fullbloom"]
 
@@ -112,7 +112,7 @@ def test_manifests_with_wild_values_are_errors_of_the_package(client, field, val
 
 def test_a_name_that_something_else_has_is_refused(client):
     client.lpush("f:fullbloom", b"x")
-    with pytest.raises(EngineNameTaken, match="something else"):
+    with pytest.raises(EngineNameTaken, match="something other"):
         RedisBloomFilter(client, "f", 1000)
     assert client.keys() == [b"f:fullbloom"]
 
@@ -205,11 +205,11 @@ def test_a_filter_that_is_being_made_is_waited_for(client, monkeypatch):
     made = RedisBloomFilter(client, "f", 1000)
     stored = json.loads(made.manifest.to_bytes())
     client.set("f:fullbloom", json.dumps(stored | {"state": "building"}))
-    monkeypatch.setattr(create, "_PATIENCE", 0.15)
+    monkeypatch.setattr(create, "_MAX_WAIT", 0.15)
     with pytest.raises(EngineTimeout, match="not done"):
         RedisBloomFilter(client, "f", 1000)
     timer = threading.Timer(0.3, client.set, ["f:fullbloom", made.manifest.to_bytes()])
-    monkeypatch.setattr(create, "_PATIENCE", 10)
+    monkeypatch.setattr(create, "_MAX_WAIT", 10)
     timer.start()
     assert RedisBloomFilter(client, "f", 1000).manifest == made.manifest
     timer.join()

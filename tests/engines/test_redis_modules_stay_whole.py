@@ -17,8 +17,8 @@ from fullbloom.engines.redis import (
     RedisBloomFilter,
 )
 from fullbloom.engines.redis.protocol import create
-from fullbloom.engines.redis.protocol.open import Wanted
-from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.protocol.open import OpenOptions
+from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineError, EngineTimeout
 
@@ -40,7 +40,7 @@ def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client,
 
     transport._call = asked
     try:
-        transport.run(opened_strings(Wanted("f", 1000, backend="module")))
+        transport.run(open_strings(OpenOptions("f", 1000, backend="module")))
     except Died:
         closing = b"closing" in (client.get("f:fullbloom") or b"")
         assert closing or all(client.pttl(key) > 0 for key in client.scan_iter()), sent
@@ -76,16 +76,15 @@ def test_of_two_who_make_it_unlike_one_is_told(running, client):
 
 
 def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
-
     with monkeypatch.context() as patch:
-        patch.setattr(create, "_BUILT_WITHIN", 300)
-        patch.setattr(create, "_undone", lambda *_: iter(()))
+        patch.setattr(create, "_BUILD_TTL", 300)
+        patch.setattr(create, "_roll_back", lambda *_: iter(()))
 
         def stop(*_):
             raise EngineError("stopped")
             yield
 
-        patch.setattr(create, "_closed", stop)
+        patch.setattr(create, "_close", stop)
         with pytest.raises(EngineError, match="stopped"):
             RedisBloomFilter(client, "f", 1000, backend="module")
         assert client.exists("f:fullbloom")
@@ -96,13 +95,12 @@ def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
 
 
 def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
-
-    new = Wanted("f", 1000, backend="module").manifest("module")
+    new = OpenOptions("f", 1000, backend="module").manifest("module")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=400)
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
     client.delete("f:fullbloom")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=60_000)
-    monkeypatch.setattr(create, "_PATIENCE", 0.1)
+    monkeypatch.setattr(create, "_MAX_WAIT", 0.1)
     with pytest.raises(EngineTimeout):
         RedisBloomFilter(client, "f", 1000, backend="module")
 

@@ -369,7 +369,7 @@ def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, m
 def test_acks_are_those_of_replicas(own_server, monkeypatch):
     from fullbloom.engines.redis.protocol import open as opening
 
-    monkeypatch.setattr(opening, "_ACKED_WITHIN", 200)
+    monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 200)
     kinds = (RedisBloomFilter, RedisCountingFilter)
     master = own_server(repl_diskless_sync_delay=0)  # not 5 s for more replicas to come
     client = master.client()
@@ -384,7 +384,7 @@ def test_acks_are_those_of_replicas(own_server, monkeypatch):
     while replica.client().info("replication")["master_link_status"] != "up":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    monkeypatch.setattr(opening, "_ACKED_WITHIN", 5000)
+    monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 5000)
     for kind in kinds:
         kind(client, kind.__name__, acks=1).update(range(5000, 6000))
 
@@ -396,7 +396,7 @@ def test_acks_are_those_of_replicas(own_server, monkeypatch):
                 with pytest.raises(EngineUnavailable):
                     await (await COLOURS[kind].open(own, kind.__name__, acks=3)).add("b")
 
-    monkeypatch.setattr(opening, "_ACKED_WITHIN", 300)
+    monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 300)
     asyncio.run(main())
     for kind in kinds:
         for wrong in (-1, True, 1.0, "1"):

@@ -66,7 +66,7 @@ def test_the_rule_is_that_of_memory(client, name, generations, apart, shards):
 
 
 def test_keys_and_strings_vanish_by_themselves(client, name, monkeypatch):
-    monkeypatch.setattr(windows, "_KEPT", 0)
+    monkeypatch.setattr(windows, "_GRACE", 0)
     there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
     seen = RedisRollingFilter(client, name)
     assert there.add("a")

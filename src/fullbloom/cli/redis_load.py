@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         options["ttl"] = args.ttl
         there = RedisBloomFilter.from_filter(client, args.name, found, **options)
     elif args.merge:
-        there.manifest.check(args.name, {"ttl": args.ttl})
+        there.manifest.require_match(args.name, {"ttl": args.ttl})
         there |= found
     else:
         raise Refusal(

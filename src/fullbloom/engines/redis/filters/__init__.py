@@ -39,9 +39,9 @@ class StoredFilter:
 
     def _parameters(self) -> dict[str, Any]:
         """Class, name and parameters, without the present load."""
-        stood = self.manifest
-        sized = {"backend": stood.backend, "capacity": stood.capacity, "target_fpr": stood.fpr}
-        return {"class": type(self).__name__, "name": self.name, **sized, **stood.told()}
+        manifest = self.manifest
+        sized = {"backend": manifest.backend, "capacity": manifest.capacity, "target_fpr": manifest.fpr}
+        return {"class": type(self).__name__, "name": self.name, **sized, **manifest.describe()}
 
     def __repr__(self) -> str:
         """Show the name and the main parameters."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
-from fullbloom.engines.redis.protocol.open import Wanted
-from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.protocol.open import OpenOptions
+from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.async_transport import transport_of
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fullbloom._core import BloomFilter
     from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
-    from fullbloom.engines.redis.storage.strings import Load, Strings
+    from fullbloom.engines.redis.storage.strings import LoadEstimate, Strings
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
 
@@ -87,8 +87,8 @@ class AsyncRedisBloomFilter(StoredFilter):
         acks: int = 0,
     ) -> Self:
         """Open or create the filter."""
-        confirmed = opening.checked_acks(acks)
-        wanted = Wanted(
+        confirmed = opening.parse_acks(acks)
+        options = OpenOptions(
             name,
             capacity,
             fpr,
@@ -103,15 +103,15 @@ class AsyncRedisBloomFilter(StoredFilter):
             ttl=ttl,
         )
         self = cls.__new__(cls)
-        await self._open(client, wanted)
+        await self._open(client, options)
         self._storage.acks = confirmed
         return self
 
-    async def _open(self, client: Any, wanted: Wanted, data: memoryview | None = None) -> None:
-        self._transport = await transport_of(client, wanted.name)
+    async def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
+        self._transport = await transport_of(client, options.name)
         self._run = self._transport.run
-        wanted = replace(wanted, spread=self._transport.shards())
-        self._storage = await self._run(opened_strings(wanted, data))
+        options = replace(options, spread=self._transport.shards())
+        self._storage = await self._run(open_strings(options, data))
         self._run_ids = await self._query_run_ids()
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
@@ -119,12 +119,12 @@ class AsyncRedisBloomFilter(StoredFilter):
     @classmethod
     async def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
-        wanted = Wanted(name, secret=secret)
+        options = OpenOptions(name, secret=secret)
         transport = await transport_of(client, name)
-        if await transport.run(create.standing(name)) is None:
+        if await transport.run(create.wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
-        await self._open(client, wanted)
+        await self._open(client, options)
         return self
 
     @classmethod
@@ -144,10 +144,12 @@ class AsyncRedisBloomFilter(StoredFilter):
         Pass its secret, if it has one. Other clients find the filter once it has its bits. Raises
         IncompatibleFilters if a filter ``name`` exists with other parameters; one with the same is reloaded.
         """
-        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
-        load.check_secret(wanted, filter)
+        options = OpenOptions.of(
+            name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl
+        )
+        load.require_same_secret(options, filter)
         self = cls.__new__(cls)
-        await self._open(client, wanted, memoryview(filter).cast("B"))
+        await self._open(client, options, memoryview(filter).cast("B"))
         if not self._storage.fresh:
             await self.load(filter)
         return self
@@ -169,9 +171,9 @@ class AsyncRedisBloomFilter(StoredFilter):
 
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
-        wanted = Wanted(name, capacity, fpr, shards, layout, scheme)
-        transport = await transport_of(client, wanted.name)
-        return await transport.run(opening.plan_filter(replace(wanted, spread=transport.shards()), batch))
+        options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
+        transport = await transport_of(client, options.name)
+        return await transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 
     async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
         return await self._run(self._storage.each(hashes, adding=adding))
@@ -211,24 +213,24 @@ class AsyncRedisBloomFilter(StoredFilter):
     async def merge(self, other: BloomFilter | AsyncRedisBloomFilter) -> None:  # blocking: __ior__
         """Add the keys of another filter with the same parameters, in memory or on a server."""
         if isinstance(other, AsyncRedisBloomFilter):
-            load.check_same(self.name, self.manifest, other.manifest)
+            load.require_same_parameters(self.name, self.manifest, other.manifest)
             if not await self._merge_on_server(other):
                 await self._merge_cells(await other.dump())
         else:
             await self._merge_cells(other)
 
     async def _merge_cells(self, other: BloomFilter) -> None:
-        await self._run(load.merged(self._storage, load.cells_in_memory(self._storage, other)))
+        await self._run(load.merge(self._storage, load.cells_in_memory(self._storage, other)))
 
     async def _merge_on_server(self, other: AsyncRedisBloomFilter) -> bool:
         """Merge a filter on the same server; False if its cells have to pass through memory."""
         if not self._transport.whole or other._transport.client is not self._transport.client:
             return False
-        return await self._run(load.united_there(self._storage, other._storage))
+        return await self._run(load.merge_on_server(self._storage, other._storage))
 
     async def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys added meanwhile may be missing."""
-        return await self._run(load.dumped(self._storage))
+        return await self._run(load.dump(self._storage))
 
     async def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Replace the cells on the server by those of a filter in memory.
@@ -236,12 +238,12 @@ class AsyncRedisBloomFilter(StoredFilter):
         Each string changes atomically. A filter with a ttl keeps its expiry.
         """
         self._storage.need_cells("load()")
-        opening.check_in_memory(filter)
-        await self._run(reshard.replaced(self._storage, load.cells_in_memory(self._storage, filter)))
+        opening.require_bloom_filter(filter)
+        await self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
 
     async def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
-        await self._run(reshard.replaced(self._storage, None))
+        await self._run(reshard.replace_cells(self._storage, None))
 
     async def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.
@@ -250,11 +252,11 @@ class AsyncRedisBloomFilter(StoredFilter):
         client stops on the way, all clients still read correctly, and the next call continues. All cells pass
         through this client. ``verify`` does not know keys from before.
         """
-        await self._run(reshard.resharded(self._storage, shards))
+        await self._run(reshard.reshard(self._storage, shards))
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True if it existed."""
-        return await self._run(reshard.deleted(self._storage))
+        return await self._run(reshard.delete(self._storage))
 
     async def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.
@@ -273,8 +275,8 @@ class AsyncRedisBloomFilter(StoredFilter):
         self._storage.need_cells("fill")
         return (await self._load()).fill or 0.0
 
-    async def _load(self) -> Load:
-        return await self._run(self._storage.load())
+    async def _load(self) -> LoadEstimate:
+        return await self._run(self._storage.estimate_load())
 
     async def verify(self) -> Verification:
         """Check that the server still has what it acknowledged to this client; false if some of it is lost.
@@ -284,10 +286,10 @@ class AsyncRedisBloomFilter(StoredFilter):
         latest keys.
         """
         restarted = await self._query_run_ids() != self._run_ids
-        return await self._run(verify.verified(self._storage, restarted=restarted))
+        return await self._run(verify.verify_filter(self._storage, restarted=restarted))
 
     async def _query_run_ids(self) -> tuple[str | None, ...]:
-        return await self._run(verify.run_ids(self._storage.names, whole=self._transport.whole))
+        return await self._run(verify.query_run_ids(self._storage.names, whole=self._transport.whole))
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
@@ -301,7 +303,7 @@ class AsyncRedisBloomFilter(StoredFilter):
             "approx_count_sd": estimate.keys_sd,
             "fpr": estimate.fpr,
             "fill": estimate.fill,
-            **self.manifest.told(),
+            **self.manifest.describe(),
             "nbytes": self._storage.nbytes,
         }
         known = {name: value for name, value in about.items() if value is not None}

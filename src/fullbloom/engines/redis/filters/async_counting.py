@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import CountingWanted, checked_acks, opened_counters
+from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.async_transport import transport_of
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from fullbloom.engines.redis.protocol.verify import Verification
-    from fullbloom.engines.redis.storage.counters import Do
+    from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
 
@@ -69,24 +69,24 @@ class AsyncRedisCountingFilter(StoredFilter):
         acks: int = 0,
     ) -> Self:
         """Open or create the filter."""
-        confirmed = checked_acks(acks)
-        wanted = CountingWanted(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
+        confirmed = parse_acks(acks)
+        options = CountingOptions(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
         self = cls.__new__(cls)
-        await self._open(client, wanted)
+        await self._open(client, options)
         self._storage.acks = confirmed
         return self
 
-    async def _open(self, client: Any, wanted: CountingWanted) -> None:
-        self._transport = await transport_of(client, wanted.name)
+    async def _open(self, client: Any, options: CountingOptions) -> None:
+        self._transport = await transport_of(client, options.name)
         self._run = self._transport.run
-        manifest = await self._run(opened_counters(wanted, self._transport.shards()))
-        storage = self._storage = Counters(wanted.name, manifest, wanted.secret)
+        manifest = await self._run(open_counting(options, self._transport.shards()))
+        storage = self._storage = Counters(options.name, manifest, options.secret)
         self._run_ids = await self._query_run_ids()
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, storage.add))
         self._counts = AsyncKeyBatcher(partial(self._send_hashes, storage.count))
         self._removals = AsyncKeyBatcher(partial(self._send_hashes, storage.remove))
 
-    async def _send_hashes(self, do: Do, hashes: bytes) -> bytes:
+    async def _send_hashes(self, do: Operation, hashes: bytes) -> bytes:
         return await self._run(self._storage.each(hashes, do))
 
     async def add(self, key: Key, /) -> bool:
@@ -137,7 +137,7 @@ class AsyncRedisCountingFilter(StoredFilter):
 
     async def counters(self) -> bytes:
         """Return all counters, byte for byte as in a `CountingBloomFilter`, the first in the lowest bits."""
-        return await self._run(self._storage.cells_there())
+        return await self._run(self._storage.read_counters())
 
     async def verify(self) -> Verification:
         """Check that the server still has what it acknowledged to this client; false if some of it is lost.
@@ -146,14 +146,14 @@ class AsyncRedisCountingFilter(StoredFilter):
         remove. A key that another client removed counts as lost; bits are not counted.
         """
         restarted = await self._query_run_ids() != self._run_ids
-        return await self._run(verify.compared(self._storage, restarted=restarted))
+        return await self._run(verify.compare(self._storage, restarted=restarted))
 
     async def _query_run_ids(self) -> tuple[str | None, ...]:
-        return await self._run(verify.run_ids(self._storage.names, whole=self._transport.whole))
+        return await self._run(verify.query_run_ids(self._storage.names, whole=self._transport.whole))
 
     async def clear(self) -> None:
         """Set all counters to 0; each string changes atomically."""
-        await self._run(self._storage.cleared())
+        await self._run(self._storage.clear())
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters, without asking the server."""
@@ -161,4 +161,4 @@ class AsyncRedisCountingFilter(StoredFilter):
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True if it existed."""
-        return await self._run(self._storage.deleted())
+        return await self._run(self._storage.delete())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import WindowWanted, opened_window
+from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.async_transport import transport_of
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
@@ -70,16 +70,18 @@ class AsyncRedisRollingFilter(StoredFilter):
         allow_eviction: bool = False,
     ) -> Self:
         """Open or create the window."""
-        wanted = WindowWanted(name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction)
+        options = RollingOptions(
+            name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction
+        )
         self = cls.__new__(cls)
-        await self._open(client, wanted)
+        await self._open(client, options)
         return self
 
-    async def _open(self, client: Any, wanted: WindowWanted) -> None:
-        self._transport = await transport_of(client, wanted.name)
+    async def _open(self, client: Any, options: RollingOptions) -> None:
+        self._transport = await transport_of(client, options.name)
         self._run = self._transport.run
-        manifest = await self._run(opened_window(wanted, self._transport.shards()))
-        self._storage = Window(wanted.name, manifest, wanted.secret)
+        manifest = await self._run(open_rolling(options, self._transport.shards()))
+        self._storage = Window(options.name, manifest, options.secret)
         self._run_ids = await self._query_run_ids()
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
@@ -110,7 +112,7 @@ class AsyncRedisRollingFilter(StoredFilter):
 
     async def clear(self) -> None:
         """Remove all keys."""
-        await self._run(self._storage.cleared())
+        await self._run(self._storage.clear())
 
     async def info(self) -> dict[str, Any]:
         """Return the window's parameters, without asking the server."""
@@ -118,7 +120,7 @@ class AsyncRedisRollingFilter(StoredFilter):
 
     async def delete(self) -> bool:
         """Delete the window from the server; True if it existed."""
-        return await self._run(self._storage.deleted())
+        return await self._run(self._storage.delete())
 
     async def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits."""
@@ -132,7 +134,7 @@ class AsyncRedisRollingFilter(StoredFilter):
         forgotten since do not count. ``shards_lost`` lists the numbers of generations.
         """
         restarted = await self._query_run_ids() != self._run_ids
-        return await self._run(self._storage.verified(restarted=restarted))
+        return await self._run(self._storage.verify(restarted=restarted))
 
     async def _query_run_ids(self) -> tuple[str | None, ...]:
-        return await self._run(verify.run_ids(self._storage.names, whole=True))
+        return await self._run(verify.query_run_ids(self._storage.names, whole=True))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
-from fullbloom.engines.redis.protocol.open import Wanted
-from fullbloom.engines.redis.storage.module import opened_strings
+from fullbloom.engines.redis.protocol.open import OpenOptions
+from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import transport_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fullbloom._core import BloomFilter
     from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
-    from fullbloom.engines.redis.storage.strings import Load, Strings
+    from fullbloom.engines.redis.storage.strings import LoadEstimate, Strings
     from fullbloom.engines.redis.transport.sync_transport import Transport
     from fullbloom.keys import Key, Keys
 
@@ -81,8 +81,8 @@ class RedisBloomFilter(StoredFilter):
         acks: int = 0,
     ) -> None:
         """Open or create the filter."""
-        confirmed = opening.checked_acks(acks)
-        wanted = Wanted(
+        confirmed = opening.parse_acks(acks)
+        options = OpenOptions(
             name,
             capacity,
             fpr,
@@ -96,14 +96,14 @@ class RedisBloomFilter(StoredFilter):
             backend=backend,
             ttl=ttl,
         )
-        self._open(client, wanted)
+        self._open(client, options)
         self._storage.acks = confirmed
 
-    def _open(self, client: Any, wanted: Wanted, data: memoryview | None = None) -> None:
-        self._transport = transport_of(client, wanted.name)
+    def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
+        self._transport = transport_of(client, options.name)
         self._run = self._transport.run
-        wanted = replace(wanted, spread=self._transport.shards())
-        self._storage = self._run(opened_strings(wanted, data))
+        options = replace(options, spread=self._transport.shards())
+        self._storage = self._run(open_strings(options, data))
         self._run_ids = self._query_run_ids()
         self._adds = KeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = KeyBatcher(partial(self._send_hashes, adding=False))
@@ -111,12 +111,12 @@ class RedisBloomFilter(StoredFilter):
     @classmethod
     def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
-        wanted = Wanted(name, secret=secret)
+        options = OpenOptions(name, secret=secret)
         transport = transport_of(client, name)
-        if transport.run(create.standing(name)) is None:
+        if transport.run(create.wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
-        self._open(client, wanted)
+        self._open(client, options)
         return self
 
     @classmethod
@@ -136,10 +136,12 @@ class RedisBloomFilter(StoredFilter):
         Pass its secret, if it has one. Other clients find the filter once it has its bits. Raises
         IncompatibleFilters if a filter ``name`` exists with other parameters; one with the same is reloaded.
         """
-        wanted = Wanted.of(name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl)
-        load.check_secret(wanted, filter)
+        options = OpenOptions.of(
+            name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl
+        )
+        load.require_same_secret(options, filter)
         self = cls.__new__(cls)
-        self._open(client, wanted, memoryview(filter).cast("B"))
+        self._open(client, options, memoryview(filter).cast("B"))
         if not self._storage.fresh:
             self.load(filter)
         return self
@@ -161,9 +163,9 @@ class RedisBloomFilter(StoredFilter):
 
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
-        wanted = Wanted(name, capacity, fpr, shards, layout, scheme)
-        transport = transport_of(client, wanted.name)
-        return transport.run(opening.plan_filter(replace(wanted, spread=transport.shards()), batch))
+        options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
+        transport = transport_of(client, options.name)
+        return transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 
     def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
         return self._run(self._storage.each(hashes, adding=adding))
@@ -203,7 +205,7 @@ class RedisBloomFilter(StoredFilter):
     def __ior__(self, other: BloomFilter | RedisBloomFilter) -> Self:
         """Add the keys of another filter with the same parameters, in memory or on a server."""
         if isinstance(other, RedisBloomFilter):
-            load.check_same(self.name, self.manifest, other.manifest)
+            load.require_same_parameters(self.name, self.manifest, other.manifest)
             if not self._merge_on_server(other):
                 self._merge_cells(other.dump())
         else:
@@ -211,17 +213,17 @@ class RedisBloomFilter(StoredFilter):
         return self
 
     def _merge_cells(self, other: BloomFilter) -> None:
-        self._run(load.merged(self._storage, load.cells_in_memory(self._storage, other)))
+        self._run(load.merge(self._storage, load.cells_in_memory(self._storage, other)))
 
     def _merge_on_server(self, other: RedisBloomFilter) -> bool:
         """Merge a filter on the same server; False if its cells have to pass through memory."""
         if not self._transport.whole or other._transport.client is not self._transport.client:
             return False
-        return self._run(load.united_there(self._storage, other._storage))
+        return self._run(load.merge_on_server(self._storage, other._storage))
 
     def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys added meanwhile may be missing."""
-        return self._run(load.dumped(self._storage))
+        return self._run(load.dump(self._storage))
 
     def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Replace the cells on the server by those of a filter in memory.
@@ -229,12 +231,12 @@ class RedisBloomFilter(StoredFilter):
         Each string changes atomically. A filter with a ttl keeps its expiry.
         """
         self._storage.need_cells("load()")
-        opening.check_in_memory(filter)
-        self._run(reshard.replaced(self._storage, load.cells_in_memory(self._storage, filter)))
+        opening.require_bloom_filter(filter)
+        self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
 
     def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
-        self._run(reshard.replaced(self._storage, None))
+        self._run(reshard.replace_cells(self._storage, None))
 
     def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.
@@ -243,11 +245,11 @@ class RedisBloomFilter(StoredFilter):
         client stops on the way, all clients still read correctly, and the next call continues. All cells pass
         through this client. ``verify`` does not know keys from before.
         """
-        self._run(reshard.resharded(self._storage, shards))
+        self._run(reshard.reshard(self._storage, shards))
 
     def delete(self) -> bool:
         """Delete the filter from the server; True if it existed."""
-        return self._run(reshard.deleted(self._storage))
+        return self._run(reshard.delete(self._storage))
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.
@@ -267,8 +269,8 @@ class RedisBloomFilter(StoredFilter):
         self._storage.need_cells("fill")
         return self._load().fill or 0.0
 
-    def _load(self) -> Load:
-        return self._run(self._storage.load())
+    def _load(self) -> LoadEstimate:
+        return self._run(self._storage.estimate_load())
 
     def verify(self) -> Verification:
         """Check that the server still has what it acknowledged to this client; false if some of it is lost.
@@ -278,10 +280,10 @@ class RedisBloomFilter(StoredFilter):
         latest keys.
         """
         restarted = self._query_run_ids() != self._run_ids
-        return self._run(verify.verified(self._storage, restarted=restarted))
+        return self._run(verify.verify_filter(self._storage, restarted=restarted))
 
     def _query_run_ids(self) -> tuple[str | None, ...]:
-        return self._run(verify.run_ids(self._storage.names, whole=self._transport.whole))
+        return self._run(verify.query_run_ids(self._storage.names, whole=self._transport.whole))
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
@@ -295,7 +297,7 @@ class RedisBloomFilter(StoredFilter):
             "approx_count_sd": estimate.keys_sd,
             "fpr": estimate.fpr,
             "fill": estimate.fill,
-            **self.manifest.told(),
+            **self.manifest.describe(),
             "nbytes": self._storage.nbytes,
         }
         known = {name: value for name, value in about.items() if value is not None}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import CountingWanted, checked_acks, opened_counters
+from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import transport_of
 
 if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.verify import Verification
-    from fullbloom.engines.redis.storage.counters import Do
+    from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.transport.sync_transport import Transport
     from fullbloom.keys import Key, Keys
 
@@ -62,22 +62,22 @@ class RedisCountingFilter(StoredFilter):
         acks: int = 0,
     ) -> None:
         """Open or create the filter."""
-        confirmed = checked_acks(acks)
-        wanted = CountingWanted(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
-        self._open(client, wanted)
+        confirmed = parse_acks(acks)
+        options = CountingOptions(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
+        self._open(client, options)
         self._storage.acks = confirmed
 
-    def _open(self, client: Any, wanted: CountingWanted) -> None:
-        self._transport = transport_of(client, wanted.name)
+    def _open(self, client: Any, options: CountingOptions) -> None:
+        self._transport = transport_of(client, options.name)
         self._run = self._transport.run
-        manifest = self._run(opened_counters(wanted, self._transport.shards()))
-        storage = self._storage = Counters(wanted.name, manifest, wanted.secret)
+        manifest = self._run(open_counting(options, self._transport.shards()))
+        storage = self._storage = Counters(options.name, manifest, options.secret)
         self._run_ids = self._query_run_ids()
         self._adds = KeyBatcher(partial(self._send_hashes, storage.add))
         self._counts = KeyBatcher(partial(self._send_hashes, storage.count))
         self._removals = KeyBatcher(partial(self._send_hashes, storage.remove))
 
-    def _send_hashes(self, do: Do, hashes: bytes) -> bytes:
+    def _send_hashes(self, do: Operation, hashes: bytes) -> bytes:
         return self._run(self._storage.each(hashes, do))
 
     def add(self, key: Key, /) -> bool:
@@ -128,7 +128,7 @@ class RedisCountingFilter(StoredFilter):
 
     def counters(self) -> bytes:
         """Return all counters, byte for byte as in a `CountingBloomFilter`, the first in the lowest bits."""
-        return self._run(self._storage.cells_there())
+        return self._run(self._storage.read_counters())
 
     def verify(self) -> Verification:
         """Check that the server still has what it acknowledged to this client; false if some of it is lost.
@@ -137,14 +137,14 @@ class RedisCountingFilter(StoredFilter):
         remove. A key that another client removed counts as lost; bits are not counted.
         """
         restarted = self._query_run_ids() != self._run_ids
-        return self._run(verify.compared(self._storage, restarted=restarted))
+        return self._run(verify.compare(self._storage, restarted=restarted))
 
     def _query_run_ids(self) -> tuple[str | None, ...]:
-        return self._run(verify.run_ids(self._storage.names, whole=self._transport.whole))
+        return self._run(verify.query_run_ids(self._storage.names, whole=self._transport.whole))
 
     def clear(self) -> None:
         """Set all counters to 0; each string changes atomically."""
-        self._run(self._storage.cleared())
+        self._run(self._storage.clear())
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters, without asking the server."""
@@ -152,4 +152,4 @@ class RedisCountingFilter(StoredFilter):
 
     def delete(self) -> bool:
         """Delete the filter from the server; True if it existed."""
-        return self._run(self._storage.deleted())
+        return self._run(self._storage.delete())

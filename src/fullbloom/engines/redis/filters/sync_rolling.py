@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import WindowWanted, opened_window
+from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import transport_of
@@ -64,14 +64,16 @@ class RedisRollingFilter(StoredFilter):
         allow_eviction: bool = False,
     ) -> None:
         """Open or create the window."""
-        wanted = WindowWanted(name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction)
-        self._open(client, wanted)
+        options = RollingOptions(
+            name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction
+        )
+        self._open(client, options)
 
-    def _open(self, client: Any, wanted: WindowWanted) -> None:
-        self._transport = transport_of(client, wanted.name)
+    def _open(self, client: Any, options: RollingOptions) -> None:
+        self._transport = transport_of(client, options.name)
         self._run = self._transport.run
-        manifest = self._run(opened_window(wanted, self._transport.shards()))
-        self._storage = Window(wanted.name, manifest, wanted.secret)
+        manifest = self._run(open_rolling(options, self._transport.shards()))
+        self._storage = Window(options.name, manifest, options.secret)
         self._run_ids = self._query_run_ids()
         self._adds = KeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = KeyBatcher(partial(self._send_hashes, adding=False))
@@ -102,7 +104,7 @@ class RedisRollingFilter(StoredFilter):
 
     def clear(self) -> None:
         """Remove all keys."""
-        self._run(self._storage.cleared())
+        self._run(self._storage.clear())
 
     def info(self) -> dict[str, Any]:
         """Return the window's parameters, without asking the server."""
@@ -110,7 +112,7 @@ class RedisRollingFilter(StoredFilter):
 
     def delete(self) -> bool:
         """Delete the window from the server; True if it existed."""
-        return self._run(self._storage.deleted())
+        return self._run(self._storage.delete())
 
     def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits."""
@@ -124,7 +126,7 @@ class RedisRollingFilter(StoredFilter):
         forgotten since do not count. ``shards_lost`` lists the numbers of generations.
         """
         restarted = self._query_run_ids() != self._run_ids
-        return self._run(self._storage.verified(restarted=restarted))
+        return self._run(self._storage.verify(restarted=restarted))
 
     def _query_run_ids(self) -> tuple[str | None, ...]:
-        return self._run(verify.run_ids(self._storage.names, whole=True))
+        return self._run(verify.query_run_ids(self._storage.names, whole=True))

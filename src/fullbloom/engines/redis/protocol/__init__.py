@@ -1,1 +1,1 @@
-"""What is asked of the servers, as generators of requests: nothing here sends."""
+"""Operations as generators of requests, which a transport sends; nothing here does I/O."""

@@ -1,18 +1,18 @@
-"""Making, opening, replacing and deleting a filter; nothing half-built is left under its name.
+"""Creates, replaces and deletes filters, so that stopping halfway leaves nothing under a filter's name.
 
-A new filter begins with its manifest, set if none is there, in the state "building" and with a time to
-live. Then its strings, each under another name first, with a time to live too. Once all are there the
-manifest, for good from here on, says "closing", the strings' times are lifted (or set to the end of the
-filter's term), and it says "ready". Whoever stops in between leaves what vanishes by itself, or what the
-next client brings to its end. Clients that find "building" wait. One that is deleted says "deleting" first,
-and its manifest goes last.
+Creating a filter begins with its manifest, in the state "building" and with a time to live, set only if there
+is none. The strings follow, each under a temporary key first, and with a time to live as well. Once all
+strings exist, the manifest loses its time to live and says "closing", the strings get their final time to
+live, and the manifest says "ready". A client that stops in between leaves only keys that expire, or a state
+that the next client completes. Clients that find "building" wait. Deleting a filter sets the state
+"deleting", and removes the manifest last.
 
-Clients send what broke off once more, when it may have been done: so the manifest has an id and strings have
-tags, by which the second time finds what the first did.
+Clients resend commands that may have been executed before a connection broke. The id of the manifest and the
+tags of strings show the second time what the first one did.
 
-A manifest is only ever replaced by comparing it with what the writer knew (`swapped`), so that a client which
-was paused meanwhile overwrites nothing. Each change of the strings takes a generation of the manifest first,
-which no other change has then, and no string goes from a later generation to an earlier one.
+A manifest is replaced only if it is still the one that the writer knew (`swap_manifest`), so a client that
+was paused overwrites nothing. Each change of the strings first takes a generation of the manifest, which no
+other change then has, and no string returns to an earlier generation.
 """
 
 from __future__ import annotations
@@ -23,316 +23,324 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fullbloom.engines.redis.protocol import errors, manifest
-from fullbloom.engines.redis.protocol.keys import Names, beside
-from fullbloom.engines.redis.protocol.manifest import Manifest, lasts
+from fullbloom.engines.redis.protocol import errors
+from fullbloom.engines.redis.protocol.keys import Names, colocated_key
+from fullbloom.engines.redis.protocol.manifest import (
+    CLOSING,
+    DELETING,
+    MODULE,
+    OWNER_BYTES,
+    READY,
+    Manifest,
+    expiry_command,
+    generation_of,
+    parse_manifest,
+)
 from fullbloom.engines.redis.protocol.requests import (
-    LONGEST_TEXT,
-    Pause,
+    MAX_TEXT_BYTES,
+    QueryTimeout,
+    Sleep,
     Steps,
-    Timeout,
     call,
-    guarded,
-    is_done,
-    now,
+    change_if_equal,
+    change_with_expiry,
     read_number,
     read_part,
     read_text,
-    timed,
+    read_time,
+    try_call,
 )
 from fullbloom.errors import EngineError, EngineNameTaken, EngineTimeout, EngineUnavailable, FullbloomError
 
 if TYPE_CHECKING:
     from fullbloom._core import WireCells
 
-#: Milliseconds for which a filter may be under way.
-_BUILT_WITHIN = 60_000
-#: Seconds for which another client is waited for, if the client's own timeout is not shorter.
-_PATIENCE = 10.0
+#: Milliseconds within which a filter must be created.
+_BUILD_TTL = 60_000
+#: Seconds to wait for another client, unless this client's own timeout is shorter.
+_MAX_WAIT = 10.0
 _WAIT = 0.05
-#: Seconds after which what another client began to delete is taken for left behind.
-_DELETED_WITHIN = 2.0
-#: How often a change is tried that others overtake.
-_TRIES = 100
-#: How often it is tried even where the client waits for a shorter time.
-_TRIES_AT_LEAST = 10
-#: Bytes that are sent or fetched at a time.
+#: Seconds after which a deletion that another client began counts as abandoned.
+_DELETION_TIMEOUT = 2.0
+#: Attempts at a change while other clients keep changing the filter.
+_MAX_ATTEMPTS = 100
+#: Attempts that are made even if the client's timeout is over.
+_MIN_ATTEMPTS = 10
+#: Bytes sent or fetched at a time.
 PIECE = 1 << 20
 
 
-class _Made(NamedTuple):
-    """A string under way: the name that it has first, the one that it gets, and its mark, b"" without one."""
+class _NewString(NamedTuple):
+    """A string being created: its temporary key, its final one, and its tag, b"" if it has none."""
 
-    fresh: bytes
+    temporary: bytes
     key: bytes
     nbytes: int
-    mark: bytes
+    tag: bytes
 
 
 class Overtaken(Exception):
     """Another client has changed the filter since the manifest was read."""
 
 
-def stored(name: str) -> Steps[tuple[bytes, Manifest] | None]:
-    """Return the manifest under a name, as bytes and as what they say."""
+def read_manifest(name: str) -> Steps[tuple[bytes, Manifest] | None]:
+    """Return the manifest of a name, as bytes and parsed; None if there is none."""
     key = Names(name).manifest
-    data = yield from read_text(key, LONGEST_TEXT, b"GET", key)
-    return None if data is None else (data, manifest.read(name, data))
+    data = yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)
+    return None if data is None else (data, parse_manifest(name, data))
 
 
-def patience() -> Steps[float]:
-    """Return the seconds for which another client may be waited for."""
-    (seconds,) = yield [Timeout()]
-    return _PATIENCE if seconds is None else min(_PATIENCE, seconds)
+def wait_limit() -> Steps[float]:
+    """Return how many seconds to wait for another client."""
+    (seconds,) = yield [QueryTimeout()]
+    return _MAX_WAIT if seconds is None else min(_MAX_WAIT, seconds)
 
 
-def standing(name: str) -> Steps[Manifest | None]:
-    """Return the manifest of a filter that is ready, after a while if need be; None where there is none."""
-    began, most = time.monotonic(), (yield from patience())
+def wait_until_ready(name: str) -> Steps[Manifest | None]:
+    """Return the manifest of a filter once it is ready; None if there is no filter."""
+    start, limit = time.monotonic(), (yield from wait_limit())
     while True:
-        there = yield from stored(name)
-        if there is None:
+        stored = yield from read_manifest(name)
+        if stored is None:
             return None
-        found, waited = there[1], time.monotonic() - began
-        if found.state == manifest.DELETING and waited >= min(_DELETED_WITHIN, most):
-            yield from _removed(name, found)
+        found, waited = stored[1], time.monotonic() - start
+        if found.state == DELETING and waited >= min(_DELETION_TIMEOUT, limit):
+            yield from _delete_keys(name, found)
             return None
-        stood = (yield from _closed(name, found)) if found.state == manifest.CLOSING else found
-        if stood is None or stood.state == manifest.READY:
-            return stood
-        if waited >= most:
+        manifest = (yield from _close(name, found)) if found.state == CLOSING else found
+        if manifest is None or manifest.state == READY:
+            return manifest
+        if waited >= limit:
             raise EngineTimeout(
-                f"filter {name!r}: another client began to make it and is not done after {waited:.1f} s; "
+                f"filter {name!r}: another client began to create it and is not done after {waited:.1f} s; "
                 "try again"
             )
-        yield [Pause(_WAIT)]
+        yield [Sleep(_WAIT)]
 
 
-def same(name: str, known: Manifest) -> Steps[Manifest | None]:
-    """Return the manifest that is there if its id is that of ``known``; None if not."""
-    there = yield from stored(name)
-    return there[1] if there is not None and there[1].id == known.id else None
+def read_same_manifest(name: str, known: Manifest) -> Steps[Manifest | None]:
+    """Return the current manifest if its id matches, else None."""
+    stored = yield from read_manifest(name)
+    return stored[1] if stored is not None and stored[1].id == known.id else None
 
 
-def swapped(name: str, known: Manifest, after: Manifest) -> Steps[bool]:
-    """Replace a manifest if it is still ``known``; False where it is another one, or gone."""
-    key, there = Names(name).manifest, (yield from stored(name))
-    if there is None:
+def swap_manifest(name: str, known: Manifest, after: Manifest) -> Steps[bool]:
+    """Replace the manifest if it is still ``known``; False if it has changed, or is gone."""
+    key, stored = Names(name).manifest, (yield from read_manifest(name))
+    if stored is None:
         return False
-    data, new = there[0], after.to_bytes()
+    data, new = stored[0], after.to_bytes()
     if data == new:  # sent twice
         return True
-    if there[1] != known:
+    if stored[1] != known:
         return False
-    if (yield from guarded(key, data, b"SET", key, new, *after.lasting)):
+    if (yield from change_if_equal(key, data, b"SET", key, new, *after.set_options)):
         return True
-    return (yield from read_text(key, LONGEST_TEXT, b"GET", key)) == new  # sent twice
+    return (yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)) == new  # sent twice
 
 
-def made(
-    name: str, wanted: Manifest, cells: WireCells, data: bytes | memoryview | None = None
+def create_filter(
+    name: str, manifest: Manifest, cells: WireCells, data: bytes | memoryview | None = None
 ) -> Steps[Manifest]:
-    """Make a filter, without keys or of the cells in ``data``.
+    """Create a filter, empty or with the cells in ``data``; return its manifest.
 
-    Return what another client made meanwhile, if one did.
+    If another client created the filter meanwhile, returns the manifest of that one.
     """
-    key, began, most = Names(name).manifest, time.monotonic(), (yield from patience())
-    for turn in range(_TRIES):
-        if turn >= _TRIES_AT_LEAST and time.monotonic() - began >= most:
+    key, start, limit = Names(name).manifest, time.monotonic(), (yield from wait_limit())
+    for attempt in range(_MAX_ATTEMPTS):
+        if attempt >= _MIN_ATTEMPTS and time.monotonic() - start >= limit:
             break
-        if wanted.ttl:
-            wanted = replace(wanted, expires=(yield from _end(key, wanted.ttl)))
-        first, done = wanted.to_bytes(), list[_Made]()
+        if manifest.ttl:
+            manifest = replace(manifest, expires=(yield from _expiry_from_now(key, manifest.ttl)))
+        first, strings = manifest.to_bytes(), list[_NewString]()
         try:
-            won = yield from is_done(key, b"SET", key, first, b"NX", b"PX", _BUILT_WITHIN)
-            if won or (yield from read_text(key, LONGEST_TEXT, b"GET", key)) == first:
-                yield from _built(name, wanted, cells, data, done)
-                return (yield from _finished(name, wanted))
+            won = yield from try_call(key, b"SET", key, first, b"NX", b"PX", _BUILD_TTL)
+            if won or (yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)) == first:
+                yield from _create_strings(name, manifest, cells, data, strings)
+                return (yield from _finish(name, manifest))
         except FullbloomError:
-            stood = yield from _undone(name, wanted, done)
-            if stood is None:
+            existing = yield from _roll_back(name, manifest, strings)
+            if existing is None:
                 raise
-            return stood
-        stood = yield from standing(name)
-        if stood is not None:
-            return stood
-        yield [Pause(_WAIT)]
-    raise EngineTimeout(f"filter {name!r}: other clients keep making and deleting it; try again")
+            return existing
+        existing = yield from wait_until_ready(name)
+        if existing is not None:
+            return existing
+        yield [Sleep(_WAIT)]
+    raise EngineTimeout(f"filter {name!r}: other clients keep creating and deleting it; try again")
 
 
-def _end(key: bytes, ttl: float) -> Steps[int]:
-    return (yield from now(key)) + round(ttl * 1000)
+def _expiry_from_now(key: bytes, ttl: float) -> Steps[int]:
+    return (yield from read_time(key)) + round(ttl * 1000)
 
 
-def _built(
-    name: str, wanted: Manifest, cells: WireCells, data: bytes | memoryview | None, done: list[_Made]
+def _create_strings(
+    name: str,
+    manifest: Manifest,
+    cells: WireCells,
+    data: bytes | memoryview | None,
+    strings: list[_NewString],
 ) -> Steps[None]:
-    """Make the strings; what may be there is in ``done``."""
-    names = Names.of(name, wanted)
-    if wanted.backend == manifest.MODULE:
-        done.append(_Made(names.bits[0], names.bits[0], 0, b""))
-        yield from _reserved(names.bits[0], wanted)
+    """Create the strings; those that may exist are appended to ``strings``."""
+    names = Names.of(name, manifest)
+    if manifest.backend == MODULE:
+        strings.append(_NewString(names.bits[0], names.bits[0], 0, b""))
+        yield from _reserve(names.bits[0], manifest)
         return
     for shard, key in enumerate(names.bits):
-        fresh = beside(key, b"new:" + wanted.id.encode())
-        done.append(_Made(fresh, key, cells.range(shard)[1], wanted.mark(shard)))
-        yield from written(fresh, wanted.mark(shard), cells, shard, data)
-        if not (yield from _named(done[-1])):
+        temporary = colocated_key(key, b"new:" + manifest.id.encode())
+        strings.append(_NewString(temporary, key, cells.range(shard)[1], manifest.tag(shard)))
+        yield from write_string(temporary, manifest.tag(shard), cells, shard, data)
+        if not (yield from _claim_name(strings[-1])):
             raise EngineNameTaken(
-                f"filter {name!r}: the server has a key {key.decode()!r} and no filter of this name; "
-                "delete that key, "
-                "or choose another name"
+                f"filter {name!r}: the server has a key {key.decode()!r} but no filter of this name; delete "
+                "that key, or choose another name"
             )
-        if data is not None:  # which may take longer than all have to live
-            for begun in (names.manifest, *(one.key for one in done)):
-                yield from call(begun, b"PEXPIRE", begun, _BUILT_WITHIN)
+        if data is not None:  # writing it may take longer than the time to live
+            for existing in (names.manifest, *(one.key for one in strings)):
+                yield from call(existing, b"PEXPIRE", existing, _BUILD_TTL)
 
 
-def _named(one: _Made) -> Steps[bool]:
-    """Give a string its name if no other has it; sent twice, it is found there."""
+def _claim_name(one: _NewString) -> Steps[bool]:
+    """Rename a string to its final key if that is free; a resent command finds it renamed."""
     try:
-        if (yield from is_done(one.key, b"RENAMENX", one.fresh, one.key)):
+        if (yield from try_call(one.key, b"RENAMENX", one.temporary, one.key)):
             return True
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:
-        if not (yield from _stands(one)):
+        if not (yield from _has_name(one)):
             raise
         return True
-    return (yield from _stands(one))
+    return (yield from _has_name(one))
 
 
-def _stands(one: _Made) -> Steps[bool]:
-    """Tell whether a string has got its name."""
-    if not one.mark:
+def _has_name(one: _NewString) -> Steps[bool]:
+    """Tell whether a string has its final key."""
+    if not one.tag:
         return bool((yield from read_number(one.key, b"EXISTS", one.key)))
-    return (yield from read_part(one.key, one.nbytes, len(one.mark))) == one.mark
+    return (yield from read_part(one.key, one.nbytes, len(one.tag))) == one.tag
 
 
-def _finished(name: str, wanted: Manifest) -> Steps[Manifest]:
-    """Say that all strings are there, and set how long they stand."""
-    key, closing = Names(name).manifest, wanted.at(manifest.CLOSING)
-    if (yield from swapped(name, wanted, closing)):
-        closed = yield from _closed(name, closing)
+def _finish(name: str, manifest: Manifest) -> Steps[Manifest]:
+    """Record that all strings exist, and set their final time to live."""
+    key, closing = Names(name).manifest, manifest.with_state(CLOSING)
+    if (yield from swap_manifest(name, manifest, closing)):
+        closed = yield from _close(name, closing)
         if closed is not None:
             return closed
-    if wanted.ttl and (yield from now(key)) >= wanted.expires:
+    if manifest.ttl and (yield from read_time(key)) >= manifest.expires:
         raise EngineTimeout(
-            f"filter {name!r}: its ttl of {wanted.ttl} s was over before it was made; give it more"
+            f"filter {name!r}: its ttl of {manifest.ttl} s was over before it was created; give it more"
         )
-    raise errors.lost(name, "what was made of it so far")
+    raise errors.loss(name, "the strings that were created so far")
 
 
-def _reserved(key: bytes, wanted: Manifest) -> Steps[None]:
-    """Make a filter of the server's own, under a name that only this client has."""
-    rate, how = repr(wanted.fpr).encode(), (b"PEXPIRE", _BUILT_WITHIN)
+def _reserve(key: bytes, manifest: Manifest) -> Steps[None]:
+    """Create a filter of the server's own, under a key that only this client has."""
+    rate, expiry = repr(manifest.fpr).encode(), (b"PEXPIRE", _BUILD_TTL)
     try:
-        yield from timed(key, how, b"BF.RESERVE", key, rate, wanted.capacity)
+        yield from change_with_expiry(key, expiry, b"BF.RESERVE", key, rate, manifest.capacity)
+
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:
-        if not (yield from is_done(key, b"PEXPIRE", key, _BUILT_WITHIN)):
+        if not (yield from try_call(key, b"PEXPIRE", key, _BUILD_TTL)):
             raise
 
 
-def _closed(name: str, stood: Manifest) -> Steps[Manifest | None]:
-    """Set how long the strings stand.
-
-    None where they came to their end before, and nobody had the filter.
-    """
-    names, (how, *when) = Names.of(name, stood), lasts(stood)
+def _close(name: str, manifest: Manifest) -> Steps[Manifest | None]:
+    """Set the strings' final time to live; None if they had expired before, so that nobody had the filter."""
+    names, (command, *when) = Names.of(name, manifest), expiry_command(manifest)
     for key in names.bits:
-        yield from call(key, how, key, *when)
+        yield from call(key, command, key, *when)
         if not (yield from read_number(key, b"EXISTS", key)):
-            yield from _removed(name, stood)
+            yield from _delete_keys(name, manifest)
             return None
-    ready = stood.at(manifest.READY)
-    if not (yield from swapped(name, stood, ready)):  # another client has done so, and may have gone on
-        return (yield from same(name, stood))
-    return ready
+    ready = manifest.with_state(READY)
+    if (yield from swap_manifest(name, manifest, ready)):
+        return ready
+    return (yield from read_same_manifest(name, manifest))  # another client has closed it, and perhaps more
 
 
-def _undone(name: str, wanted: Manifest, done: list[_Made]) -> Steps[Manifest | None]:
-    """Take back what was begun, as far as the server can be reached; the rest vanishes by itself.
+def _roll_back(name: str, manifest: Manifest, strings: list[_NewString]) -> Steps[Manifest | None]:
+    """Delete what was created, as far as the server can be reached; the rest expires.
 
-    What others may have by now is brought to its end instead, and returned.
+    If other clients may have the filter by now, completes it instead, and returns its manifest.
     """
     with suppress(FullbloomError):
         key = Names(name).manifest
-        data = yield from read_text(key, LONGEST_TEXT, b"GET", key)
-        if data in {wanted.at(state).to_bytes() for state in (manifest.CLOSING, manifest.READY)}:
-            return (yield from standing(name))
-        for one in done:
-            yield from call(one.fresh, b"UNLINK", one.fresh)
-            with suppress(EngineNameTaken):  # somebody's
-                if (yield from _stands(one)):
+        data = yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)
+        if data in {manifest.with_state(state).to_bytes() for state in (CLOSING, READY)}:
+            return (yield from wait_until_ready(name))
+        for one in strings:
+            yield from call(one.temporary, b"UNLINK", one.temporary)
+            with suppress(EngineNameTaken):  # another program has that key
+                if (yield from _has_name(one)):
                     yield from call(one.key, b"UNLINK", one.key)
-        if data == wanted.to_bytes():
-            yield from guarded(key, data, b"DEL", key)
+        if data == manifest.to_bytes():
+            yield from change_if_equal(key, data, b"DEL", key)
     return None
 
 
-def written(
-    key: bytes, mark: bytes, cells: WireCells, shard: int, data: bytes | memoryview | None
+def write_string(
+    key: bytes, tag: bytes, cells: WireCells, shard: int, data: bytes | memoryview | None
 ) -> Steps[None]:
-    """Write a string: the cells of ``data``, or none set, and the mark.
-
-    It vanishes by itself until that is taken back.
-    """
+    """Write a string that expires: the cells of ``data``, or zeros, and the tag."""
     start, nbytes = cells.range(shard)
-    yield from call(key, b"SET", key, b"", b"PX", _BUILT_WITHIN)
-    yield from call(key, b"SETRANGE", key, nbytes, mark)
+    yield from call(key, b"SET", key, b"", b"PX", _BUILD_TTL)
+    yield from call(key, b"SETRANGE", key, nbytes, tag)
     if data is not None:
         view = memoryview(data)[start : start + nbytes]
         for at in range(0, nbytes, PIECE):
             yield from call(key, b"SETRANGE", key, at, cells.turned(view[at : at + PIECE]))
-            yield from call(key, b"PEXPIRE", key, _BUILT_WITHIN)
+            yield from call(key, b"PEXPIRE", key, _BUILD_TTL)
 
 
-def replaced(
-    name: str, stood: Manifest, cells: WireCells, data: bytes | memoryview | None = None
+def replace_strings(
+    name: str, manifest: Manifest, cells: WireCells, data: bytes | memoryview | None = None
 ) -> Steps[Manifest]:
-    """Put the cells in ``data``, or none set, in the place of those that are there, each string at once.
+    """Replace the cells by those in ``data``, or by zeros, one string at a time and each atomically.
 
-    None set begin another term of a filter that has one. Raises `Overtaken` where another client has changed
-    the filter since ``stood`` was read.
+    Zeros start a new ttl of a filter that has one. Raises `Overtaken` if another client has changed the
+    filter since ``manifest`` was read.
     """
-    names = Names.of(name, stood)
-    after = stood.next()
+    names = Names.of(name, manifest)
+    after = manifest.next_generation()
     token = secrets.token_hex(8).encode()
-    fresh = [beside(key, b"new:" + token) for key in names.bits]
+    temporary = [colocated_key(key, b"new:" + token) for key in names.bits]
     try:
-        for shard, key in enumerate(fresh):
-            if stood.backend == manifest.MODULE:
-                yield from _reserved(key, after)
+        for shard, key in enumerate(temporary):
+            if manifest.backend == MODULE:
+                yield from _reserve(key, after)
             else:
-                yield from written(key, after.mark(shard), cells, shard, data)
-        # From here on this generation is nobody else's; strings of an earlier one are this filter's still, so
-        # that stopping anywhere below does no harm.
-        yield from _taken(name, stood, after)
-        end = after
-        if data is None and stood.ttl:
-            end = replace(after, expires=(yield from _end(names.manifest, stood.ttl)))
-        for shard, (key, new) in enumerate(zip(names.bits, fresh, strict=True)):
-            mark = b"" if stood.backend == manifest.MODULE else after.mark(shard)
-            yield from _renamed(_Made(new, key, cells.range(shard)[1], mark), end)
-        if end != after:
-            yield from _taken(name, after, end)
+                yield from write_string(key, after.tag(shard), cells, shard, data)
+        # From here on no other client has this generation; strings of an earlier one still belong to this
+        # filter, so stopping anywhere below does no harm.
+        yield from _take_generation(name, manifest, after)
+        final = after
+        if data is None and manifest.ttl:
+            final = replace(after, expires=(yield from _expiry_from_now(names.manifest, manifest.ttl)))
+        for shard, (key, new) in enumerate(zip(names.bits, temporary, strict=True)):
+            tag = b"" if manifest.backend == MODULE else after.tag(shard)
+            yield from _replace_string(_NewString(new, key, cells.range(shard)[1], tag), final)
+        if final != after:
+            yield from _take_generation(name, after, final)
     except (FullbloomError, Overtaken):
         with suppress(FullbloomError):
-            for key in fresh:
+            for key in temporary:
                 yield from call(key, b"UNLINK", key)
         raise
-    return end
+    return final
 
 
-def _taken(name: str, stood: Manifest, after: Manifest) -> Steps[None]:
-    if not (yield from swapped(name, stood, after)):
+def _take_generation(name: str, manifest: Manifest, after: Manifest) -> Steps[None]:
+    if not (yield from swap_manifest(name, manifest, after)):
         raise Overtaken
 
 
-#: Renames KEYS[2] to KEYS[1] unless that has a later generation, and sets how long it is there.
-_RENAMED = (
+#: Renames KEYS[2] to KEYS[1] unless that has a later generation, and sets its time to live.
+_REPLACE = (
     b"local tag = redis.call('GETRANGE', KEYS[1], ARGV[3], ARGV[3] + 15) "
     b"if #tag == 16 and string.sub(tag, 1, 8) == string.sub(ARGV[4], 1, 8) "
     b"and struct.unpack('<I4', tag, 9) > struct.unpack('<I4', ARGV[4], 9) then return 0 end "
@@ -343,70 +351,71 @@ _RENAMED = (
 )
 
 
-def _renamed(one: _Made, after: Manifest) -> Steps[None]:
-    """Put a string in the place of another; sent twice, it is found there."""
-    how, *when = lasts(after)
+def _replace_string(one: _NewString, after: Manifest) -> Steps[None]:
+    """Rename a string over an existing one; a resent command finds it renamed."""
+    expiry = command, *when = expiry_command(after)
     try:
-        if one.mark:
-            words = (how, *(when or [0]), one.nbytes, one.mark)
+        if one.tag:
+            words = (command, *(when or [0]), one.nbytes, one.tag)
             try:
-                script = (b"EVAL", _RENAMED, 2, one.key, one.fresh)
+                script = (b"EVAL", _REPLACE, 2, one.key, one.temporary)
                 renamed = yield from read_number(one.key, *script, *words)
             except (EngineTimeout, EngineUnavailable):
                 raise
-            except EngineError:  # no scripts; or the string is not there, which is told now
-                tag = yield from read_part(one.key, one.nbytes, len(one.mark))
-                mine, theirs = manifest.generation_of(one.mark), manifest.generation_of(tag)
-                if tag[: manifest.OWNER_BYTES] == one.mark[: manifest.OWNER_BYTES] and theirs > mine:
+            except EngineError:  # no scripts; or the string is gone, which the next command reports
+                tag = yield from read_part(one.key, one.nbytes, len(one.tag))
+                mine, theirs = generation_of(one.tag), generation_of(tag)
+                if tag[:OWNER_BYTES] == one.tag[:OWNER_BYTES] and theirs > mine:
                     raise Overtaken from None
             else:
                 if not renamed:
                     raise Overtaken
                 return
-        yield from timed(one.key, lasts(after), b"RENAME", one.fresh, one.key, others=(one.fresh,))
+        rename = (b"RENAME", one.temporary, one.key)
+        yield from change_with_expiry(one.key, expiry, *rename, others=(one.temporary,))
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:
-        if not (yield from _stands(one)):
+        if not (yield from _has_name(one)):
             raise
-        yield from call(one.key, how, one.key, *when)
+        yield from call(one.key, command, one.key, *when)
 
 
-def deleted(name: str) -> Steps[bool]:
-    """Delete the filter of a name: True when there was one."""
-    for turn in range(_TRIES):
-        there = yield from stored(name)
-        if there is None:
+def delete_filter(name: str) -> Steps[bool]:
+    """Delete the filter of a name; True if it existed."""
+    for attempt in range(_MAX_ATTEMPTS):
+        stored = yield from read_manifest(name)
+        if stored is None:
             return False
-        stood = there[1]
-        going = stood.at(manifest.DELETING)
-        if stood == going or (yield from swapped(name, stood, going)):
+        manifest = stored[1]
+        deleting = manifest.with_state(DELETING)
+        if manifest == deleting or (yield from swap_manifest(name, manifest, deleting)):
             break
-        yield [Pause(_WAIT * min(turn, 4))]
+        yield [Sleep(_WAIT * min(attempt, 4))]
     else:
         raise EngineTimeout(f"filter {name!r}: other clients keep changing it; try again")
     try:
-        yield from _removed(name, going)
-    except (EngineTimeout, EngineUnavailable):  # a client that does not try again itself
-        yield from _removed(name, going)
+        yield from _delete_keys(name, deleting)
+    except (EngineTimeout, EngineUnavailable):  # of a client without retries
+        yield from _delete_keys(name, deleting)
     return True
 
 
-def _removed(name: str, stood: Manifest) -> Steps[None]:
-    """Delete the strings of a filter, then its manifest, unless that is of another one by now."""
+def _delete_keys(name: str, manifest: Manifest) -> Steps[None]:
+    """Delete the strings of a filter, then its manifest, unless another filter has the name by now."""
     key = Names(name).manifest
-    names = Names.of(name, stood).bits
-    if stood.other_shards:
-        names = names + Names.of(name, stood.other()).bits
+    names = Names.of(name, manifest).bits
+    if manifest.other_shards:
+        names = names + Names.of(name, manifest.other_layout()).bits
     for string in names:
         yield from call(string, b"UNLINK", string)
-    there = yield from stored(name)
-    if there is not None and there[1].id == stood.id:
-        yield from guarded(key, there[0], b"DEL", key)
+    stored = yield from read_manifest(name)
+    if stored is not None and stored[1].id == manifest.id:
+        yield from change_if_equal(key, stored[0], b"DEL", key)
 
 
-#: Deletes a string that is this filter's, by its owner's bytes, or was never whole and is there for good.
-_SWEPT = (
+#: Deletes a string with this filter's owner bytes, or one without a tag that does not expire.
+_SWEEP = (
     b"local whole, size = tonumber(ARGV[1]), redis.call('STRLEN', KEYS[1]) "
     b"local owner = redis.call('GETRANGE', KEYS[1], whole, whole + 7) "
     b"local bare = size > 0 and size <= whole and redis.call('PTTL', KEYS[1]) == -1 "
@@ -416,15 +425,15 @@ _SWEPT = (
 )
 
 
-def swept(key: bytes, nbytes: int, tag: bytes, *, own: bool) -> Steps[None]:
-    """Delete a string without a tag, which an add left that came after the filter was gone.
+def sweep_string(key: bytes, nbytes: int, tag: bytes, *, own: bool) -> Steps[None]:
+    """Delete a string without a tag, which an add left behind after the filter was gone.
 
-    own: also one with the tag of this filter, which is gone.
+    With ``own``, deletes one with the tag of this filter as well.
     """
-    owner = tag[: manifest.OWNER_BYTES]
-    with suppress(EngineNameTaken):  # something else has the name, and keeps it
+    owner = tag[:OWNER_BYTES]
+    with suppress(EngineNameTaken):  # something else has that key, and keeps it
         try:
-            yield from call(key, b"EVAL", _SWEPT, 1, key, nbytes, owner, int(own))
+            yield from call(key, b"EVAL", _SWEEP, 1, key, nbytes, owner, int(own))
         except (EngineTimeout, EngineUnavailable, EngineNameTaken):
             raise
         except EngineError:  # no scripts

@@ -1,4 +1,4 @@
-"""From what a server refuses to one clear error each; no message repeats what was sent."""
+"""Errors for what servers refuse and clients raise: one clear message each, which repeats no key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import redis.exceptions as redis_errors
 
-from fullbloom.engines.redis.protocol.requests import number, unexpected
+from fullbloom.engines.redis.protocol.requests import parse_number, unexpected_reply
 from fullbloom.errors import (
     EngineError,
     EngineFull,
@@ -27,37 +27,37 @@ if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.requests import Acks
 
 _MOVED = (
-    "a node of a cluster says that another one has the key; give RedisBloomFilter a client for clusters, or "
-    "try again if it is one: slots are moving"
+    "a node of a cluster says that another node has the key; use a cluster client, or, if it is one, try "
+    "again: slots are moving"
 )
-_SAID: dict[str, tuple[Callable[[str], EngineError], str]] = {
+_ERRORS: dict[str, tuple[Callable[[str], EngineError], str]] = {
     "OOM": (
         EngineFull,
-        "the server is at its limit of memory (maxmemory) and refused the change; raise it, or make room",
+        "the server has reached its limit (maxmemory) and refused the change; raise it, or free memory",
     ),
     "READONLY": (EngineRefused, "the server is a replica and takes no changes; connect to its master"),
     "WRONGTYPE": (
         EngineNameTaken,
-        "a key of its name holds something else than this filter; choose another name, or delete that key",
+        "a key of its name holds something other than this filter; choose another name, or delete that key",
     ),
-    "NOAUTH": (EngineRefused, "the server asks for a password; give it to the client"),
+    "NOAUTH": (EngineRefused, "the server requires a password; give it to the client"),
     "WRONGPASS": (EngineRefused, "the server does not know this user and password"),
     "NOPERM": (EngineRefused, "the server does not allow this user the commands or keys of the filter"),
     "LOADING": (EngineUnavailable, "the server is loading its data; try again"),
     "BUSY": (EngineUnavailable, "the server is busy with a script; try again"),
-    "MASTERDOWN": (EngineUnavailable, "the server's master is down, and it does not answer alone"),
+    "MASTERDOWN": (EngineUnavailable, "the server's master is down, and the replica does not answer alone"),
     "CLUSTERDOWN": (EngineUnavailable, "the cluster is down; try again once its slots are served"),
     "TRYAGAIN": (EngineUnavailable, "the cluster is moving the filter's keys; try again"),
     "MOVED": (EngineUnavailable, _MOVED),
     "ASK": (EngineUnavailable, _MOVED),
     "MISCONF": (EngineRefused, "the server cannot save to its disk and takes no changes"),
     "NOREPLICAS": (EngineRefused, "the server has too few replicas and takes no changes"),
-    "EXECABORT": (EngineError, "the server gave up the transaction"),
+    "EXECABORT": (EngineError, "the server aborted the transaction"),
 }
-#: What redis-py raises: its errors of clusters are no RedisError.
+#: What redis-py raises: its cluster errors are not RedisErrors.
 CLIENT_ERRORS = (redis_errors.RedisError, redis_errors.RedisClusterException, OSError)
 _REFUSALS = (redis_errors.AuthenticationError, redis_errors.BusyLoadingError, redis_errors.ResponseError)
-#: The codes of refusals that redis-py makes classes of and leaves out of their texts.
+#: The codes of refusals that redis-py turns into classes and leaves out of their texts.
 _CODES = (
     (redis_errors.ReadOnlyError, "READONLY"),
     (redis_errors.OutOfMemoryError, "OOM"),
@@ -71,73 +71,72 @@ _CODES = (
     (redis_errors.MovedError, "MOVED"),
 )
 _UNKNOWN = "unknown command"
-#: Characters of what a server said that a message repeats.
-_SHOWN = 200
+#: Characters of a server's text that a message repeats.
+_MAX_TEXT = 200
 
 
-def refused(name: str, text: str) -> EngineError:
-    """Return the error for a refusal: the server's code, a blank, its text."""
+def refusal(name: str, text: str) -> EngineError:
+    """Return the error for a server's refusal: a code, a space, and text."""
     code, _, said = text.partition(" ")
-    if code in _SAID:
-        kind, message = _SAID[code]
+    if code in _ERRORS:
+        kind, message = _ERRORS[code]
         return kind(f"filter {name!r}: {message}")
-    if _UNKNOWN in text:  # whose text goes on with what was sent
-        return EngineError(f"filter {name!r}: the server does not know a command that it takes")
-    shown = escaped(said if code == "ERR" else text)
+    if _UNKNOWN in text:  # the rest of the text repeats what was sent
+        return EngineError(f"filter {name!r}: the server does not support a required command")
+    shown = escape(said if code == "ERR" else text)
     return EngineError(f"filter {name!r}: the server refused: {shown}")
 
 
-def escaped(text: str) -> str:
-    """Return what a server said without what a terminal would do, and no more of it than a line."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_SHOWN])
+def escape(text: str) -> str:
+    """Return a server's text without control characters, cut to a line."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_MAX_TEXT])
 
 
-def strange(name: str, why: str) -> EngineError:
-    """Return the error for what a client library makes of a reply, or raises of itself."""
-    return EngineError(f"filter {name!r}: the client library failed: {escaped(why)}")
+def client_failure(name: str, why: str) -> EngineError:
+    """Return the error for an exception of the client library itself."""
+    return EngineError(f"filter {name!r}: the client library failed: {escape(why)}")
 
 
 def too_few_acks(have: int, wanted: int, milliseconds: int) -> EngineUnavailable:
-    """Return the error for a change that too few replicas have."""
+    """Return the error for a change that too few replicas confirmed."""
     return EngineUnavailable(
-        f"{have} of {wanted} replicas confirmed the change within {milliseconds / 1000} s; it was done, and "
-        "may be lost if the server is: add it again, wait longer, or ask for fewer acks"
+        f"{have} of {wanted} replicas confirmed the change within {milliseconds / 1000} s; the server has "
+        "it, and may lose it in a failover: add it again, wait longer, or ask for fewer acks"
     )
 
 
-def gone(name: str, why: str) -> EngineUnavailable:
-    """Return the error for a server that cannot be reached; ``why`` is what the client says of it."""
-    said = f" ({escaped(why).rstrip('.')})" if why else ""
+def unreachable(name: str, why: str) -> EngineUnavailable:
+    """Return the error for a server that cannot be reached; ``why`` is the client library's text."""
+    reason = f" ({escape(why).rstrip('.')})" if why else ""
     return EngineUnavailable(
-        f"filter {name!r}: the server cannot be reached, or broke the connection off{said}; adds that were "
-        "on their way may have been done"
+        f"filter {name!r}: the server cannot be reached, or closed the connection{reason}; pending adds may "
+        "have been done"
     )
 
 
-def late(name: str) -> EngineTimeout:
+def timeout(name: str) -> EngineTimeout:
     """Return the error for a server that takes too long."""
     return EngineTimeout(
-        f"filter {name!r}: the server did not answer within the client's timeout; adds that were on their "
-        "way may have been "
+        f"filter {name!r}: the server did not answer within the client's timeout; pending adds may have been "
         "done"
     )
 
 
-def rolled_back(name: str) -> FilterRolledBack:
-    """Return the error for a server that has an earlier state than it had."""
+def rollback(name: str) -> FilterRolledBack:
+    """Return the error for a server that returned to an earlier state."""
     return FilterRolledBack(
         f"filter {name!r}: the server went back to an earlier state (restarted from an older snapshot or a "
-        "cut log, or a replica took over that was behind); keys that it acknowledged are gone: clear() or "
-        "load() starts afresh, opening it again goes on with what is there"
+        "truncated log, or failed over to a replica that was behind); keys that it acknowledged are gone: "
+        "clear() or load() starts over, opening the filter again continues with what is left"
     )
 
 
-def lost(name: str, what: str) -> FilterLost:
-    """Return the error for cells that are gone."""
+def loss(name: str, what: str) -> FilterLost:
+    """Return the error for cells that are lost."""
     return FilterLost(
-        f"filter {name!r}: the server has lost {what}; keys that it acknowledged are gone (restarted "
-        "without its data, "
-        "evicted, deleted, or failed over): verify() tells more, delete() and a new filter start afresh"
+        f"filter {name!r}: the server has lost {what}; keys that it acknowledged are gone (restarted without "
+        "its data, evicted, deleted, or failed over): verify() tells more, delete() and a new filter start "
+        "over"
     )
 
 
@@ -146,12 +145,12 @@ def translate(name: str, error: Exception) -> Exception:
     if isinstance(error, FullbloomError):
         return error
     if isinstance(error, redis_errors.TimeoutError):
-        return late(name)
+        return timeout(name)
     if isinstance(error, _REFUSALS):
-        return refused(name, error_text(error))
+        return refusal(name, error_text(error))
     if isinstance(error, (redis_errors.ConnectionError, redis_errors.RedisClusterException, OSError)):
-        return gone(name, str(error))
-    return strange(name, str(error)) if isinstance(error, redis_errors.RedisError) else error
+        return unreachable(name, str(error))
+    return client_failure(name, str(error)) if isinstance(error, redis_errors.RedisError) else error
 
 
 def error_text(error: Exception) -> str:
@@ -175,7 +174,7 @@ def translate_errors(name: str) -> Iterator[None]:
     except (FullbloomError, *CLIENT_ERRORS) as error:
         raise translate(name, error) from None
     except Exception as error:  # noqa: BLE001 - such a reply may cause any exception
-        raise unexpected(f"{type(error).__name__} in the client library") from None
+        raise unexpected_reply(f"{type(error).__name__} in the client library") from None
 
 
 def translate_replies(name: str, replies: list[Any]) -> list[Any]:
@@ -190,7 +189,7 @@ def no_transactions(name: str) -> EngineError:
 
 def check_acks(acks: Acks, answer: Any) -> None:
     """Raise EngineUnavailable where fewer replicas than required confirmed a change."""
-    confirmed = number(answer)
+    confirmed = parse_number(answer)
     if confirmed < acks.replicas:
         raise too_few_acks(confirmed, acks.replicas, acks.milliseconds)
 

@@ -1,10 +1,10 @@
-"""The term of a filter that was made with a time to live, and what comes after it.
+"""Expiry: what happens when the ttl of a filter ends, and the filter that follows.
 
-The manifest and all strings vanish at the same moment, which the server's clock tells; of a cluster, each
-node's own, and the moment is chosen by that of the node with the manifest. A client that finds a string gone
-asks the node which should have it for the time: after the moment the filter holds nothing, before it
-something was lost. The strings have the filter's id in their names, so that an add which comes too late
-writes where nobody reads; who sent it deletes what it wrote, and adds to the filter of the next term.
+The manifest and all strings expire at the same moment by the server's clock. In a cluster each node uses its
+own clock, and the node with the manifest chooses the moment. A client that misses a string asks the node
+which should have it for the time: after that moment the filter is empty, before it something was lost. The
+strings have the filter's id in their keys, so an add that arrives too late writes where no client reads; the
+client that sent it deletes what it wrote, and adds to the next filter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from fullbloom.engines.redis.protocol import create
 from fullbloom.engines.redis.protocol.keys import Names
 from fullbloom.engines.redis.protocol.manifest import BUILDING, Manifest
-from fullbloom.engines.redis.protocol.requests import Pause, Steps, call
+from fullbloom.engines.redis.protocol.requests import Sleep, Steps, call
 from fullbloom.errors import EngineTimeout
 
 if TYPE_CHECKING:
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What the filter of the next term must have in common with that of the last one.
-_SAME = ("backend", "capacity", "fpr", "layout", "scheme", "hash", "num_bits", "num_hashes", "seed", "secret")
-_WAITS = 200
+#: What the next filter must have in common with the expired one.
+_KEPT = ("backend", "capacity", "fpr", "layout", "scheme", "hash", "num_bits", "num_hashes", "seed", "secret")
+_MAX_ATTEMPTS = 200
 _WAIT = 0.05
 
 
 class Expired(Exception):
-    """The moment has come at which a filter vanishes: it holds nothing."""
+    """The filter has expired: it holds nothing."""
 
 
-class _Filter(Protocol):
+class _Storage(Protocol):
     name: str
-    #: When the term is over by this process's clock; None until the server said it.
+    #: When the filter expires by this process's clock; None until the server reports it.
     ends: float | None
 
     @property
@@ -49,77 +49,77 @@ class _Filter(Protocol):
     def names(self) -> Names: ...
     @property
     def cells(self) -> WireCells: ...
-    def adopt(self, stood: Manifest) -> None: ...
-    def refreshed(self) -> Steps[Any]: ...
+    def adopt(self, manifest: Manifest) -> None: ...
+    def refresh(self) -> Steps[Any]: ...
 
 
-def begun(there: _Filter) -> Steps[None]:
-    """Raise Expired where the term is over; nothing is asked until this client's clock says so.
+def check_expiry(storage: _Storage) -> Steps[None]:
+    """Raise Expired if the filter has expired; asks the server only if this client's clock says so.
 
-    Without it, adds after a long pause would write to strings that are gone.
+    Without this check, adds after a long pause would write to strings that are gone.
     """
-    if there.ends is None:
-        key = there.names.manifest
+    if storage.ends is None:
+        key = storage.names.manifest
         left = yield from call(key, b"PTTL", key)
-        there.ends = inf if left == -1 else time.monotonic() + max(left, 0) / 1000
-    if time.monotonic() >= there.ends:
-        there.ends = None
-        yield from there.refreshed()
+        storage.ends = inf if left == -1 else time.monotonic() + max(left, 0) / 1000
+    if time.monotonic() >= storage.ends:
+        storage.ends = None
+        yield from storage.refresh()
 
 
-def anew(there: _Filter, old: Manifest) -> Steps[None]:
-    """Make the filter ``old``, whose term is over, anew, or take the one that another client made."""
-    if there.manifest.id != old.id:  # another thread has done so
+def recreate(storage: _Storage, old: Manifest) -> Steps[None]:
+    """Create the expired filter ``old`` again, or adopt the one that another client created."""
+    if storage.manifest.id != old.id:  # another thread has done so
         return
-    for part in (old, old.other()) if old.other_shards else (old,):
-        for key in Names.of(there.name, part).bits:
+    for part in (old, old.other_layout()) if old.other_shards else (old,):
+        for key in Names.of(storage.name, part).bits:
             yield from call(key, b"UNLINK", key)
-    for _ in range(_WAITS):
-        stood = yield from create.standing(there.name)
-        if stood is None:
-            begins = {"generation": 0, "cut": 0, "other_shards": 0, "other_cut": 0, "state": BUILDING}
-            new = replace(old, id=secrets.token_hex(16), **begins)  # type: ignore[arg-type]
-            stood = yield from create.made(there.name, new, there.cells)
-        if stood.id != old.id:
-            return _taken(there, stood)
-        yield [Pause(_WAIT)]  # the clock of the node with the manifest is behind
+    for _ in range(_MAX_ATTEMPTS):
+        manifest = yield from create.wait_until_ready(storage.name)
+        if manifest is None:
+            initial = {"generation": 0, "cut": 0, "other_shards": 0, "other_cut": 0, "state": BUILDING}
+            new = replace(old, id=secrets.token_hex(16), **initial)  # type: ignore[arg-type]
+            manifest = yield from create.create_filter(storage.name, new, storage.cells)
+        if manifest.id != old.id:
+            return _adopt(storage, manifest)
+        yield [Sleep(_WAIT)]  # the clock of the node with the manifest is behind
     raise EngineTimeout(
-        f"filter {there.name!r}: its term is over by the clock of one node, and {_WAITS * _WAIT:.0f} s "
-        "later not by that of another; set the clocks of the cluster"
+        f"filter {storage.name!r}: it has expired by the clock of one node, but not by that of another "
+        f"{_MAX_ATTEMPTS * _WAIT:.0f} s later; synchronize the clocks of the cluster"
     )
 
 
-def found(there: _Filter) -> Steps[bool]:
-    """Take the filter that another client made after the term; False where there is none."""
-    stood = yield from create.standing(there.name)
-    if stood is None or stood.id == there.manifest.id:
+def adopt_successor(storage: _Storage) -> Steps[bool]:
+    """Adopt the filter that another client created after the expiry; False if there is none."""
+    manifest = yield from create.wait_until_ready(storage.name)
+    if manifest is None or manifest.id == storage.manifest.id:
         return False
-    _taken(there, stood)
+    _adopt(storage, manifest)
     return True
 
 
-def _taken(there: _Filter, stood: Manifest) -> None:
-    was = asdict(there.manifest)
-    stood.check(there.name, {field: was[field] for field in (*_SAME, "ttl")})
-    there.adopt(stood)
+def _adopt(storage: _Storage, manifest: Manifest) -> None:
+    old = asdict(storage.manifest)
+    manifest.require_match(storage.name, {field: old[field] for field in (*_KEPT, "ttl")})
+    storage.adopt(manifest)
 
 
-def living(there: _Filter, steps: Callable[[], Steps[T]]) -> Steps[T]:
-    """Ask what needs a filter: one whose term is over is made anew."""
+def run_or_recreate(storage: _Storage, steps: Callable[[], Steps[T]]) -> Steps[T]:
+    """Run steps, recreating the filter if it expired."""
     while True:
-        old = there.manifest
+        old = storage.manifest
         try:
             return (yield from steps())
         except Expired:
-            yield from anew(there, old)
+            yield from recreate(storage, old)
 
 
-def looked(there: _Filter, steps: Callable[[], Steps[T]], nothing: Callable[[], T]) -> Steps[T]:
-    """Ask what a filter holds: ``nothing`` where its term is over and nobody made it anew."""
+def run_or_default(storage: _Storage, steps: Callable[[], Steps[T]], default: Callable[[], T]) -> Steps[T]:
+    """Run steps that only read; return ``default()`` if the filter expired and has no successor."""
     while True:
-        old = there.manifest
+        old = storage.manifest
         try:
             return (yield from steps())
         except Expired:
-            if there.manifest.id == old.id and not (yield from found(there)):
-                return nothing()
+            if storage.manifest.id == old.id and not (yield from adopt_successor(storage)):
+                return default()

@@ -1,4 +1,10 @@
-"""What a client knows of a window on a server: its time, its generations, and the marks of their strings."""
+"""Generations of a time window: the server's time, the record in the manifest, and what a client knows.
+
+A client that begins a generation creates all of its strings, each with a tag of its own, and records the
+generation before it acknowledges a key: with the moment at which the strings expire, and a digest of the
+tags. From then on no client creates strings of that generation. So a string that is missing before its end,
+or whose tag is not the recorded one, is a loss, which every client notices.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,8 @@ from hashlib import blake2b
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
-from fullbloom.engines.redis.protocol.keys import Acknowledged, shard_of
-from fullbloom.engines.redis.protocol.requests import Send, Shard, Steps, call, clock
+from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, make_shard
+from fullbloom.engines.redis.protocol.requests import SendBatch, Shard, Steps, call, parse_time
 from fullbloom.errors import FormatError
 
 if TYPE_CHECKING:
@@ -20,221 +26,222 @@ if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.manifest import Manifest
 
 #: Seconds after which the server is asked for the time again: by then two clocks are 0.1 ms apart.
-_ASKED_EVERY = 1.0
-#: Added to what is known of the server's time, on both sides.
+_TIME_INTERVAL = 1.0
+#: Added on both sides to what is known of the server's time.
 _SLACK = 0.001
 _ID_DIGITS = 16
+_DIGEST_BYTES = 8
+_RANDOM_BYTES = 4
 
 
 class Clock:
-    """The server's time, as far as it is known: two bounds."""
+    """Lower and upper bounds of the server's time."""
 
     def __init__(self, key: bytes) -> None:
         """Take the key whose node has the time."""
         self._key = key
-        self._asked = -_ASKED_EVERY
+        self._queried = -_TIME_INTERVAL
         self._behind = self._ahead = 0.0
 
     def now(self) -> Steps[tuple[float, float]]:
         """Return the earliest and the latest time that the server can have now."""
-        if time.monotonic() - self._asked >= _ASKED_EVERY:
+        if time.monotonic() - self._queried >= _TIME_INTERVAL:
             sent = time.monotonic()
-            told = clock((yield from call(self._key, b"TIME")))
-            came = time.monotonic()
-            self._behind, self._ahead, self._asked = told - came - _SLACK, told - sent + _SLACK, came
+            seconds = parse_time((yield from call(self._key, b"TIME")))
+            received = time.monotonic()
+            self._behind, self._ahead = seconds - received - _SLACK, seconds - sent + _SLACK
+            self._queried = received
         here = time.monotonic()
         return here + self._behind, here + self._ahead
 
 
-class Now(NamedTuple):
-    """The generations of a moment."""
+class CurrentGenerations(NamedTuple):
+    """The generations at a moment."""
 
-    #: The oldest one in which keys are looked for.
+    #: The oldest one in which keys are looked up.
     first: int
     #: The present one, or the two that it may be.
     earliest: int
     latest: int
 
 
-class Losses:
-    """Strings that are not those which a client knows."""
+class RecordedGeneration(NamedTuple):
+    """A generation that has begun, as the manifest records it."""
+
+    #: Milliseconds since 1970 at which its strings expire.
+    ends: int
+    #: The digest of the tags of its strings, in order.
+    digest: str
+
+
+class MissingStrings:
+    """Generations whose strings are missing, or have unknown tags."""
 
     def __init__(self, missing: Iterable[int] = ()) -> None:
-        """Take generations of which some are."""
+        """Take generations with missing strings."""
         self.missing = list(missing)
-        #: Those of which an add may have left a string without a mark and without an end: its shard.
-        self.bare: list[tuple[int, int]] = []
+        #: Generations and shards in which an add may have left a string without a tag and without expiry.
+        self.untagged: list[tuple[int, int]] = []
 
-    def note(self, contents: Contents, generation: int, exchange: WireExchange, *, adding: bool) -> int:
-        """Compare marks with those that are known; return the bits set in strings that are there."""
-        known, set_ = contents.marks.get(generation), 0
-        for shard, mark, short, bits in exchange.states:
-            if short or known is None or mark != known[shard]:
+    def note(self, state: WindowState, generation: int, exchange: WireExchange, *, adding: bool) -> int:
+        """Compare tags with the known ones; return the bits set in strings that exist."""
+        known, set_ = state.tags.get(generation), 0
+        for shard, tag, short, bits in exchange.states:
+            if short or known is None or tag != known[shard]:
                 self.missing.append(generation)
-                self.bare += [(generation, shard)] if adding and not mark else []
+                self.untagged += [(generation, shard)] if adding and not tag else []
             else:
                 set_ += bits
         return set_
 
 
-class Contents:
-    """What a window holds since it was made or cleared, as far as a client knows.
+class WindowState:
+    """What a client knows of a window since it was created or cleared.
 
-    It only comes to know more, so that threads may share it.
+    Its knowledge only grows, so threads may share it.
     """
 
-    def __init__(self, name: str, stood: Manifest) -> None:
+    def __init__(self, name: str, manifest: Manifest) -> None:
         """Take the manifest."""
-        self.name, self.manifest = name, stood
-        self._base = b"%s:bits:%s.%d@" % (name.encode(), stood.id[:_ID_DIGITS].encode(), stood.generation)
-        self.begun = begun_in(name, stood)
-        #: Those before it are begun by now, or never will be.
+        self.name, self.manifest = name, manifest
+        prefix = (name.encode(), manifest.id[:_ID_DIGITS].encode(), manifest.generation)
+        self._prefix = b"%s:bits:%s.%d@" % prefix
+        self.recorded = recorded_generations(name, manifest)
+        #: Generations before this one are recorded by now, or never will be.
         self.settled = 0
         self._shards: dict[int, list[Shard]] = {}
-        #: The marks of the strings of each generation, as they were compared with the record.
-        self.marks: dict[int, list[bytes]] = {}
-        #: What was acknowledged, by generation.
-        self.noted: dict[int, Acknowledged] = {}
+        #: The tags of the strings of each generation, compared with the record.
+        self.tags: dict[int, list[bytes]] = {}
+        #: Acknowledged keys, by generation.
+        self.acknowledged: dict[int, AcknowledgedKeys] = {}
 
     def key(self, generation: int, shard: int) -> bytes:
-        """Return the name of a string."""
-        whole = b"%s%d" % (self._base, generation)
+        """Return the key of a string."""
+        whole = b"%s%d" % (self._prefix, generation)
         return whole if self.manifest.shards == 1 else b"%s:%d" % (whole, shard)
 
     def keys(self, generation: int) -> Iterator[bytes]:
-        """Return the names of all strings of a generation."""
+        """Return the keys of all strings of a generation."""
         return (self.key(generation, shard) for shard in range(self.manifest.shards))
 
-    def send(self, generation: int, batch: WireBatch) -> Send:
-        """Return the question for the keys of a batch, to a generation."""
+    def send(self, generation: int, batch: WireBatch) -> SendBatch:
+        """Return the request that sends a batch to a generation."""
         shards = self._shards.get(generation)
         if shards is None:
-            shards = self._shards[generation] = list(starmap(shard_of, enumerate(self.keys(generation))))
-        return Send(batch, [shards[shard] for shard in batch.shards])
+            shards = self._shards[generation] = list(starmap(make_shard, enumerate(self.keys(generation))))
+        return SendBatch(batch, [shards[shard] for shard in batch.shards])
 
-    def learn(self, stood: Manifest, present: int) -> None:
-        """Take a manifest that was read when ``present`` had come at least."""
-        oldest = present - 2 * stood.generations
-        # What was recorded once stays so: recorded otherwise, its strings were lost and created again.
-        begun = {**begun_in(self.name, stood), **self.begun}
-        self.begun = {one: about for one, about in begun.items() if one >= oldest}
-        self.manifest, self.settled = stood, max(self.settled, present)
+    def adopt(self, manifest: Manifest, present: int) -> None:
+        """Take a manifest that was read in the generation ``present`` or later."""
+        oldest = present - 2 * manifest.generations
+        # The first record counts: a later one of the same generation means that its strings were lost.
+        recorded = {**recorded_generations(self.name, manifest), **self.recorded}
+        self.recorded = {one: about for one, about in recorded.items() if one >= oldest}
+        self.manifest, self.settled = manifest, max(self.settled, present)
         self._forget(oldest)
 
     def _forget(self, oldest: int) -> None:
-        """Forget what is known of generations before ``oldest``."""
-        for known in (self.noted, self.marks, self._shards):
+        """Forget generations before ``oldest``."""
+        for known in (self.acknowledged, self.tags, self._shards):
             for one in list(known):
                 if one < oldest:
                     known.pop(one, None)
 
-    def is_unknown(self, now: Now) -> bool:
-        """Tell whether a generation of the window may have begun unbeknown."""
+    def may_have_changed(self, now: CurrentGenerations) -> bool:
+        """Tell whether another client may have begun a generation of the window unnoticed."""
         unsettled = range(max(now.first, min(self.settled, now.earliest)), now.latest + 1)
-        return not self.begun.keys() >= set(unsettled)
+        return not self.recorded.keys() >= set(unsettled)
 
-    def alive(self, now: Now) -> list[int]:
-        """Return the begun generations in which keys are looked for; those to come for another clock, too."""
-        return sorted(one for one in self.begun if one >= now.first)
+    def live(self, now: CurrentGenerations) -> list[int]:
+        """Return the recorded generations that are looked up, including future ones of another clock."""
+        return sorted(one for one in self.recorded if one >= now.first)
 
-    def enter(self, generation: int, marks: list[bytes]) -> bool:
-        """Take the marks of all strings of a generation; False if they are not those of the record."""
-        if digest(marks) != self.begun[generation].digest:
+    def enter(self, generation: int, tags: list[bytes]) -> bool:
+        """Take the tags of all strings of a generation; False if they differ from the record."""
+        if digest_tags(tags) != self.recorded[generation].digest:
             return False
-        self.marks[generation] = marks
+        self.tags[generation] = tags
         return True
 
     def note(self, generation: int, hashes: bytes, first: int) -> None:
-        """Remember keys that were added; what is older than ``first`` is forgotten."""
-        self.noted.setdefault(generation, Acknowledged(1)).note(hashes)
-        if len(self.noted) > self.manifest.generations:
+        """Remember keys that were added; forget generations before ``first``."""
+        self.acknowledged.setdefault(generation, AcknowledgedKeys(1)).note(hashes)
+        if len(self.acknowledged) > self.manifest.generations:
             self._forget(first)
 
 
-def recording(stood: Manifest, begun: Mapping[int, Begun]) -> Manifest:
+def with_record(manifest: Manifest, recorded: Mapping[int, RecordedGeneration]) -> Manifest:
     """Return the manifest with a record of these generations."""
-    return replace(stood, begun=written(begun, _owner(stood)))
+    return replace(manifest, begun=format_record(recorded, _owner(manifest)))
 
 
-def _owner(stood: Manifest) -> str:
-    return f"{stood.checksum} {stood.generation}"
+def _owner(manifest: Manifest) -> str:
+    return f"{manifest.checksum} {manifest.generation}"
 
 
-def begun_in(name: str, stood: Manifest) -> dict[int, Begun]:
-    """Return the generations that a manifest records; FormatError where that was changed."""
+def recorded_generations(name: str, manifest: Manifest) -> dict[int, RecordedGeneration]:
+    """Return the generations that a manifest records; FormatError if the record was changed."""
     try:
-        return read(stood.begun, _owner(stood))
+        return parse_record(manifest.begun, _owner(manifest))
     except ValueError:
         raise FormatError(
             f"filter {name!r}: the record of its generations was changed or damaged; delete the filter and "
-            "make it again"
+            "create it again"
         ) from None
 
 
-_DIGEST_BYTES = 8
-_DRAWN_BYTES = 4
+def digest_tags(tags: Iterable[bytes]) -> str:
+    """Return the digest of tags."""
+    return blake2b(b"".join(tags), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-class Begun(NamedTuple):
-    """A generation that was begun."""
-
-    #: Milliseconds since 1970 at which its strings vanish.
-    ends: int
-    #: The digest of the marks of its strings, in their order.
-    digest: str
+def draw_tag(tag: bytes) -> bytes:
+    """Return a unique tag for a string that is created now, whoever creates another in its place."""
+    return tag[:-_RANDOM_BYTES] + secrets.token_bytes(_RANDOM_BYTES)
 
 
-def digest(marks: Iterable[bytes]) -> str:
-    """Return the digest of marks."""
-    return blake2b(b"".join(marks), digest_size=_DIGEST_BYTES).hexdigest()
+def is_same_window(tag: bytes, other: bytes) -> bool:
+    """Tell whether two tags belong to the same window, which was not cleared in between."""
+    return len(tag) == len(other) and tag[:-_RANDOM_BYTES] == other[:-_RANDOM_BYTES]
 
 
-def drawn(mark: bytes) -> bytes:
-    """Return the mark of a string that is created now: no other has it, whoever creates one in its place."""
-    return mark[:-_DRAWN_BYTES] + secrets.token_bytes(_DRAWN_BYTES)
+def format_record(recorded: Mapping[int, RecordedGeneration], owner: str) -> str:
+    """Return the record for the manifest of ``owner``, with a checksum.
 
-
-def is_of(mark: bytes, other: bytes) -> bool:
-    """Tell whether two marks are of the same window, before it was cleared once more."""
-    return len(mark) == len(other) and mark[:-_DRAWN_BYTES] == other[:-_DRAWN_BYTES]
-
-
-def written(begun: Mapping[int, Begun], owner: str) -> str:
-    """Return the record as the manifest of ``owner`` has it, with a checksum.
-
-    >>> written({5: Begun(1000, "ab"), 4: Begun(900, "cd")}, "the id")
+    >>> format_record({5: RecordedGeneration(1000, "ab"), 4: RecordedGeneration(900, "cd")}, "the id")
     '4:900:cd 5:1000:ab 71bb3ac1eb4b0d2b'
     """
-    parts = [f"{number}:{one.ends}:{one.digest}" for number, one in sorted(begun.items())]
+    parts = [f"{number}:{one.ends}:{one.digest}" for number, one in sorted(recorded.items())]
     return " ".join([*parts, _checksum(owner, parts)])
 
 
-def read(text: str, owner: str) -> dict[int, Begun]:
-    """Return what the manifest of ``owner`` records; ValueError for what `written` has not written.
+def parse_record(text: str, owner: str) -> dict[int, RecordedGeneration]:
+    """Return what the manifest of ``owner`` records; ValueError for anything but a `format_record`.
 
-    >>> read(written({4: Begun(900, "00112233445566ff")}, "the id"), "the id")
-    {4: Begun(ends=900, digest='00112233445566ff')}
+    >>> parse_record(format_record({4: RecordedGeneration(900, "00112233445566ff")}, "the id"), "the id")
+    {4: RecordedGeneration(ends=900, digest='00112233445566ff')}
     """
     *parts, checksum = text.split(" ")
     if checksum != _checksum(owner, parts):
         raise ValueError("the record was changed")
-    begun = {}
+    recorded = {}
     for part in parts:
-        number, ends, marks = part.split(":")
-        begun[int(number)] = Begun(int(ends), marks)
-    return begun
+        number, ends, digest = part.split(":")
+        recorded[int(number)] = RecordedGeneration(int(ends), digest)
+    return recorded
 
 
 def _checksum(owner: str, parts: list[str]) -> str:
     return blake2b(" ".join([owner, *parts]).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _stretch(stood: Manifest) -> float:
-    return stood.window / (stood.generations - 1)
+def seconds_per_generation(manifest: Manifest) -> float:
+    """Return how long a generation takes new keys."""
+    return manifest.window / (manifest.generations - 1)
 
 
-def strings_to_come(name: str, new: Manifest) -> Iterator[bytes]:
-    """Return the names of strings that a window will have, for the nodes that they lie on."""
-    contents, present = Contents(name, new), int(time.time() // _stretch(new))
+def upcoming_strings(name: str, new: Manifest) -> Iterator[bytes]:
+    """Return the keys of the strings that a new window will have."""
+    state, present = WindowState(name, new), int(time.time() // seconds_per_generation(new))
     for generation in range(present, present + new.generations):
-        yield from contents.keys(generation)
+        yield from state.keys(generation)

@@ -1,4 +1,4 @@
-"""What a filter will take on a server, and each batch on the way there, before anything is made."""
+"""Plans: memory and bandwidth of a filter before it is created, and what servers tell of themselves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core
-from fullbloom.engines.redis.protocol.errors import escaped
-from fullbloom.engines.redis.protocol.keys import Names, shard_of
-from fullbloom.engines.redis.protocol.manifest import MARK_BYTES, Manifest
-from fullbloom.engines.redis.protocol.requests import Steps, Where, call
+from fullbloom.engines.redis.protocol.errors import escape
+from fullbloom.engines.redis.protocol.keys import Names, make_shard
+from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, Manifest
+from fullbloom.engines.redis.protocol.requests import Locate, Steps, call
 from fullbloom.errors import (
     EngineError,
     EngineFull,
@@ -25,83 +25,83 @@ if TYPE_CHECKING:
 
     from fullbloom._core import WireCells
 
-#: What a filter of the server's own takes.
+#: Commands for filters of the server's own.
 MODULE_COMMANDS = (b"BF.RESERVE", b"BF.INSERT", b"BF.MEXISTS", b"BF.CARD")
-#: What one in strings takes.
+#: Commands for filters in strings.
 STRING_COMMANDS = (b"SETRANGE", b"GETRANGE", b"BITFIELD", b"BITCOUNT")
 
 
 @dataclass(frozen=True)
-class Safety:
-    """What keeps a server from losing what it acknowledged; None stands for what it does not tell."""
+class Durability:
+    """Settings that protect a server's acknowledged data; None for what it does not tell."""
 
-    #: True with a log of its commands.
+    #: True if it logs its commands.
     log: bool | None
-    #: When the log is brought to the disk: "always", "everysec" or "no".
+    #: When it syncs the log to disk: "always", "everysec" or "no".
     fsync: str | None
     #: When it takes snapshots, "" for never.
     snapshots: str | None
     replicas: int | None
-    #: Replicas without which it takes no writes.
+    #: Replicas without which it refuses writes.
     least_replicas: int | None
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each way in which it may lose keys that it acknowledged."""
-        told = []
+        """Return a sentence for each way in which the server may lose acknowledged keys."""
+        warnings = []
         if self.log is False:
             if self.snapshots == "":
-                told.append(
+                warnings.append(
                     "it writes nothing to disk (appendonly no, save ''), so a restart loses the filter; "
                     "set appendonly yes"
                 )
             elif self.snapshots is None:
-                told.append(
+                warnings.append(
                     "it has no log (appendonly no) and does not tell whether it takes snapshots, so a crash "
                     "loses keys that it acknowledged; set appendonly yes"
                 )
             else:
-                told.append(
+                warnings.append(
                     f"it has snapshots and no log (appendonly no, save {self.snapshots!r}), so a crash loses "
                     "the keys that it acknowledged since the last snapshot; set appendonly yes"
                 )
         elif self.log and self.fsync not in {"always", None}:
             span = "about a second of" if self.fsync == "everysec" else "many seconds of"
-            told.append(
+            warnings.append(
                 f"it syncs its log late (appendfsync {self.fsync}), so a power cut loses {span} acknowledged "
                 "keys; set appendfsync always"
             )
         if self.replicas and self.least_replicas == 0:
-            told.append(
+            warnings.append(
                 f"it takes writes without its replicas ({self.replicas} connected, min-replicas-to-write 0), "
                 "so a failover loses keys that none of them had; set min-replicas-to-write 1, or open the "
                 "filter with acks=1"
             )
-        return told
+        return warnings
 
 
 @dataclass(frozen=True)
-class Server:
-    """A server; None stands for what it does not tell."""
+class ServerInfo:
+    """What a server tells of itself; None for what it does not tell."""
 
     version: str | None
-    #: Another one after each start.
+    #: Changes with each start.
     run_id: str | None
-    #: Its limit, 0 without one.
+    #: Its memory limit, 0 without one.
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: True when it knows the commands BF.RESERVE, BF.INSERT, BF.MEXISTS and BF.CARD.
+    #: True if it supports BF.RESERVE, BF.INSERT, BF.MEXISTS and BF.CARD.
     module: bool
-    #: False when it says that it has none of the commands for strings that hold cells.
+    #: False if it tells that it lacks commands for strings of cells.
     strings: bool = True
 
     def evicts(self, *, ending: bool) -> bool:
-        """Tell whether it may delete keys before their time: those with a time to live, or those without."""
+        """Tell whether it may evict keys: with ``ending`` those with a time to live, else those without."""
         policies = ("allkeys", "volatile") if ending else ("allkeys",)
         return bool(self.maxmemory) and (self.policy or "").startswith(policies)
 
-    def for_cells(self, name: str, remedy: str = "take a Redis or Valkey server") -> Server:
-        """Return it; EngineError where it has no strings for the cells of a filter."""
+    def require_strings(self, name: str, remedy: str = "take a Redis or Valkey server") -> ServerInfo:
+        """Return the info; EngineError if the server lacks strings for the cells of a filter."""
         if self.strings:
             return self
         raise EngineError(
@@ -109,86 +109,89 @@ class Server:
         )
 
 
-def asked(key: bytes | None = None) -> Steps[Server]:
-    """Ask a server, the node that has ``key``."""
-    said: dict[str, Any] = {}
+def query_server(key: bytes | None = None) -> Steps[ServerInfo]:
+    """Query a server, or the node of a cluster that has ``key``."""
+    info: dict[str, Any] = {}
     for section in (b"server", b"memory"):
         try:
-            said |= _pairs((yield from call(key, b"INFO", section)))
-        except EngineRefused:  # this user may not know
+            info |= parse_info((yield from call(key, b"INFO", section)))
+        except EngineRefused:  # this user may not run INFO
             continue
-    commands = yield from _commands(MODULE_COMMANDS + STRING_COMMANDS, key)
-    return Server(
-        version=_text(said.get("redis_version")),
-        run_id=_text(said.get("run_id")),
-        maxmemory=_number(said.get("maxmemory")),
-        used_memory=_number(said.get("used_memory")),
-        policy=_text(said.get("maxmemory_policy")),
+    commands = yield from _query_commands(MODULE_COMMANDS + STRING_COMMANDS, key)
+    return ServerInfo(
+        version=optional_text(info.get("redis_version")),
+        run_id=optional_text(info.get("run_id")),
+        maxmemory=optional_number(info.get("maxmemory")),
+        used_memory=optional_number(info.get("used_memory")),
+        policy=optional_text(info.get("maxmemory_policy")),
         module=commands is not None and commands >= set(MODULE_COMMANDS),
         strings=commands is None or commands >= set(STRING_COMMANDS),
     )
 
 
-def safety(key: bytes | None = None) -> Steps[Safety]:
-    """Ask a server, the node that has ``key``, what keeps it from losing what it acknowledged."""
-    said: dict[str, Any] = {}
+def query_durability(key: bytes | None = None) -> Steps[Durability]:
+    """Query the durability settings of a server, or of the node of a cluster that has ``key``."""
+    info: dict[str, Any] = {}
     for words in (
         *((b"INFO", section) for section in (b"persistence", b"replication")),
         *((b"CONFIG", b"GET", name) for name in (b"appendfsync", b"save", b"min-replicas-to-write")),
     ):
         try:
-            said |= _pairs((yield from call(key, *words)))
+            info |= parse_info((yield from call(key, *words)))
         except (EngineTimeout, EngineUnavailable):
             raise
-        except EngineError:  # this user may not know, or the server has no such command
+        except EngineError:  # this user may not run it, or the server has no such command
             continue
-    log = _number(said.get("aof_enabled"))
-    return Safety(
+    log = optional_number(info.get("aof_enabled"))
+    return Durability(
         log=None if log is None else bool(log),
-        fsync=_text(said.get("appendfsync")),
-        snapshots=_text(said.get("save")),
-        replicas=_number(said.get("connected_slaves")),
-        least_replicas=_number(said.get("min-replicas-to-write")),
+        fsync=optional_text(info.get("appendfsync")),
+        snapshots=optional_text(info.get("save")),
+        replicas=optional_number(info.get("connected_slaves")),
+        least_replicas=optional_number(info.get("min-replicas-to-write")),
     )
 
 
-def _commands(asked_for: tuple[bytes, ...], key: bytes | None) -> Steps[set[bytes] | None]:
-    """Ask which of these commands the server has; None where this user may not know."""
+def _query_commands(names: tuple[bytes, ...], key: bytes | None) -> Steps[set[bytes] | None]:
+    """Query which of these commands the server has; None if this user may not run COMMAND."""
     try:
-        told = yield from call(key, b"COMMAND", b"INFO", *asked_for)
+        reply = yield from call(key, b"COMMAND", b"INFO", *names)
     except (EngineTimeout, EngineUnavailable):  # which is no answer
         raise
     except EngineError:
         return None
-    if isinstance(told, dict):  # as redis-py has it
-        return {str(name).upper().encode() for name, about in told.items() if about}
-    if isinstance(told, list) and len(told) == len(asked_for):
-        return {name for name, about in zip(asked_for, told, strict=True) if about}
+    if isinstance(reply, dict):  # as redis-py parses it
+        return {str(name).upper().encode() for name, about in reply.items() if about}
+    if isinstance(reply, list) and len(reply) == len(names):
+        return {name for name, about in zip(names, reply, strict=True) if about}
     return None
 
 
-def _pairs(told: Any) -> dict[str, Any]:
-    if isinstance(told, dict):
-        return {_words(name): value for name, value in told.items()}
-    if isinstance(told, list):
-        return {_words(name): value for name, value in zip(told[::2], told[1::2], strict=False)}
-    lines = (line.partition(":") for line in _words(told).splitlines() if ":" in line and line[0] != "#")
+def parse_info(reply: Any) -> dict[str, Any]:
+    """Return the names and values in a reply to INFO or CONFIG GET, as the client library read it."""
+    if isinstance(reply, dict):
+        return {_decode(name): value for name, value in reply.items()}
+    if isinstance(reply, list):
+        return {_decode(name): value for name, value in zip(reply[::2], reply[1::2], strict=False)}
+    lines = (line.partition(":") for line in _decode(reply).splitlines() if ":" in line and line[0] != "#")
     return {name: value for name, _, value in lines}
 
 
-def _words(told: Any) -> str:
-    if isinstance(told, bytes):
-        return told.decode("utf-8", "replace")
-    return told if isinstance(told, str) else ""
+def _decode(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else ""
 
 
-def _text(value: Any) -> str | None:
+def optional_text(value: Any) -> str | None:
+    """Return a value as printable text; None if there is none."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return None if value is None else escaped(str(value))
+    return None if value is None else escape(str(value))
 
 
-def _number(value: Any) -> int | None:
+def optional_number(value: Any) -> int | None:
+    """Return a value as a number of 0 or more; None if it is not one."""
     try:
         number = None if value is None else int(value)
     except (ValueError, TypeError, OverflowError):
@@ -196,9 +199,9 @@ def _number(value: Any) -> int | None:
     return number if number is not None and 0 <= number < 1 << 63 else None
 
 
-#: Bytes of the longest string of a server.
-LONGEST = 512 << 20
-#: The layout with one cache line a key that "auto" may stand for: one command a key.
+#: Bytes of the longest string on a server.
+MAX_STRING_BYTES = 512 << 20
+#: The layout with one cache line a key that "auto" may choose: one command a key.
 LAYOUT = next(row["name"] for row in _core.layouts() if row["one_line"] and row["auto"])
 _LARGE_BATCH = 1000
 
@@ -207,24 +210,24 @@ _LARGE_BATCH = 1000
 class Node:
     """What a filter takes on one node of a cluster, or on the server."""
 
-    #: Its address; "" of a server alone.
+    #: Its address; "" without a cluster.
     name: str
     shards: int
     nbytes: int
-    #: Its limit and what it uses; None where it does not tell.
+    #: Its memory limit and what it uses; None if it does not tell.
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: True when it may evict the strings: those with a time to live are evicted under volatile policies, too.
+    #: True if it may evict the strings; volatile policies evict those with a time to live, too.
     evicts: bool
-    #: True when the strings have a time to live.
+    #: True if the strings have a time to live.
     ending: bool = False
-    #: How it may lose keys that it acknowledged, a sentence each; `plan` asks, nothing else does.
+    #: How it may lose acknowledged keys, a sentence each; only `plan` asks for them.
     warnings: tuple[str, ...] = ()
 
     @property
     def room(self) -> float:
-        """Bytes that are left when the filter is there; less than 0 where it does not fit."""
+        """Bytes that are left once the filter exists; negative if it does not fit."""
         if not self.maxmemory or self.used_memory is None:
             return inf
         return self.maxmemory - self.used_memory - self.nbytes
@@ -232,7 +235,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """A filter before it is made."""
+    """The estimated memory and bandwidth of a filter, before it is created."""
 
     backend: str
     layout: str
@@ -242,16 +245,16 @@ class Plan:
     #: Bytes of the longest string, and of all.
     shard_bytes: int
     nbytes: int
-    #: The server's limit and what it uses, None where it does not tell; of a cluster, those of the node with
-    #: the least room, and the policy of one that evicts, if any does.
+    #: The server's memory limit and what it uses, None if it does not tell; in a cluster those of the node
+    #: with the least room, and the policy of one that evicts, if any does.
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: False when a node has no room for its shards.
+    #: False if a node has no room for its shards.
     fits: bool
-    #: True when a node may evict some.
+    #: True if a node may evict some.
     evicts: bool
-    #: Keys of the batch that the rest is about.
+    #: The number of keys in a batch, for the following estimates.
     batch: int
     #: Round trips to each server that holds shards of the batch.
     round_trips: int
@@ -259,23 +262,23 @@ class Plan:
     bytes_checked: int
     bytes_to_add: int
     bytes_added: int
-    #: Each node of a cluster that holds shards or the manifest; the server alone otherwise.
+    #: Each node of a cluster that gets shards or the manifest; the server alone otherwise.
     nodes: tuple[Node, ...]
-    #: How the server, or which nodes, may lose keys that they acknowledged: no log of commands on disk, one
-    #: that is synced late, writes without replicas. What a server does not tell is not warned of.
+    #: How the server, or which nodes, may lose acknowledged keys: no log of commands on disk, one that is
+    #: synced late, writes without replicas. There are no warnings about what a server does not tell.
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as a dict."""
+        """Return the plan as a dict."""
         return asdict(self)
 
     def refuse(self, name: str, *, allow_eviction: bool) -> None:
-        """Raise what speaks against making it."""
+        """Raise EngineFull or EngineRefused if the filter should not be created."""
         if not self.fits:
             least = min(self.nodes, key=lambda node: node.room)
             room = (least.maxmemory or 0) - (least.used_memory or 0)
             raise EngineFull(
-                f"filter {name!r}: {_named(least)} has room for {max(room, 0):,} bytes (maxmemory "
+                f"filter {name!r}: {_describe(least)} has room for {max(room, 0):,} bytes (maxmemory "
                 f"{least.maxmemory:,}) and the filter needs {least.nbytes:,}{self._of_all(least)}; raise the "
                 "limit, or take a higher fpr"
             )
@@ -286,109 +289,107 @@ class Plan:
         return f" there, for {node.shards} of its {self.shards} shards" if len(self.nodes) > 1 else ""
 
 
-def _named(node: Node) -> str:
+def _describe(node: Node) -> str:
     return f"the node {node.name}" if node.name else "the server"
 
 
-def refuse_evicting(one: Node, name: str, *, allow_eviction: bool) -> None:
-    """Raise EngineRefused for a server that may evict a filter, unless that is allowed."""
-    if one.evicts and not allow_eviction:
-        volatile = "" if one.ending else " or a volatile policy"
+def refuse_evicting(node: Node, name: str, *, allow_eviction: bool) -> None:
+    """Raise EngineRefused for a server that may evict a filter, unless eviction is allowed."""
+    if node.evicts and not allow_eviction:
+        volatile = "" if node.ending else " or a volatile policy"
         raise EngineRefused(
-            f"filter {name!r}: {_named(one)} may evict its strings (maxmemory-policy {one.policy}), and keys "
-            f"that it acknowledged would be lost; use a server with noeviction{volatile}, or pass "
+            f"filter {name!r}: {_describe(node)} may evict its strings (maxmemory-policy {node.policy}), and "
+            f"acknowledged keys would be lost; use a server with noeviction{volatile}, or pass "
             "allow_eviction=True"
         )
 
 
 def refuse_evicting_nodes(
-    name: str, keys: Iterable[bytes], said: Server, *, ending: bool, allow_eviction: bool
+    name: str, keys: Iterable[bytes], server: ServerInfo, *, ending: bool, allow_eviction: bool
 ) -> Steps[None]:
-    """Raise EngineRefused where a node that gets one of the keys may evict it; a server alone has ``said``.
+    """Raise EngineRefused if a node may evict one of the keys; ``server`` is used without a cluster.
 
-    ending: the keys have a time to live.
+    With ``ending`` the keys have a time to live.
     """
     seen = set[str]()
     for key in keys:
-        (at,) = yield [Where(key)]
-        if at not in seen:
-            seen.add(at)
-            told = (yield from asked(key)) if at else said
-            evicts = told.evicts(ending=ending)
-            node = Node(at, 0, 0, told.maxmemory, told.used_memory, told.policy, evicts, ending)
+        (address,) = yield [Locate(key)]
+        if address not in seen:
+            seen.add(address)
+            info = (yield from query_server(key)) if address else server
+            memory = (info.maxmemory, info.used_memory, info.policy)
+            node = Node(address, 0, 0, *memory, info.evicts(ending=ending), ending)
             refuse_evicting(node, name, allow_eviction=allow_eviction)
 
 
-def least_shards(num_bits: int) -> int:
-    """Return how many strings cells need at least."""
-    return -(-(num_bits // 8) // (LONGEST - 512))
+def min_shards(num_bits: int) -> int:
+    """Return how many strings the cells need at least."""
+    return -(-(num_bits // 8) // (MAX_STRING_BYTES - 512))
 
 
-def shards(layout: str, num_bits: int, spread: int) -> int:
-    """Return the shards of a new filter.
-
-    ``spread`` of them, if it has lines for as many, and no fewer than it needs.
-    """
+def choose_shards(layout: str, num_bits: int, spread: int) -> int:
+    """Return the shards of a new filter: ``spread``, if it has that many lines, or more if it needs them."""
     lines = any(row["one_line"] for row in _core.layouts() if row["name"] == layout)
-    return max(least_shards(num_bits), min(spread, num_bits // 512) if lines else 1)
+    return max(min_shards(num_bits), min(spread, num_bits // 512) if lines else 1)
 
 
-def shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> tuple[str, int, int]:
-    """Return layout, bits and probes."""
+def choose_shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> tuple[str, int, int]:
+    """Return the layout, the bits and the probes of a new filter."""
     layout = LAYOUT if layout is None else layout
     if layout == "auto":
-        raise ParameterError("layout must be one of its own, got 'auto'; leave it out for the quick one")
+        raise ParameterError("layout must name a layout, got 'auto'; leave it out for the fast one")
     return layout, *_core.size_for(layout, capacity, fpr, scheme)
 
 
-def placed(names: Names, cells: WireCells, said: Server, *, ending: bool = False) -> Steps[list[Node]]:
-    """Ask each node that gets a part of a filter what it has; a server alone has ``said`` it.
+def query_nodes(
+    names: Names, cells: WireCells, server: ServerInfo, *, ending: bool = False
+) -> Steps[list[Node]]:
+    """Query each node that gets a part of a filter; ``server`` is used without a cluster.
 
-    ending: its strings have a time to live.
+    With ``ending`` the strings have a time to live.
     """
     parts: dict[str, list[int]] = {}
     keys: dict[str, bytes] = {}
     for key, shard in ((names.manifest, None), *zip(names.bits, range(len(names.bits)), strict=True)):
-        (at,) = yield [Where(key)]
-        keys.setdefault(at, key)
-        parts.setdefault(at, []).extend([] if shard is None else [shard])
+        (address,) = yield [Locate(key)]
+        keys.setdefault(address, key)
+        parts.setdefault(address, []).extend([] if shard is None else [shard])
     nodes = []
-    for at, shards_ in parts.items():
-        told = (yield from asked(keys[at])) if at else said
-        nbytes = sum(cells.range(shard)[1] + MARK_BYTES for shard in shards_)
-        evicts = told.evicts(ending=ending)
-        about = (told.maxmemory, told.used_memory, told.policy, evicts, ending)
-        nodes.append(Node(at, len(shards_), nbytes, *about))
+    for address, shards in parts.items():
+        info = (yield from query_server(keys[address])) if address else server
+        nbytes = sum(cells.range(shard)[1] + TAG_BYTES for shard in shards)
+        memory = (info.maxmemory, info.used_memory, info.policy)
+        nodes.append(Node(address, len(shards), nbytes, *memory, info.evicts(ending=ending), ending))
     return nodes
 
 
-def warned(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
-    """Ask each node how it may lose keys that it acknowledged."""
+def query_warnings(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
+    """Query each node's durability, and add the warnings."""
     keys: dict[str, bytes] = {}
     for key in (names.manifest, *names.bits):
-        (at,) = yield [Where(key)]
-        keys.setdefault(at, key)
-    told = []
+        (address,) = yield [Locate(key)]
+        keys.setdefault(address, key)
+    warned = []
     for node in nodes:
-        found = yield from safety(keys[node.name] if node.name else None)
-        told.append(replace(node, warnings=tuple(found.warnings())))
-    return told
+        durability = yield from query_durability(keys[node.name] if node.name else None)
+        warned.append(replace(node, warnings=tuple(durability.warnings())))
+    return warned
 
 
-def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH) -> Plan:
-    """Return the plan for these cells."""
+def make_plan(cells: WireCells, manifest: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH) -> Plan:
+    """Return the plan of a filter with these cells."""
     keys = list(Names("name", cells.shards).bits)
-    sizes = [cells.range(shard)[1] + MARK_BYTES for shard in range(cells.shards)]
+    sizes = [cells.range(shard)[1] + TAG_BYTES for shard in range(cells.shards)]
     sent = []
     for adding in (False, True):
-        some = cells.keys(range(batch), adding=adding).batch(0, batch)
-        sent.append(some.exchange([shard_of(number, keys[number]) for number in some.shards]))
+        keys_sent = cells.keys(range(batch), adding=adding).batch(0, batch)
+        sent.append(keys_sent.exchange([make_shard(number, keys[number]) for number in keys_sent.shards]))
     least = min(nodes, key=lambda node: node.room)
     evicting = next((node for node in nodes if node.evicts), least)
     by_key = batch * (cells.num_hashes * 4 + (4 if cells.has_lines else 0))
     return Plan(
-        backend=new.backend,
-        layout=new.layout,
+        backend=manifest.backend,
+        layout=manifest.layout,
         num_bits=cells.num_bits,
         num_hashes=cells.num_hashes,
         shards=cells.shards,
@@ -406,5 +407,5 @@ def planned(cells: WireCells, new: Manifest, nodes: list[Node], batch: int = _LA
         bytes_to_add=len(sent[1].buffer),
         bytes_added=sum(sizes) if sent[1].is_whole else by_key,
         nodes=tuple(nodes),
-        warnings=tuple(f"{_named(node)}: {text}" for node in nodes for text in node.warnings),
+        warnings=tuple(f"{_describe(node)}: {text}" for node in nodes for text in node.warnings),
     )

@@ -1,7 +1,7 @@
-"""What is asked of the servers, as values: nothing here sends.
+"""Requests to servers as values, and the replies; nothing here sends.
 
-Whatever takes more than one question is a generator: it yields questions that may be asked at the same
-time, is sent their answers, and returns what came of it. A transport drives it: waiting or not, over one
+An operation that takes several requests is a generator: it yields a list of requests that may be sent at the
+same time, is sent their answers, and returns its result. A transport drives it: blocking or asyncio, over one
 server or the nodes of a cluster.
 """
 
@@ -20,43 +20,40 @@ T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """A command about one key of the server, or about the server itself.
+    """A command about one key, or about the server itself; the answer is the reply, undecoded."""
 
-    Its answer is the reply, undecoded.
-    """
-
-    #: The key whose node is asked; any node may answer without one.
+    #: The key whose node is asked; None for any node.
     key: bytes | None
     words: tuple[bytes | int, ...]
 
 
-#: Its number, the name of its string, and a name on the same node for bits on their way to it.
+#: The shard's number, the key of its string, and a key on the same node for bits to merge.
 Shard = tuple[int, bytes, bytes]
 
 
 class Acks(NamedTuple):
-    """How many replicas must confirm a change (WAIT), and for how many milliseconds they are waited for."""
+    """How many replicas must confirm a change (WAIT), and how many milliseconds to wait for them."""
 
     replicas: int
     milliseconds: int
 
 
-class Send(NamedTuple):
-    """The keys of a batch; its answer is a list of exchanges, one a node, whose replies have all come."""
+class SendBatch(NamedTuple):
+    """The keys of a batch; the answer is a list of complete exchanges, one for each node."""
 
     batch: WireBatch | WireCounterBatch | WireText
-    #: Each shard that the batch touches.
+    #: The shards that the batch touches.
     shards: list[Shard]
-    #: Not sent again when a connection breaks, as it may have been done.
+    #: True to send it once even if the connection breaks, because the server may have executed it.
     once: bool = False
-    #: Replicas that must have what was added, if any, before it counts as acknowledged.
+    #: Replicas that must confirm what was added before it counts as acknowledged.
     acks: Acks | None = None
 
-    def is_refused_whole(self, exchange: WireExchange) -> bool:
-        """Keep what a node answered; True when it has to be asked once more, for each key by itself.
+    def needs_retry_by_key(self, exchange: WireExchange) -> bool:
+        """Take what a node refused; True if each key has to be sent by itself.
 
-        Keys that go together are a script of the server: it may be forbidden where a BITFIELD is not, or a
-        proxy may not know it, and later batches need not try.
+        Keys that are sent together are merged by a script, which may be forbidden where BITFIELD is not, or
+        unknown to a proxy. Later batches do not try again.
         """
         if not (isinstance(self.batch, WireBatch) and exchange.is_whole and exchange.refusals):
             return False
@@ -66,130 +63,131 @@ class Send(NamedTuple):
         return True
 
 
-class Where(NamedTuple):
-    """The node of a cluster that has a key; its answer is its address, or "" of a server alone."""
+class Locate(NamedTuple):
+    """Asks which node of a cluster has a key; the answer is its address, "" without a cluster."""
 
     key: bytes
 
 
-class Whole(NamedTuple):
-    """Commands about one key that the server does as one (MULTI).
+class Transaction(NamedTuple):
+    """Commands about one key that the server executes as one (MULTI).
 
-    Its answer is a list of replies as the client reads them, errors among them.
+    The answer is a list of replies as the client reads them, errors included.
     """
 
     calls: tuple[Call, ...]
-    #: A key and the value that it must have (WATCH); the answer is None where it has another.
+    #: A key and the value that it must have (WATCH); the answer is None if it has another value.
     watch: tuple[bytes, bytes] | None = None
 
 
-class Timeout(NamedTuple):
-    """The seconds for which the client waits for an answer; None where it waits for ever."""
+class QueryTimeout(NamedTuple):
+    """Asks how many seconds the client waits for an answer; None if it has no limit."""
 
 
-class Pause(NamedTuple):
-    """A while to wait; its answer is None."""
+class Sleep(NamedTuple):
+    """Waits; the answer is None."""
 
     seconds: float
 
 
-Ask = Call | Whole | Send | Where | Timeout | Pause
-#: A generator of questions that returns a T.
-Steps = Generator[list[Ask], list[Any], T]
+Request = Call | Transaction | SendBatch | Locate | QueryTimeout | Sleep
+#: A generator of requests that returns a T.
+Steps = Generator[list[Request], list[Any], T]
 
 
 def call(key: bytes | None, *words: bytes | int) -> Steps[Any]:
-    """Ask one thing; the reply as the client library has it, which may be anything."""
+    """Send one command; return the reply as the client library reads it, which may be anything."""
     (answer,) = yield [Call(key, words)]
     return answer
 
 
-def read_text(key: bytes | None, most: int, *words: bytes | int) -> Steps[bytes | None]:
-    """Ask for a text of so many bytes at most; None where there is none."""
-    return text((yield from call(key, *words)), most)
+def read_text(key: bytes | None, limit: int, *words: bytes | int) -> Steps[bytes | None]:
+    """Send a command that returns at most ``limit`` bytes; None if it returns nothing."""
+    return parse_text((yield from call(key, *words)), limit)
 
 
 def read_part(key: bytes, first: int, size: int) -> Steps[bytes]:
-    """Ask for a part of a string; fewer bytes where it is shorter, none where it is not there."""
+    """Read a part of a string: fewer bytes if the string is shorter, none if it does not exist."""
     return (yield from read_text(key, size, b"GETRANGE", key, first, first + size - 1)) or b""
 
 
 def read_number(key: bytes | None, *words: bytes | int) -> Steps[int]:
-    """Ask for a whole number."""
-    return number((yield from call(key, *words)))
+    """Send a command that returns an integer."""
+    return parse_number((yield from call(key, *words)))
 
 
-def is_done(key: bytes | None, *words: bytes | int) -> Steps[bool]:
-    """Ask for something to be done; False where the server says that it was not."""
+def try_call(key: bytes | None, *words: bytes | int) -> Steps[bool]:
+    """Send a command that may have no effect; False if the server says so."""
     answer = yield from call(key, *words)
     if answer is None or answer is True or answer is False:
         return bool(answer)
     if answer in {b"OK", "OK"}:
         return True
-    return bool(number(answer))
+    return bool(parse_number(answer))
 
 
-def text(answer: Any, most: int) -> bytes | None:
-    """Return a reply that must be a text of so many bytes at most, or nothing."""
+def parse_text(answer: Any, limit: int) -> bytes | None:
+    """Return a reply that must be at most ``limit`` bytes, or None."""
     if answer is None:
         return None
     if isinstance(answer, str):
         answer = answer.encode("utf-8", "surrogateescape")
     if not isinstance(answer, bytes):
-        raise unexpected("no text")
-    if len(answer) > most:
-        raise unexpected(f"{len(answer):,} bytes for {most:,}")
+        raise unexpected_reply("no text")
+    if len(answer) > limit:
+        raise unexpected_reply(f"{len(answer):,} bytes for {limit:,}")
     return answer
 
 
-def number(answer: Any) -> int:
-    """Return a reply that must be a whole number of 64 bits."""
+def parse_number(answer: Any) -> int:
+    """Return a reply that must be a signed 64-bit integer."""
     if isinstance(answer, (bool, int)) and -(1 << 63) <= answer < 1 << 63:
         return int(answer)
-    raise unexpected("no number")
+    raise unexpected_reply("no number")
 
 
-#: Tries after which a client gives up that others overtake again and again; seconds between them, at most.
-TRIES, _WAIT, _LONGEST_WAIT = 100, 0.02, 0.5
+#: Attempts while other clients keep changing the filter, and the shortest and longest seconds between them.
+MAX_ATTEMPTS, _WAIT, _MAX_WAIT = 100, 0.02, 0.5
 
 
-def paused(turn: int) -> Steps[None]:
-    """Wait before every try but the first, longer and longer."""
-    if turn:
-        yield [Pause(min(_WAIT * turn, _LONGEST_WAIT))]
+def back_off(attempt: int) -> Steps[None]:
+    """Wait before every attempt but the first, longer each time."""
+    if attempt:
+        yield [Sleep(min(_WAIT * attempt, _MAX_WAIT))]
 
 
-def unexpected(what: str) -> FormatError:
-    """Return the error for a reply that no command of ours is answered with."""
+def unexpected_reply(what: str) -> FormatError:
+    """Return the error for a reply that none of our commands returns."""
     return FormatError(
-        f"the server's answer does not fit what it was asked ({what}); is a proxy between, or another "
-        "program?"
+        f"the server's answer does not fit the command ({what}); is there a proxy, or another program?"
     )
 
 
-#: A value under the manifest's name is read up to here, and refused as none beyond the longest manifest.
-LONGEST_TEXT = 512 << 20
-_GUARDED = b"if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call(unpack(ARGV, 2)) return 1"
+#: Limit for reading the value of a manifest's key, which may hold something else.
+MAX_TEXT_BYTES = 512 << 20
+_CHANGE_IF_EQUAL = (
+    b"if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call(unpack(ARGV, 2)) return 1"
+)
 
 
-def guarded(key: bytes, before: bytes, *words: bytes | int) -> Steps[bool]:
-    """Ask ``words``, which change ``key``, if its value is ``before``, at one moment.
+def change_if_equal(key: bytes, before: bytes, *words: bytes | int) -> Steps[bool]:
+    """Execute ``words``, which change ``key``, atomically if the value of ``key`` is ``before``.
 
-    As a script; as a transaction that watches the key where scripts are refused; where neither is there, as
-    on `fullbloom serve`, one after the other.
+    As a script; where scripts are refused, as a transaction that watches the key; where transactions are
+    refused too, as on `fullbloom serve`, as two commands.
     """
     try:
-        return bool((yield from read_number(key, b"EVAL", _GUARDED, 1, key, before, *words)))
+        return bool((yield from read_number(key, b"EVAL", _CHANGE_IF_EQUAL, 1, key, before, *words)))
     except (EngineTimeout, EngineUnavailable):
         raise
-    except EngineError:  # no scripts; or what the words are refused for, which they tell now
+    except EngineError:  # no scripts; or the command itself is refused, and will be again below
         pass
     try:
-        (replies,) = yield [Whole((Call(key, words),), (key, before))]
+        (replies,) = yield [Transaction((Call(key, words),), (key, before))]
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:  # no transactions either
-        if (yield from read_text(key, LONGEST_TEXT, b"GET", key)) != before:
+        if (yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)) != before:
             return False
         yield from call(key, *words)
         return True
@@ -198,11 +196,11 @@ def guarded(key: bytes, before: bytes, *words: bytes | int) -> Steps[bool]:
     return replies is not None
 
 
-_SECOND = 1_000_000
-#: A command about the time to live of a key, without the key.
-Lasts = tuple[bytes | int, ...]
+_MICROSECONDS = 1_000_000
+#: A command that sets or removes the time to live of a key, without the key.
+ExpiryCommand = tuple[bytes | int, ...]
 
-_SCRIPT = (
+_CHANGE_WITH_EXPIRY = (
     b"local answer = redis.call(unpack(ARGV, 3)) "
     b"if ARGV[1] == 'PERSIST' then redis.call('PERSIST', KEYS[1]) "
     b"else redis.call(ARGV[1], KEYS[1], ARGV[2]) end "
@@ -210,71 +208,79 @@ _SCRIPT = (
 )
 
 
-def timed(key: bytes, how: Lasts, *words: bytes | int, others: tuple[bytes, ...] = ()) -> Steps[Any]:
-    """Ask ``words``, which make or change ``key``, and set how long it stands, at one moment.
+def change_with_expiry(
+    key: bytes, expiry: ExpiryCommand, *words: bytes | int, others: tuple[bytes, ...] = ()
+) -> Steps[Any]:
+    """Execute ``words``, which create or change ``key``, and set its time to live, atomically.
 
-    others: the further keys that the words name.
+    Between two commands a client could stop, and leave a string that expires too early, or never. So they are
+    sent as a script; where scripts are refused, as a transaction; where transactions are refused too, one
+    after the other. ``others`` are the further keys in ``words``.
     """
-    name, when = how[0], how[1] if len(how) > 1 else 0
+    name, when = expiry[0], expiry[1] if len(expiry) > 1 else 0
     try:
-        return (yield from call(key, b"EVAL", _SCRIPT, 1 + len(others), key, *others, name, when, *words))
+        return (
+            yield from call(
+                key, b"EVAL", _CHANGE_WITH_EXPIRY, 1 + len(others), key, *others, name, when, *words
+            )
+        )
     except (EngineTimeout, EngineUnavailable):
         raise
-    except EngineError:  # no scripts; or what the words are refused for, which they tell now
-        both = Call(key, words), Call(key, (name, key, *how[1:]))
+    except EngineError:  # no scripts; or the command itself is refused, and will be again below
+        both = Call(key, words), Call(key, (name, key, *expiry[1:]))
     try:
-        ((answer, _),) = yield [Whole(both)]
+        ((answer, _),) = yield [Transaction(both)]
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:  # no transactions either
         answer = yield from call(key, *words)
-        yield from call(key, name, key, *how[1:])
+        yield from call(key, name, key, *expiry[1:])
     if isinstance(answer, Exception):
         raise answer
     return answer
 
 
-def now(key: bytes) -> Steps[int]:
-    """Return the milliseconds since 1970 by the clock of the node that has ``key``."""
-    return int(clock((yield from call(key, b"TIME"))) * 1000)
+def read_time(key: bytes) -> Steps[int]:
+    """Return the milliseconds since 1970 by the clock of the node with ``key``."""
+    return int(parse_time((yield from call(key, b"TIME"))) * 1000)
 
 
-def clock(answer: Any) -> float:
+def parse_time(answer: Any) -> float:
     """Return the seconds since 1970 in a reply to TIME."""
     try:
         seconds, micros = (int(part) for part in answer)
     except (TypeError, ValueError):
-        raise unexpected("no time") from None
-    if not (0 <= seconds < 1 << 40 and 0 <= micros < _SECOND):
-        raise unexpected("no time")
-    return seconds + micros / _SECOND
+        raise unexpected_reply("no time") from None
+    if not (0 <= seconds < 1 << 40 and 0 <= micros < _MICROSECONDS):
+        raise unexpected_reply("no time")
+    return seconds + micros / _MICROSECONDS
 
 
-class Joined:
-    """Several batches that go out over one connection at the same time, as an exchange."""
+class JoinedExchange:
+    """Several batches sent over one connection at the same time, with the methods of an exchange."""
 
-    def __init__(self, asks: list[Send]) -> None:
+    def __init__(self, batches: list[SendBatch]) -> None:
         """Take the batches; their commands are written when they are sent."""
-        self._asks = asks
+        self._batches = batches
         #: An exchange of each.
         self.parts: list[WireExchange] = []
         self._at = 0
 
     def restart(self) -> None:
-        """Begin anew."""
+        """Start again from the first command."""
         self._at = 0
         for part in self.parts:
             part.restart()
 
     def buffers(self) -> Iterator[bytes]:
-        """Return what is to be sent, each written while the server is busy with the one before."""
-        for number, ask in enumerate(self._asks):
+        """Yield what is to be sent, writing each buffer while the server is busy with the previous one."""
+        for number, batch in enumerate(self._batches):
             if number == len(self.parts):
-                self.parts.append(ask.batch.exchange(ask.shards))
+                self.parts.append(batch.batch.exchange(batch.shards))
             yield self.parts[number].buffer
 
     def feed(self, data: bytes) -> bool:
-        """Take bytes as they come; True when all replies have."""
+        """Take received bytes; True once all replies are complete."""
         while self._at < len(self.parts) - 1:
             left = self.parts[self._at].feed_part(data)
             if left is None:
@@ -284,23 +290,23 @@ class Joined:
         return self.parts[-1].feed(data)
 
     def accept(self, reply: Any) -> bool:
-        """Take the next reply as a client library read it."""
-        return self._taken(done=self.parts[self._at].accept(reply))
+        """Take the next reply as the client library read it."""
+        return self._advance(done=self.parts[self._at].accept(reply))
 
     def refuse(self, text: str) -> bool:
         """Take a refusal as the next reply."""
-        return self._taken(done=self.parts[self._at].refuse(text))
+        return self._advance(done=self.parts[self._at].refuse(text))
 
-    def _taken(self, *, done: bool) -> bool:
+    def _advance(self, *, done: bool) -> bool:
         self._at += done
         return self._at == len(self.parts)
 
     @property
     def refusals(self) -> list[tuple[int, str]]:
-        """What the server refused, and of which shard."""
+        """The shard and text of each refusal."""
         return [refusal for part in self.parts for refusal in part.refusals]
 
 
-def buffers(exchange: WireExchange | Joined) -> Iterable[bytes]:
-    """Return what is to be sent."""
-    return exchange.buffers() if isinstance(exchange, Joined) else [exchange.buffer]
+def buffers(exchange: WireExchange | JoinedExchange) -> Iterable[bytes]:
+    """Return the buffers to be sent."""
+    return exchange.buffers() if isinstance(exchange, JoinedExchange) else [exchange.buffer]

@@ -1,13 +1,14 @@
-"""Whether cells are still there."""
+"""Checks that a server still has what it acknowledged."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fullbloom.engines.redis.protocol import create, expire
 from fullbloom.engines.redis.protocol.expire import Expired
-from fullbloom.engines.redis.protocol.plan import _pairs, _text
+from fullbloom.engines.redis.protocol.plan import optional_text, parse_info
 from fullbloom.engines.redis.protocol.requests import Steps, call
 from fullbloom.errors import EngineRefused, FilterLost, FilterRolledBack
 
@@ -19,93 +20,91 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found; true when nothing that was acknowledged is known to be gone.
+    """The result of `verify`; true when nothing that the server acknowledged is known to be lost.
 
-    ``ok`` is no proof: keys that another client added last may be gone, or the only ones that are gone be
-    found by a false positive (probability fpr each).
+    ``ok`` is no proof: the last keys of another client may be lost, or a lost key may be found as a false
+    positive (with probability fpr each).
     """
 
-    #: True when nothing is known to be gone.
+    #: True when nothing is known to be lost.
     ok: bool
     #: The manifest is gone, or another filter has the name.
     replaced: bool
     #: The server is another process than the one that this client met first.
     restarted: bool
-    #: Numbers of the shards that are not there, or not whole; of a window, of the generations.
+    #: Numbers of the shards that are missing or incomplete; for a window, of the generations.
     shards_lost: tuple[int, ...]
-    #: The last acknowledged keys of this client that were looked for, and how many of them were not found.
+    #: The last acknowledged keys of this client that were looked up, and how many were not found.
     keys_checked: int
     keys_lost: int
-    #: Bits that must be set by what this client knows, and those that are.
+    #: Bits that must be set according to this client, and bits that are set.
     bits_expected: int
     bits_found: int
-    #: The server went back to an earlier state: older cells than this client has seen.
+    #: The server went back to an earlier state: its cells are older than those that this client has seen.
     rolled_back: bool = False
 
     def __bool__(self) -> bool:
-        """Tell whether nothing is known to be gone."""
+        """Tell whether nothing is known to be lost."""
         return self.ok
 
 
-def run_ids(names: Names, *, whole: bool) -> Steps[tuple[str | None, ...]]:
-    """Ask for the numbers of the processes that hold the filter, whole in one of them, or shard by shard."""
-    told = []
+def query_run_ids(names: Names, *, whole: bool) -> Steps[tuple[str | None, ...]]:
+    """Query the ids of the processes that hold the filter: of the server, or of the node of each shard."""
+    ids = []
     for key in [names.manifest] if whole else names.bits:
         try:
-            told.append(_text(_pairs((yield from call(key, b"INFO", b"server"))).get("run_id")))
-        except EngineRefused:  # this user may not know
-            told.append(None)
-    return tuple(told)
+            ids.append(optional_text(parse_info((yield from call(key, b"INFO", b"server"))).get("run_id")))
+        except EngineRefused:  # this user may not run INFO
+            ids.append(None)
+    return tuple(ids)
 
 
-def verified(strings: Strings, *, restarted: bool) -> Steps[Verification]:
-    """Compare what the server has with what this client knows that it acknowledged."""
-    nothing = Verification(True, False, restarted, (), 0, 0, 0, 0)
-    return (
-        yield from expire.looked(strings, lambda: compared(strings, restarted=restarted), lambda: nothing)
-    )
+def verify_filter(strings: Strings, *, restarted: bool) -> Steps[Verification]:
+    """Compare what the server has with what it acknowledged to this client."""
+    steps = partial(compare, strings, restarted=restarted)
+    empty = Verification(True, False, restarted, (), 0, 0, 0, 0)
+    return (yield from expire.run_or_default(strings, steps, lambda: empty))
 
 
-def compared(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
-    """Compare so for a filter that has not expired."""
+def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
+    """Verify a filter that has not expired."""
     known = strings.snapshot
-    stood = yield from create.same(strings.name, known.manifest)
+    manifest = yield from create.read_same_manifest(strings.name, known.manifest)
     remembered = known.acknowledged
     checked = len(remembered.hashes()) // 8
     expected = sum(remembered.bits)
-    if stood is None:
-        if isinstance(why := (yield from strings.gone("its manifest")), Expired):
-            raise why
+    if manifest is None:
+        if isinstance(error := (yield from strings.explain_loss("its manifest")), Expired):
+            raise error
         everything = tuple(range(known.manifest.shards))
         return Verification(False, True, restarted, everything, checked, checked, expected, 0)
-    went_back = strings.went_back or stood.generation < known.manifest.generation
-    if stood.generation != known.manifest.generation:
-        strings.adopt(stood)
+    rolled_back = strings.rolled_back or manifest.generation < known.manifest.generation
+    if manifest.generation != known.manifest.generation:
+        strings.adopt(manifest)
         known = strings.snapshot
         remembered, checked, expected = known.acknowledged, 0, 0
     lost, epochs = [], list(known.epochs)
     for shard in range(known.manifest.shards):
         try:
-            tag = yield from strings.marked(shard, known)
+            tag = yield from strings.read_tag(shard, known)
         except FilterRolledBack:
-            went_back = True
+            rolled_back = True
             continue
         except FilterLost:
             lost.append(shard)
             continue
-        went_back |= known.epoch_of(tag) < epochs[shard]
-        if not known.is_as_known(shard, tag):  # cleared or loaded by somebody: nothing is known of its keys
-            strings.retag(known, known, shard, tag)
+        rolled_back |= known.epoch_of(tag) < epochs[shard]
+        if not known.is_as_known(shard, tag):  # cleared or loaded by another client: its keys are unknown
+            strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0
-    if went_back:
-        strings.went_back = True
-    counts = yield from strings.counted()
-    found = 0 if lost else (yield from strings.present(remembered.hashes()))
-    less = any(count < least for count, least in zip(counts, remembered.bits, strict=False))
+    if rolled_back:
+        strings.rolled_back = True
+    counts = yield from strings.count_growing()
+    found = 0 if lost else (yield from strings.count_found(remembered.hashes()))
+    too_few = any(count < least for count, least in zip(counts, remembered.bits, strict=False))
     keys_lost = checked - found
-    ok = not lost and not less and not keys_lost and not went_back
+    ok = not lost and not too_few and not keys_lost and not rolled_back
     if ok and len(counts) == len(remembered.bits):
         remembered.bits[:] = counts
-    return Verification(
-        ok, False, restarted, tuple(lost), checked, keys_lost, expected, sum(counts), rolled_back=went_back
-    )
+    bits = (expected, sum(counts))
+    return Verification(ok, False, restarted, tuple(lost), checked, keys_lost, *bits, rolled_back)

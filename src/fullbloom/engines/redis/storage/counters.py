@@ -1,12 +1,12 @@
-"""A counting filter in strings: the counters of memory, each changed by the server.
+"""Counting filters in strings: the counters of memory, changed by the server.
 
-How a key is added and removed by one BITFIELD, so that no counter ever falls below 0 and one at its maximum
-is never taken from, stands where the commands are written, `fullbloom_core::wire::counters`. A key is looked
-for before it is removed. Where another client removes the same key at that moment, so that one of its
-counters was 0 already, what was taken from the others is given back, and the key was not there.
+A key is added or removed by one BITFIELD, by which no counter falls below 0 and one at its maximum never
+decreases; `fullbloom_core::wire::counters` writes the commands. A key is looked up before it is removed. If
+another client removes the same key at that moment, so that one of its counters was 0 already, what was taken
+from its other counters is given back, and the key counts as absent.
 
-A change that is sent twice counts twice. So only those keys of a batch are sent once more of which no reply
-has come: added a second time a key is there too often, which harms nobody. A removal is never sent twice.
+Retrying would change a counter twice. So only those keys of a batch are sent again that got no reply: a key
+added a second time is counted once too often, which harms no other. A removal is never sent twice.
 """
 
 from __future__ import annotations
@@ -14,15 +14,22 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from fullbloom.engines.redis.protocol import create, errors
 from fullbloom.engines.redis.protocol.create import PIECE
-from fullbloom.engines.redis.protocol.keys import Names, Present, Snapshot, Tags, counters_of, shard_of
-from fullbloom.engines.redis.protocol.manifest import MARK_BYTES, Manifest
-from fullbloom.engines.redis.protocol.requests import Acks, Pause, Send, Steps, read_part
-from fullbloom.engines.redis.storage.strings import raised
+from fullbloom.engines.redis.protocol.keys import (
+    Names,
+    PresentKeys,
+    Snapshot,
+    StoredCells,
+    Tags,
+    make_shard,
+    native_counters,
+)
+from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, Manifest
+from fullbloom.engines.redis.protocol.requests import MAX_ATTEMPTS, SendBatch, Steps, back_off, read_part
+from fullbloom.engines.redis.storage.strings import raise_epochs
 from fullbloom.errors import EngineTimeout, FullbloomError
 
 if TYPE_CHECKING:
@@ -31,271 +38,257 @@ if TYPE_CHECKING:
 
     from fullbloom._core import WireCells, WireCounterBatch, WireCounterKeys, WireCounters, WireExchange
 
-    #: Does something with some of the keys, from a number on.
-    Do: TypeAlias = Callable[[WireCounterKeys, int], Steps[WireCounterBatch]]
+    #: An operation on some of the keys, from a number on.
+    Operation: TypeAlias = Callable[[WireCounterKeys, int], Steps[WireCounterBatch]]
 
-#: Keys of one round trip: 0.5 MB of commands to look, 3 MB to add, 12 MB to remove.
+#: Keys of one round trip: 0.5 MB of commands to look up, 3 MB to add, 12 MB to remove.
 PORTION = 8192
-#: Tries to clear that others overtake, and seconds between them.
-_TRIES, _WAIT = 100, 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Snapshot):
-    """A filter of counters as its manifest said it is."""
+class CounterSnapshot(Snapshot):
+    """A counting filter as its manifest described it."""
 
     cells: WireCounters  # type: ignore[assignment]
-    acknowledged: Present  # type: ignore[assignment]
+    acknowledged: PresentKeys  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, name: str, stood: Manifest, secret: bytes | None) -> Counted:
-        """Return what a manifest says."""
-        names = Names.of(name, stood)
+    def of(cls, name: str, manifest: Manifest, secret: bytes | None) -> CounterSnapshot:
+        """Return the snapshot for a manifest."""
+        names = Names.of(name, manifest)
         return cls(
-            stood,
+            manifest,
             names,
-            counters_of(stood, secret),
-            Tags(tuple(stood.stable(shard) for shard in range(stood.shards)), MARK_BYTES),
-            tuple(shard_of(number, key) for number, key in enumerate(names.bits)),
-            Present(stood.shards),
-            [0] * stood.shards,
+            native_counters(manifest, secret),
+            Tags(tuple(manifest.stable_tag(shard) for shard in range(manifest.shards)), TAG_BYTES),
+            tuple(make_shard(number, key) for number, key in enumerate(names.bits)),
+            PresentKeys(manifest.shards),
+            [0] * manifest.shards,
             None,
         )
 
-    def fresh(self) -> Present:  # type: ignore[override]
-        """Remember nothing yet."""
-        return Present(self.manifest.shards)
+    def forget_keys(self) -> PresentKeys:  # type: ignore[override]
+        """Return an empty record of keys."""
+        return PresentKeys(self.manifest.shards)
 
 
-class Counters:
-    """The filter as its strings; every method is a generator of questions (`asks`)."""
+class Counters(StoredCells):
+    """The filter as its strings; each method is a generator of requests."""
 
-    def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
-        """Take what stands on the server."""
-        self.name, self.secret = name, secret
-        #: Replicas that must have what is added.
-        self.acks: Acks | None = None
-        #: True since the server was found to have gone back, until the filter is cleared.
-        self.went_back = False
-        self._one = Lock()
-        self.adopt(stood)
+    snapshot: CounterSnapshot
 
-    def adopt(self, stood: Manifest) -> None:
+    def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
-        was = getattr(self, "snapshot", None)
-        if was is None or was.manifest.id != stood.id or was.manifest.generation < stood.generation:
-            self.went_back = False
-        self.snapshot = Counted.of(self.name, stood, self.secret)
-
-    @property
-    def manifest(self) -> Manifest:
-        """The manifest that this client knows."""
-        return self.snapshot.manifest
-
-    @property
-    def names(self) -> Names:
-        """The keys on the server."""
-        return self.snapshot.names
+        old = getattr(self, "snapshot", None)
+        if old is None or old.manifest.id != manifest.id or old.manifest.generation < manifest.generation:
+            self.rolled_back = False
+        self.snapshot = CounterSnapshot.of(self.name, manifest, self.secret)
 
     @property
     def cells(self) -> WireCounters:
-        """The counters, natively."""
+        """The native counters."""
         return self.snapshot.cells
 
     @property
-    def acknowledged(self) -> Present:
-        """What this client knows that the server acknowledged."""
+    def acknowledged(self) -> PresentKeys:
+        """The keys that the server acknowledged to this client."""
         return self.snapshot.acknowledged
 
-    def many(self, keys: Any, do: Do, *, counts: bool = False, answer: bool = True) -> Steps[Any]:
-        """Do something with many keys, in order; what was told, in the kind of the keys, if it is wanted."""
+    def many(self, keys: Any, do: Operation, *, counts: bool = False, answer: bool = True) -> Steps[Any]:
+        """Run an operation on many keys, in order; return the answers in the container type of the keys."""
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            ahead, told = iter(keys), list[Any]()
-            while some := list(islice(ahead, PORTION)):
-                told += (yield from self.many(some, do, counts=counts, answer=answer)) or []
-            return told if answer else None
-        gathered = self.cells.keys(keys)
-        yield from self._portions(gathered, do)
+            remaining, answers = iter(keys), list[Any]()
+            while portion := list(islice(remaining, PORTION)):
+                answers += (yield from self.many(portion, do, counts=counts, answer=answer)) or []
+            return answers if answer else None
+        batch = self.cells.keys(keys)
+        yield from self._run_portions(batch, do)
         if not answer:
             return None
-        return gathered.counts(keys) if counts else gathered.answers(keys)
+        return batch.counts(keys) if counts else batch.answers(keys)
 
-    def each(self, hashes: bytes, do: Do) -> Steps[bytes]:
-        """Do something with the keys of ready hashes; a byte for each, as it was told."""
-        gathered = self.cells.hashed(hashes)
-        yield from self._portions(gathered, do)
-        return gathered.told
+    def each(self, hashes: bytes, do: Operation) -> Steps[bytes]:
+        """Run an operation on the keys of given hashes; return a byte for each."""
+        keys = self.cells.hashed(hashes)
+        yield from self._run_portions(keys, do)
+        return keys.told
 
-    def _portions(self, gathered: WireCounterKeys, do: Do) -> Steps[None]:
-        for start in range(0, len(gathered), PORTION):
-            gathered.take((yield from do(gathered, start)))
+    def _run_portions(self, keys: WireCounterKeys, do: Operation) -> Steps[None]:
+        for start in range(0, len(keys), PORTION):
+            keys.take((yield from do(keys, start)))
 
-    def count(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
-        """Tell the least counter of each key."""
-        batch = gathered.batch(start, start + PORTION)
-        yield from self._sent(self.snapshot, batch)
+    def count(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
+        """Read the least counter of each key."""
+        batch = keys.batch(start, start + PORTION)
+        yield from self._send(self.snapshot, batch)
         return batch
 
-    def add(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
-        """Add keys; 1 for those that were certainly new."""
-        batch, snapshot = gathered.batch(start, start + PORTION, adding=True), self.snapshot
-        yield from self._sent(snapshot, batch, changing=True)
+    def add(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
+        """Add keys; 1 for each that was certainly new."""
+        batch, snapshot = keys.batch(start, start + PORTION, adding=True), self.snapshot
+        yield from self._send(snapshot, batch, changing=True)
         snapshot.acknowledged.note(batch.hashes(all=True))
-        yield from raised(snapshot)
+        yield from raise_epochs(snapshot)
         return batch
 
-    def remove(self, gathered: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
-        """Remove keys; 1 for those that seemed to be there."""
-        taken, snapshot = (yield from self.count(gathered, start)).then(), self.snapshot
+    def remove(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
+        """Remove keys; 1 for each that was probably present."""
+        taken, snapshot = (yield from self.count(keys, start)).then(), self.snapshot
         try:
-            yield from self._sent(snapshot, taken, once=True, changing=True)
-        except FullbloomError:  # which of them are gone is not known
+            yield from self._send(snapshot, taken, once=True, changing=True)
+        except FullbloomError:  # nobody knows which of them are removed
             snapshot.acknowledged.drop(taken.hashes(all=True))
             raise
         snapshot.acknowledged.drop(taken.hashes(all=False))
-        yield from self._sent(snapshot, taken.then(), changing=True)
-        yield from raised(snapshot)
+        yield from self._send(snapshot, taken.then(), changing=True)
+        yield from raise_epochs(snapshot)
         return taken
 
-    def _sent(
-        self, snapshot: Counted, batch: WireCounterBatch, *, once: bool = False, changing: bool = False
+    def _send(
+        self,
+        snapshot: CounterSnapshot,
+        batch: WireCounterBatch,
+        *,
+        once: bool = False,
+        changing: bool = False,
     ) -> Steps[None]:
-        """Send a batch and take what it is told; what is refused, or lost, is raised."""
-        if self.went_back:
-            raise errors.rolled_back(self.name)
+        """Send a batch and take the replies; raise what is refused or lost."""
+        if self.rolled_back:
+            raise errors.rollback(self.name)
         if not len(batch):
             return
         known = {shard: snapshot.epochs[shard] for shard in batch.shards}
         exchanges: list[WireExchange]
         acks = self.acks if changing else None
-        (exchanges,) = yield [Send(batch, [snapshot.shards[shard] for shard in batch.shards], once, acks)]
+        (exchanges,) = yield [
+            SendBatch(batch, [snapshot.shards[shard] for shard in batch.shards], once, acks)
+        ]
         for exchange in exchanges:
             if exchange.refusals:
-                raise errors.refused(self.name, exchange.refusals[0][1])
-        states = [state for exchange in exchanges for state in exchange.states]
-        missing = [shard for shard, tag, short, _ in states if short or not snapshot.is_own(shard, tag)]
+                raise errors.refusal(self.name, exchange.refusals[0][1])
+        replies = [reply for exchange in exchanges for reply in exchange.states]
+        missing = [shard for shard, tag, short, _ in replies if short or not snapshot.is_own(shard, tag)]
         if missing:
-            if changing and (yield from create.same(self.name, snapshot.manifest)) is None:
-                yield from self._swept(snapshot, missing)
-            raise self._lost(missing[0])
-        for shard, tag, _, _ in states:
+            if changing and (yield from create.read_same_manifest(self.name, snapshot.manifest)) is None:
+                yield from self._sweep(snapshot, missing)
+            raise self._loss(missing[0])
+        for shard, tag, _, _ in replies:
             yield from self._check(snapshot, shard, tag, known[shard])
         for exchange in exchanges:
             batch.take(exchange)
         if changing:
             snapshot.touched.update(known)
 
-    def _check(self, snapshot: Counted, shard: int, tag: bytes, known: int) -> Steps[None]:
-        """Raise where a string is in an earlier state than it was known in before it was asked."""
+    def _check(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
+        """Raise if a string is in an earlier state than the one known before the batch was sent."""
         if snapshot.is_as_known(shard, tag):
             epoch = snapshot.epoch_of(tag)
             if epoch < known:
-                self.went_back = True
-                raise errors.rolled_back(self.name)
+                self.rolled_back = True
+                raise errors.rollback(self.name)
             snapshot.epochs[shard] = max(epoch, snapshot.epochs[shard])
             return
-        stood = yield from self._same(snapshot)
-        with self._one:
+        manifest = yield from self._read_same_manifest(snapshot)
+        with self._lock:
             if self.snapshot is not snapshot:  # another thread has found out more
                 return
-            if stood.generation > snapshot.manifest.generation:
-                self.adopt(stood)
+            if manifest.generation > snapshot.manifest.generation:
+                self.adopt(manifest)
             else:
-                self.snapshot = cast("Counted", snapshot.retagged(shard, tag))
+                self.snapshot = cast("CounterSnapshot", snapshot.with_tag(shard, tag))
 
-    def _same(self, snapshot: Counted) -> Steps[Manifest]:
-        """Return the manifest, which must be of this filter and not of an earlier generation."""
-        stood = yield from create.same(self.name, snapshot.manifest)
-        if stood is None:
-            raise errors.lost(self.name, "its manifest, or another filter has its name")
-        if stood.generation < snapshot.manifest.generation:
-            self.went_back = True
-            raise errors.rolled_back(self.name)
-        return stood
+    def _read_same_manifest(self, snapshot: CounterSnapshot) -> Steps[Manifest]:
+        """Return the manifest; raise if another filter has the name, or its generation is an earlier one."""
+        manifest = yield from create.read_same_manifest(self.name, snapshot.manifest)
+        if manifest is None:
+            raise errors.loss(self.name, "its manifest, or another filter has its name")
+        if manifest.generation < snapshot.manifest.generation:
+            self.rolled_back = True
+            raise errors.rollback(self.name)
+        return manifest
 
-    def _swept(self, snapshot: Counted, missing: list[int]) -> Steps[None]:
-        """Delete what a change has left where there is no filter, as far as the server can be reached."""
+    def _sweep(self, snapshot: CounterSnapshot, missing: list[int]) -> Steps[None]:
+        """Delete what a change left where there is no filter, as far as the server can be reached."""
         with suppress(FullbloomError):
             for shard in missing:
                 key, nbytes = snapshot.names.bits[shard], snapshot.nbytes(shard)
-                yield from create.swept(key, nbytes, snapshot.manifest.mark(shard), own=False)
+                yield from create.sweep_string(key, nbytes, snapshot.manifest.tag(shard), own=False)
 
-    def _lost(self, shard: int) -> Exception:
-        return errors.lost(self.name, f"the counters of shard {shard}")
+    def _loss(self, shard: int) -> Exception:
+        return errors.loss(self.name, f"the counters of shard {shard}")
 
-    def gone(self, what: str) -> Steps[FullbloomError]:
-        """Return the error for what is not there."""
+    def explain_loss(self, what: str) -> Steps[FullbloomError]:
+        """Return the exception for a missing key or manifest."""
         yield from ()
-        return errors.lost(self.name, what)
+        return errors.loss(self.name, what)
 
-    def marked(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
-        """Return the tag of a shard, which must be this filter's."""
+    def read_tag(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
+        """Return the tag of a shard; raise if it does not belong to this filter."""
         snapshot = self.snapshot if known is None else known
         key = snapshot.names.bits[shard]
-        tag = yield from read_part(key, snapshot.nbytes(shard), MARK_BYTES)
+        tag = yield from read_part(key, snapshot.nbytes(shard), TAG_BYTES)
         if not snapshot.is_own(shard, tag):
-            raise self._lost(shard)
+            raise self._loss(shard)
         return tag
 
-    def retag(self, snapshot: Snapshot, _part: Snapshot, shard: int, tag: bytes) -> None:
-        """Go by the tag of another generation."""
-        with self._one:
+    def adopt_tag(self, snapshot: Snapshot, _part: Snapshot, shard: int, tag: bytes) -> None:
+        """Accept a tag of another generation."""
+        with self._lock:
             if self.snapshot is snapshot and not snapshot.is_as_known(shard, tag):
-                self.snapshot = cast("Counted", snapshot.retagged(shard, tag))
+                self.snapshot = cast("CounterSnapshot", snapshot.with_tag(shard, tag))
 
-    def counted(self) -> Steps[list[int]]:
-        """Return what only grows while nothing is lost: of counters nothing does."""
+    def count_growing(self) -> Steps[list[int]]:
+        """Return what only grows unless something is lost: nothing, as counters are decremented, too."""
         yield from ()
         return [0] * self.manifest.shards
 
-    def present(self, hashes: bytes) -> Steps[int]:
-        """Count those of ready hashes that are found."""
-        gathered = self.cells.hashed(hashes)
-        for start in range(0, len(gathered), PORTION):
-            batch = gathered.batch(start, start + PORTION)
+    def count_found(self, hashes: bytes) -> Steps[int]:
+        """Count the given hashes that are found."""
+        keys = self.cells.hashed(hashes)
+        for start in range(0, len(keys), PORTION):
+            batch = keys.batch(start, start + PORTION)
             snapshot = self.snapshot
-            (exchanges,) = yield [Send(batch, [snapshot.shards[shard] for shard in batch.shards])]
+            (exchanges,) = yield [SendBatch(batch, [snapshot.shards[shard] for shard in batch.shards])]
             for exchange in exchanges:
                 if exchange.refusals:
-                    raise errors.refused(self.name, exchange.refusals[0][1])
+                    raise errors.refusal(self.name, exchange.refusals[0][1])
                 batch.take(exchange)
-            gathered.take(batch)
-        return len(gathered.told) - gathered.told.count(0)
+            keys.take(batch)
+        return len(keys.told) - keys.told.count(0)
 
-    def cleared(self) -> Steps[None]:
-        """Set every counter to 0, each string at once."""
-        for turn in range(_TRIES):
-            if turn:
-                yield [Pause(min(_WAIT * turn, 20 * _WAIT))]
-            stood = yield from create.same(self.name, self.manifest)
-            if stood is None:
-                raise errors.lost(self.name, "its manifest, or another filter has its name")
+    def clear(self) -> Steps[None]:
+        """Set all counters to 0; each string changes atomically."""
+        for attempt in range(MAX_ATTEMPTS):
+            yield from back_off(attempt)
+            manifest = yield from create.read_same_manifest(self.name, self.manifest)
+            if manifest is None:
+                raise errors.loss(self.name, "its manifest, or another filter has its name")
             with suppress(create.Overtaken):
                 cells = cast("WireCells", self.cells)
-                self.adopt((yield from create.replaced(self.name, stood, cells)))
-                self.went_back = False
+                self.adopt((yield from create.replace_strings(self.name, manifest, cells)))
+                self.rolled_back = False
                 return
         raise EngineTimeout(f"filter {self.name!r}: other clients keep changing it; try again")
 
-    def deleted(self) -> Steps[bool]:
-        """Delete the filter; True when there was one."""
+    def delete(self) -> Steps[bool]:
+        """Delete the filter; True if it existed."""
         known = self.snapshot
-        was = yield from create.deleted(self.name)
+        existed = yield from create.delete_filter(self.name)
         for shard, key in enumerate(known.names.bits):
-            yield from create.swept(key, known.nbytes(shard), known.manifest.mark(shard), own=True)
-        return was
+            yield from create.sweep_string(key, known.nbytes(shard), known.manifest.tag(shard), own=True)
+        return existed
 
-    def cells_there(self) -> Steps[bytes]:
-        """Return all counters, byte for byte those of a filter in memory."""
+    def read_counters(self) -> Steps[bytes]:
+        """Return all counters, byte for byte as in memory."""
         parts, known = [], self.snapshot
         for shard, key in enumerate(known.names.bits):
-            yield from self.marked(shard, known)
+            yield from self.read_tag(shard, known)
             nbytes = known.nbytes(shard)
             for at in range(0, nbytes, PIECE):
                 size = min(PIECE, nbytes - at)
                 data = yield from read_part(key, at, size)
                 if len(data) != size:
-                    raise self._lost(shard)
+                    raise self._loss(shard)
                 parts.append(data)
-            yield from self.marked(shard, known)
+            yield from self.read_tag(shard, known)
         return b"".join(parts)

@@ -1,11 +1,11 @@
-"""A filter in plain strings: cells followed by a 16-byte tag that says whose they are.
+"""A filter in plain strings: cells followed by a 16-byte owner tag.
 
-Each batch asks for the tags of the strings it touches behind its keys, so that a server which lost a string,
-has another filter's in its place, or went back to an earlier state of it, is found out by the next batch.
+Each batch reads, behind its keys, the tags of the strings that it touches. So the next batch notices a server
+that lost a string, has another filter's string in its place, or returned to an earlier state.
 
-What a batch is built from is one `Snapshot`, which is never changed, only replaced as a whole: the replies
-are compared with the snapshot that the commands were written from, whatever other threads or tasks find out
-meanwhile. Where they differ, the manifest is read again, and the batch is sent again from another snapshot.
+A batch is built from a `Snapshot`, which never changes and is only replaced as a whole: replies are compared
+with the snapshot that the commands were written from, whatever other threads or tasks find out meanwhile. If
+they differ, the manifest is read again, and the batch is sent again from another snapshot.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fullbloom import _core
-from fullbloom.engines.redis.protocol import create, errors, expire, manifest
+from fullbloom.engines.redis.protocol import create, errors, expire
 from fullbloom.engines.redis.protocol.expire import Expired
-from fullbloom.engines.redis.protocol.keys import Acknowledged, Names, Snapshot
+from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, Snapshot, StoredCells
+from fullbloom.engines.redis.protocol.manifest import DELETING, MODULE, STABLE_BYTES, STRINGS, TAG_BYTES
 from fullbloom.engines.redis.protocol.requests import (
-    Acks,
-    Pause,
-    Send,
+    SendBatch,
+    Sleep,
     Steps,
     call,
-    now,
     read_number,
     read_part,
+    read_time,
 )
 from fullbloom.errors import (
     EngineError,
@@ -47,340 +46,322 @@ if TYPE_CHECKING:
     from fullbloom._core import WireBatch, WireCells, WireExchange, WireKeys
     from fullbloom.engines.redis.protocol.manifest import Manifest
 
-    #: What a server said of a shard: its number, its tag, whether it was too short, bits that were set.
-    State = tuple[int, bytes, bool, int]
+    #: The reply about a shard: its number, its tag, whether the string was too short, bits that were set.
+    ShardReply = tuple[int, bytes, bool, int]
 
 _WORD = 8
-#: Keys of one round trip: 1 MB of commands to look, 5 MB to add.
+#: Keys of one round trip: 1 MB of commands to look up, 5 MB to add.
 PORTION = 16384
 #: Seconds after which an add raises the epoch of the strings it wrote to.
 RAISED_EVERY = 0.25
-#: How often a batch is sent again at once, and at all; seconds between the tries after that.
-_FREELY, _TURNS, _WAIT = 4, 200, 0.05
-#: One shard, in which hashes keep their order.
+#: Retries without a pause, and in all; seconds between the later ones.
+_IMMEDIATE_RETRIES, _MAX_RETRIES, _WAIT = 4, 200, 0.05
+#: A single shard, which keeps the order of hashes.
 _IN_ORDER = _core.WireCells(512, 8)
 
 
-class Load(NamedTuple):
+class LoadEstimate(NamedTuple):
     """How full a filter is."""
 
     fpr: float
     #: Estimated number of keys, and its standard deviation.
     keys: float
     keys_sd: float
-    #: Share of set bits; None where the server keeps them to itself.
+    #: Share of set bits; None if the server does not show them.
     fill: float | None
 
 
-class Strings:
-    """The filter as its strings; every method is a generator of questions (`asks`)."""
+class Strings(StoredCells):
+    """The filter as its strings; each method is a generator of requests."""
 
-    def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
-        """Take the manifest that is on the server."""
-        self.name = name
-        #: True of a filter that was not there before.
-        self.fresh = False
-        self.secret = secret
-        #: Replicas that must have what is added.
-        self.acks: Acks | None = None
-        #: True since the server was found to have gone back, until the filter is cleared or loaded.
-        self.went_back = False
-        self._one = Lock()
-        self.adopt(stood)
+    #: True of a filter that this client has just created.
+    fresh = False
 
-    def adopt(self, stood: Manifest) -> None:
-        """Go by another manifest: what was acknowledged before is not of it."""
-        self._replaced(Snapshot.of(self.name, stood, self.secret))
+    def adopt(self, manifest: Manifest) -> None:
+        """Switch to a new manifest and drop the acknowledgements."""
+        self._adopt_snapshot(Snapshot.of(self.name, manifest, self.secret))
 
-    def _replaced(self, snapshot: Snapshot) -> None:
-        was = getattr(self, "snapshot", None)
-        if was is None or was.manifest.id != snapshot.manifest.id or _is_cleared(was, snapshot):
-            self.went_back = False
+    def _adopt_snapshot(self, snapshot: Snapshot) -> None:
+        old = getattr(self, "snapshot", None)
+        if old is None or old.manifest.id != snapshot.manifest.id or _is_cleared(old, snapshot):
+            self.rolled_back = False
         self.snapshot = snapshot
-        #: Of a filter with a ttl: when it is over by this process's clock; None until the server said it.
+        #: When a filter with a ttl expires by this process's clock; None until the server reports it.
         self.ends: float | None = None
 
     @property
-    def manifest(self) -> Manifest:
-        """The manifest that this client knows."""
-        return self.snapshot.manifest
-
-    @property
-    def names(self) -> Names:
-        """The keys on the server."""
-        return self.snapshot.names
-
-    @property
     def cells(self) -> WireCells:
-        """The cells, natively."""
+        """The native cells."""
         return self.snapshot.cells
 
     @property
-    def acknowledged(self) -> Acknowledged:
-        """What this client knows that the server acknowledged."""
+    def acknowledged(self) -> AcknowledgedKeys:
+        """The keys that the server acknowledged to this client."""
         return self.snapshot.acknowledged
 
-    def one(self, key: Any, *, adding: bool) -> Steps[bool]:
-        """Look for one key, or add it: True when it was found, or new."""
-        answers = yield from self._settled(lambda cells: cells.one(key, adding=adding), adding=adding)
-        return answers == b"\1"
-
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
-        """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
+        """Look up or add many keys; return the answers in the container type of the keys, if requested."""
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            return (yield from iterated(self.many, keys, adding=adding, answer=answer))
-        gathered = self.cells.keys(keys, adding=adding)
-        gathered.give((yield from self._portions(gathered, adding=adding)))
-        return gathered.answers(keys) if answer else None
+            return (yield from run_portions(self.many, keys, adding=adding, answer=answer))
+        batch = self.cells.keys(keys, adding=adding)
+        batch.give((yield from self._send_portions(batch, adding=adding)))
+        return batch.answers(keys) if answer else None
 
     def hashed(self, hashes: Any, *, adding: bool) -> Steps[Any]:
-        """Look for the keys of ready hashes, or add them; the answers in the kind of the hashes."""
-        gathered = self.cells.hashed(_words(hashes), adding=adding)
-        gathered.give((yield from self._portions(gathered, adding=adding)))
-        return gathered.answers(hashes)
+        """Look up or add the keys of given hashes; return the answers in the container type of the hashes."""
+        batch = self.cells.hashed(_hash_bytes(hashes), adding=adding)
+        batch.give((yield from self._send_portions(batch, adding=adding)))
+        return batch.answers(hashes)
 
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
-        """Look for ready hashes, or add them; a byte for each, as `one` answers."""
-        return (yield from self._portions(self.cells.hashed(hashes, adding=adding), adding=adding))
+        """Look up or add given hashes; return a byte for each: 1 if found, or new."""
+        return self._send_portions(self.cells.hashed(hashes, adding=adding), adding=adding)
 
-    def _portions(self, gathered: WireKeys, *, adding: bool) -> Steps[bytes]:
+    def _send_portions(self, keys: WireKeys, *, adding: bool) -> Steps[bytes]:
+        if 0 < len(keys) <= PORTION:
+            return (yield from self._send_until_settled(partial(keys.batch, 0, PORTION), adding=adding))
         answers = []
-        for start in range(0, len(gathered), PORTION):
-            portion = partial(gathered.batch, start, start + PORTION)
-            answers.append((yield from self._settled(portion, adding=adding)))
+        for start in range(0, len(keys), PORTION):
+            portion = partial(keys.batch, start, start + PORTION)
+            answers.append((yield from self._send_until_settled(portion, adding=adding)))
         return b"".join(answers)
 
-    def _settled(self, make: Callable[[WireCells], WireBatch], *, adding: bool) -> Steps[bytes]:
-        """Send a batch, and once more whenever the filter went to other strings meanwhile; a byte a key.
+    def _send_until_settled(self, make: Callable[[WireCells], WireBatch], *, adding: bool) -> Steps[bytes]:
+        """Send a batch, again whenever the filter has gone to other strings meanwhile; a byte a key.
 
-        An add is new if any of them said so; a look is answered by the last. After the end of a term the
-        answers are those of the next one; there are none to a look, unless a client has begun it.
+        An added key is new if any attempt says so; for lookups the last attempt counts. If the filter
+        expires, adds recreate it, and lookups find nothing unless another client has done so.
         """
-        told: list[bytes] = []
+        attempts: list[bytes] = []
         for turn in count():
-            if turn >= _FREELY:
-                yield [Pause(_WAIT)]
-            if turn >= _TURNS:
+            if turn >= _IMMEDIATE_RETRIES:
+                yield [Sleep(_WAIT)]
+            if turn >= _MAX_RETRIES:
                 raise EngineTimeout(
-                    f"filter {self.name!r}: it goes from strings to strings faster than a batch is sent; "
-                    "try again"
+                    f"filter {self.name!r}: it is resharded faster than a batch can be sent; try again"
                 )
             snapshot = self.snapshot
             try:
                 if snapshot.manifest.ttl:
-                    yield from expire.begun(self)
+                    yield from expire.check_expiry(self)
                     snapshot = self.snapshot
-                answers, settled = yield from self._sent(snapshot, make, adding=adding)
+                answers, settled = yield from self._send(snapshot, make, adding=adding)
             except Expired:
                 if adding:
-                    told.clear()
-                    yield from expire.anew(self, snapshot.manifest)
-                elif self.manifest.id == snapshot.manifest.id and not (yield from expire.found(self)):
+                    attempts.clear()
+                    yield from expire.recreate(self, snapshot.manifest)
+                    continue
+                if self.manifest.id == snapshot.manifest.id and not (yield from expire.adopt_successor(self)):
                     return bytes(len(make(snapshot.cells)))
                 continue
-            told.append(answers)
+            attempts.append(answers)
             if settled:
-                return either(told) if adding else told[-1]
+                return any_of(attempts) if adding else attempts[-1]
         raise AssertionError  # count() does not end
 
-    def _sent(
+    def _send(
         self, snapshot: Snapshot, make: Callable[[WireCells], WireBatch], *, adding: bool
     ) -> Steps[tuple[bytes, bool]]:
-        """Send a batch by a snapshot; its answers, and whether the filter is in those strings still."""
-        if self.went_back:
-            raise errors.rolled_back(self.name)
+        """Send a batch by a snapshot; return its answers, and whether the filter still uses those strings."""
+        if self.rolled_back:
+            raise errors.rollback(self.name)
         other, late = snapshot.other if adding else None, set[int]()
         if other is not None:
-            beside = make(other.cells)
-            late = yield from self._sent_to(snapshot, other, beside, adding=True)
+            copy = make(other.cells)
+            late = yield from self._send_to(snapshot, other, copy, adding=True)
         batch = make(snapshot.cells)
-        moved = yield from self._sent_to(snapshot, snapshot, batch, adding=adding)
+        moved = yield from self._send_to(snapshot, snapshot, batch, adding=adding)
         answers = batch.answers
         if late and snapshot.is_copying and other is not None:
-            # Where the new strings are read already, they say what is new.
-            answers = _mixed(make, other.cells, late, beside.answers, answers)
+            # Clients read the new strings already, so those decide what is new.
+            answers = _select_answers(make, other.cells, late, copy.answers, answers)
         if late or moved:
             return answers, False
         if adding:
             snapshot.acknowledged.note(batch.hashes)
-            yield from raised(snapshot)
+            yield from raise_epochs(snapshot)
         return answers, True
 
-    def present(self, hashes: bytes) -> Steps[int]:
-        """Count those of ready hashes that are found."""
+    def count_found(self, hashes: bytes) -> Steps[int]:
+        """Count the given hashes that are found."""
         snapshot = self.snapshot
-        gathered = snapshot.cells.hashed(hashes)
+        keys = snapshot.cells.hashed(hashes)
         found = 0
-        for start in range(0, len(gathered), PORTION):
-            batch = gathered.batch(start, start + PORTION)
-            for exchange in (yield from self._exchanged(snapshot, batch)):
+        for start in range(0, len(keys), PORTION):
+            batch = keys.batch(start, start + PORTION)
+            for exchange in (yield from self._exchange(snapshot, batch)):
                 batch.take(exchange)
             found += batch.count
         return found
 
-    def _exchanged(
+    def _exchange(
         self, part: Snapshot, batch: WireBatch, *, adding: bool = False
     ) -> Steps[list[WireExchange]]:
-        """Send a batch; what a server refuses is raised."""
+        """Send a batch; raise what a server refuses."""
         exchanges: list[WireExchange]
         shards = [part.shards[shard] for shard in batch.shards]
         (exchanges,) = yield [
-            Send(batch, shards, acks=self.acks) if adding and self.acks else Send(batch, shards)
+            SendBatch(batch, shards, acks=self.acks) if adding and self.acks else SendBatch(batch, shards)
         ]
         for exchange in exchanges:
             if exchange.refusals:
-                raise errors.refused(self.name, exchange.refusals[0][1])
+                raise errors.refusal(self.name, exchange.refusals[0][1])
         return exchanges
 
-    def _sent_to(
+    def _send_to(
         self, snapshot: Snapshot, part: Snapshot, batch: WireBatch, *, adding: bool
     ) -> Steps[set[int]]:
-        """Send a batch to the strings of a snapshot, or to the others that it writes to.
+        """Send a batch to the strings of a snapshot, or to the other ones that it writes.
 
-        Returns the shards that were found in another state, if the filter is in other strings by now.
+        Returns the shards whose tags changed, if the filter is in other strings by now.
         """
         known = {shard: part.epochs[shard] for shard in batch.shards}
-        exchanges = yield from self._exchanged(part, batch, adding=adding)
-        states: list[State] = [state for exchange in exchanges for state in exchange.states]
+        exchanges = yield from self._exchange(part, batch, adding=adding)
+        replies: list[ShardReply] = [reply for exchange in exchanges for reply in exchange.states]
         for exchange in exchanges:
             batch.take(exchange)
-        changed = [state for state in states if state[2] or not part.is_as_known(state[0], state[1])]
+        changed = [reply for reply in replies if reply[2] or not part.is_as_known(reply[0], reply[1])]
         if changed:
-            late = yield from self._explained(snapshot, part, changed, adding=adding)
+            late = yield from self._explain_tags(snapshot, part, changed, adding=adding)
             if late:
                 return late
         else:
-            for shard, tag, _, _ in states:
+            for shard, tag, _, _ in replies:
                 self._check_epoch(part, shard, part.epoch_of(tag), known[shard])
         if adding:
-            for shard, _, _, bits in states:
+            for shard, _, _, bits in replies:
                 part.acknowledged.bits[shard] += bits
             part.touched.update(known)
         return set()
 
     def _check_epoch(self, part: Snapshot, shard: int, epoch: int, known: int) -> None:
-        """Raise where a shard is in an earlier epoch than it was known in before it was asked."""
+        """Raise if a shard is in an earlier epoch than the one known before the batch was sent."""
         if epoch < known:
-            self.went_back = True
-            raise errors.rolled_back(self.name)
+            self.rolled_back = True
+            raise errors.rollback(self.name)
         part.epochs[shard] = max(epoch, part.epochs[shard])
 
-    def _explained(
-        self, snapshot: Snapshot, part: Snapshot, changed: list[State], *, adding: bool
+    def _explain_tags(
+        self, snapshot: Snapshot, part: Snapshot, changed: list[ShardReply], *, adding: bool
     ) -> Steps[set[int]]:
-        """Find out why tags are others than before.
+        """Find out why tags have changed.
 
-        Returns the shards if the filter is in other strings by now; none if the answers hold. Raises what was
-        lost.
+        Returns the shards if the filter is in other strings by now, none if the answers are valid. Raises
+        what was lost.
         """
         try:
-            now_ = yield from self.refreshed(snapshot)
+            current = yield from self.refresh(snapshot)
         except (FullbloomError, Expired):
             if adding:
-                yield from self._swept(part, changed, own=False)
+                yield from self._sweep(part, changed)
             raise
         late = {shard for shard, _, _, _ in changed}
-        if now_.view != snapshot.view:
+        if current.view != snapshot.view:
             if adding:
-                yield from self._swept(part, changed, own=False)
+                yield from self._sweep(part, changed)
             return late
         for shard, tag, short, _ in changed:
             if short or not part.is_own(shard, tag):
-                raise (yield from self.gone(f"the cells of shard {shard}", part.names.bits[shard], snapshot))
-            self.retag(snapshot, part, shard, tag)
+                raise (yield from self._explain_shard_loss(shard, part.names.bits[shard], snapshot))
+            self.adopt_tag(snapshot, part, shard, tag)
         return set()
 
-    def _swept(self, part: Snapshot, changed: list[State], *, own: bool) -> Steps[None]:
-        """Delete what an add has left where there is no filter, as far as the server can be reached."""
-        if part.manifest.backend == manifest.MODULE:
+    def _explain_shard_loss(self, shard: int, key: bytes, known: Snapshot) -> Steps[Exception]:
+        return self.explain_loss(f"the cells of shard {shard}", key, known)
+
+    def _sweep(self, part: Snapshot, changed: list[ShardReply]) -> Steps[None]:
+        """Delete what an add left where there is no filter, as far as the server can be reached."""
+        if part.manifest.backend == MODULE:
             return
         with suppress(FullbloomError):
             for shard, tag, _, _ in changed:
                 if not part.is_own(shard, tag):
-                    key, mark = part.names.bits[shard], part.manifest.mark(shard)
-                    yield from create.swept(key, part.nbytes(shard), mark, own=own)
+                    key, owner = part.names.bits[shard], part.manifest.tag(shard)
+                    yield from create.sweep_string(key, part.nbytes(shard), owner, own=False)
 
-    def swept(self, snapshot: Snapshot) -> Steps[None]:
-        """Delete what is left of a filter whose manifest is gone."""
+    def sweep(self, snapshot: Snapshot) -> Steps[None]:
+        """Delete the strings of a filter whose manifest is gone."""
         for part in (snapshot, snapshot.other):
-            if part is not None and part.manifest.backend == manifest.STRINGS:
+            if part is not None and part.manifest.backend == STRINGS:
                 for shard, key in enumerate(part.names.bits):
-                    yield from create.swept(key, part.nbytes(shard), part.manifest.mark(shard), own=True)
+                    tag = part.manifest.tag(shard)
+                    yield from create.sweep_string(key, part.nbytes(shard), tag, own=True)
 
-    def retag(self, snapshot: Snapshot, part: Snapshot, shard: int, tag: bytes) -> None:
-        """Go by the tag of another generation: the filter was cleared or loaded, and has the same cells."""
-        with self._one:
-            if self.snapshot is not snapshot:  # another thread has found out more
+    def adopt_tag(self, snapshot: Snapshot, part: Snapshot, shard: int, tag: bytes) -> None:
+        """Accept a tag of another generation: the filter was cleared or loaded, with the same parameters."""
+        with self._lock:
+            # Another thread may have found out more.
+            if self.snapshot is not snapshot or part.is_as_known(shard, tag):
                 return
-            if part.is_as_known(shard, tag):
-                return
-            new = part.retagged(shard, tag)
+            new = part.with_tag(shard, tag)
             self.snapshot = new if part is snapshot else replace(snapshot, other=new)
 
-    def refreshed(self, known: Snapshot | None = None) -> Steps[Snapshot]:
-        """Read the manifest once more, and go by it if it is a later generation of this filter."""
+    def refresh(self, known: Snapshot | None = None) -> Steps[Snapshot]:
+        """Read the manifest again, and adopt it if it is a later generation of this filter."""
         known = self.snapshot if known is None else known
-        there = yield from create.stored(self.name)
-        if there is None:
-            raise (yield from self.gone("its manifest", None, known))
-        stood = there[1]
-        if stood.id != known.manifest.id:
-            what = "the filter: another one of this name was made since"
-            raise (yield from self.gone(what, None, known))
-        if stood.state == manifest.DELETING:
-            raise errors.lost(self.name, "the filter: it is being deleted")
-        if stood.generation < known.manifest.generation:
-            self.went_back = True
-            raise errors.rolled_back(self.name)
-        with self._one:
+        stored = yield from create.read_manifest(self.name)
+        if stored is None:
+            raise (yield from self.explain_loss("its manifest", None, known))
+        manifest = stored[1]
+        if manifest.id != known.manifest.id:
+            what = "the filter: another one of this name was created since"
+            raise (yield from self.explain_loss(what, None, known))
+        if manifest.state == DELETING:
+            raise errors.loss(self.name, "the filter: it is being deleted")
+        if manifest.generation < known.manifest.generation:
+            self.rolled_back = True
+            raise errors.rollback(self.name)
+        with self._lock:
             mine = self.snapshot.manifest
-            newer = stood.generation > mine.generation or stood.expires > mine.expires
-            if stood.id == mine.id and newer:
-                self._replaced(Snapshot.of(self.name, stood, self.secret))
+            newer = manifest.generation > mine.generation or manifest.expires > mine.expires
+            if manifest.id == mine.id and newer:
+                self._adopt_snapshot(Snapshot.of(self.name, manifest, self.secret))
             return self.snapshot
 
-    def gone(self, what: str, key: bytes | None = None, known: Snapshot | None = None) -> Steps[Exception]:
-        """Return what it means that a key, or the manifest, is gone: its term is over, or it was lost."""
+    def explain_loss(
+        self, what: str, key: bytes | None = None, known: Snapshot | None = None
+    ) -> Steps[Exception]:
+        """Return the exception for a missing key or manifest: the filter has expired, or it was lost."""
         snapshot = self.snapshot if known is None else known
-        stood = snapshot.manifest
-        if stood.ttl and (yield from now(key or snapshot.names.manifest)) >= stood.expires:
+        manifest = snapshot.manifest
+        if manifest.ttl and (yield from read_time(key or snapshot.names.manifest)) >= manifest.expires:
             return Expired()
-        return errors.lost(self.name, what)
+        return errors.loss(self.name, what)
 
     def need_cells(self, what: str) -> None:
-        """Raise where the server keeps the cells to itself."""
+        """Raise if the server does not show the cells."""
 
-    def marked(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
-        """Return the tag of a shard, which must be this filter's."""
+    def read_tag(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
+        """Return the tag of a shard; raise if it does not belong to this filter."""
         snapshot = self.snapshot if known is None else known
         key = snapshot.names.bits[shard]
-        tag = yield from read_part(key, snapshot.nbytes(shard), manifest.MARK_BYTES)
+        tag = yield from read_part(key, snapshot.nbytes(shard), TAG_BYTES)
         if not snapshot.is_own(shard, tag):
-            yield from self.refreshed(self.snapshot)
-            raise (yield from self.gone(f"the cells of shard {shard}", key, snapshot))
+            yield from self.refresh(self.snapshot)
+            raise (yield from self._explain_shard_loss(shard, key, snapshot))
         return tag
 
     @property
     def nbytes(self) -> int | None:
-        """Bytes of all cells; None where the server keeps them to itself."""
+        """Bytes of all cells; None if the server does not show them."""
         cells = self.cells
         return sum(cells.range(shard)[1] for shard in range(cells.shards))
 
-    def load(self) -> Steps[Load]:
-        """Ask how full the filter is."""
-        ones, cells = (yield from expire.looked(self, self._set, int)), self.cells
-        return Load(cells.fpr(ones), *cells.approx_count(ones), cells.fill(ones))
+    def estimate_load(self) -> Steps[LoadEstimate]:
+        """Estimate how full the filter is."""
+        ones, cells = (yield from expire.run_or_default(self, self._sum_ones, int)), self.cells
+        return LoadEstimate(cells.fpr(ones), *cells.approx_count(ones), cells.fill(ones))
 
-    def _set(self) -> Steps[int]:
-        return sum((yield from self.ones()))
+    def _sum_ones(self) -> Steps[int]:
+        return sum((yield from self.count_ones()))
 
-    def counted(self) -> Steps[list[int]]:
-        """Count what only grows while nothing is lost."""
-        return (yield from self.ones())
+    def count_growing(self) -> Steps[list[int]]:
+        """Count what only grows unless something is lost."""
+        return (yield from self.count_ones())
 
-    def ones(self) -> Steps[list[int]]:
+    def count_ones(self) -> Steps[list[int]]:
         """Count the set bits of each shard."""
-        snapshot = yield from self.refreshed()
+        snapshot = yield from self.refresh()
         counts = []
         for shard, key in enumerate(snapshot.names.bits):
             nbytes = snapshot.nbytes(shard)
@@ -389,13 +370,13 @@ class Strings:
         return counts
 
 
-def raised(snapshot: Snapshot) -> Steps[None]:
+def raise_epochs(snapshot: Snapshot) -> Steps[None]:
     """Raise the epochs of the shards that were written to, once in a while.
 
-    The epoch is behind all that was acknowledged before. What keeps a server from raising it is no fault of
-    an add: the next one tries again.
+    An epoch confirms all that was acknowledged before. If the server cannot raise it now, the add succeeds
+    all the same, and the next one tries again.
     """
-    if snapshot.manifest.version == 1 or snapshot.manifest.backend == manifest.MODULE:
+    if snapshot.manifest.version == 1 or snapshot.manifest.backend == MODULE:
         return
     at = time.monotonic()
     if at - snapshot.raised[0] < RAISED_EVERY:
@@ -407,66 +388,66 @@ def raised(snapshot: Snapshot) -> Steps[None]:
                 continue
             for shard in list(part.touched):
                 part.touched.discard(shard)
-                epoch = yield from _epoch_raised(part, shard)
+                epoch = yield from _raise_epoch(part, shard)
                 part.epochs[shard] = max(epoch, part.epochs[shard])
 
 
-#: Raises the epoch of a string whose tag begins with ARGV[2]; -1 where it has another.
-_RAISE = (
+#: Raises the epoch of a string whose tag begins with ARGV[2]; returns -1 for another tag.
+_RAISE_EPOCH = (
     b"local at = tonumber(ARGV[1]) "
     b"if redis.call('GETRANGE', KEYS[1], at, at + #ARGV[2] - 1) ~= ARGV[2] then return -1 end "
     b"return redis.call('BITFIELD', KEYS[1], 'OVERFLOW', 'SAT', 'INCRBY', 'u32', (at + 12) * 8, 1)[1]"
 )
 
 
-def _epoch_raised(part: Snapshot, shard: int) -> Steps[int]:
-    """Raise the epoch of a shard; the new one, or -1 where the string is not what it was."""
+def _raise_epoch(part: Snapshot, shard: int) -> Steps[int]:
+    """Raise the epoch of a shard; return the new one, or -1 if the string was replaced."""
     key, at, stable = part.names.bits[shard], part.nbytes(shard), part.tags.stable[shard]
     try:
-        return (yield from read_number(key, b"EVAL", _RAISE, 1, key, at, stable))
+        return (yield from read_number(key, b"EVAL", _RAISE_EPOCH, 1, key, at, stable))
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:  # no scripts
         if (yield from read_part(key, at, len(stable))) != stable:
             return -1
-        place = (at + manifest.STABLE_BYTES) * 8
+        place = (at + STABLE_BYTES) * 8
         words = (b"BITFIELD", key, b"OVERFLOW", b"SAT", b"INCRBY", b"u32", place, 1)
         answer = yield from call(key, *words)
         return answer[0] if isinstance(answer, list) and answer and isinstance(answer[0], int) else -1
 
 
-def _is_cleared(was: Snapshot, now_: Snapshot) -> bool:
-    """Tell whether a later generation is one of other keys: no step of a reshard."""
-    return was.view == now_.view and not now_.manifest.other_shards
+def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
+    """Tell whether the later of two generations holds other keys, rather than being a step of a reshard."""
+    return old.view == new.view and not new.manifest.other_shards
 
 
-def _mixed(
-    make: Callable[[WireCells], WireBatch], cells: WireCells, late: set[int], there: bytes, here: bytes
+def _select_answers(
+    make: Callable[[WireCells], WireBatch], cells: WireCells, late: set[int], copied: bytes, read: bytes
 ) -> bytes:
-    """Return the answers of ``there`` for keys in the shards ``late``, and those of ``here`` for others."""
-    if len(here) == 1:
-        return there
+    """Return the answers ``copied`` for keys in the shards ``late``, and the answers ``read`` for others."""
+    if len(read) == 1:
+        return copied
     hashes = make(_IN_ORDER).hashes
-    answers = bytearray(here)
-    for number in range(len(here)):
+    answers = bytearray(read)
+    for number in range(len(read)):
         one = cells.hashed(hashes[_WORD * number : _WORD * (number + 1)])
         if one.batch(0, 1).shards[0] in late:
-            answers[number] = there[number]
+            answers[number] = copied[number]
     return bytes(answers)
 
 
-def either(answers: list[bytes]) -> bytes:
-    """Return 1 where any has it."""
+def any_of(answers: list[bytes]) -> bytes:
+    """Return 1 for each key for which any of the answers is 1."""
     if len(answers) == 1:
         return answers[0]
-    held = 0
+    union = 0
     for one in answers:
-        held |= int.from_bytes(one, "little")
-    return held.to_bytes(len(answers[0]), "little")
+        union |= int.from_bytes(one, "little")
+    return union.to_bytes(len(answers[0]), "little")
 
 
-def _words(hashes: Any) -> bytes:
-    """Return hashes as 8 bytes each; ParameterTypeError for what is no list or buffer of 64-bit hashes."""
+def _hash_bytes(hashes: Any) -> bytes:
+    """Return hashes as 8 bytes each; ParameterTypeError unless it is a list or buffer of 64-bit hashes."""
     try:
         view = memoryview(array("Q", hashes) if isinstance(hashes, (list, tuple)) else hashes)
     except (TypeError, OverflowError):
@@ -478,12 +459,12 @@ def _words(hashes: Any) -> bytes:
     return view.tobytes()
 
 
-def iterated(
+def run_portions(
     many: Callable[..., Steps[Any]], keys: Iterable[Any], *, adding: bool, answer: bool
 ) -> Steps[Any]:
-    """Ask ``many`` of what cannot be asked at once: a portion of an iterator's keys at a time."""
-    ahead = iter(keys)
+    """Run ``many`` on portions of an iterator's keys."""
+    remaining = iter(keys)
     answers: list[bool] = []
-    while some := list(islice(ahead, PORTION)):
-        answers += (yield from many(some, adding=adding, answer=answer)) or []
+    while portion := list(islice(remaining, PORTION)):
+        answers += (yield from many(portion, adding=adding, answer=answer)) or []
     return answers if answer else None

@@ -1,21 +1,20 @@
-"""A window of time on a server: generations of strings that take turns by the server's clock.
+"""Time windows on a server: generations of strings, used in turn by the server's clock.
 
-Generation e is the strings of the e-th stretch of ``window / (generations - 1)`` seconds since 1970, by the
-server's TIME. A key goes to the generation of the present, and is looked for in the ``generations`` latest
-ones, so that it is remembered for ``window`` seconds at least and ``window * g / (g - 1)`` at most: the rule
-of `RollingBloomFilter`. Nobody turns them: a generation begins with its first key, and its strings vanish by
-themselves (PEXPIREAT) when it is the last one no more.
+Generation e is the strings of the e-th interval of ``window / (generations - 1)`` seconds since 1970, by the
+server's TIME. A key is added to the present generation and looked up in the ``generations`` latest ones, so
+it is remembered for at least ``window`` seconds and at most ``window * g / (g - 1)``: the rule of
+`RollingBloomFilter`. No client rotates them: a generation begins with its first key, and its strings expire
+(PEXPIREAT) when it is not among the latest any more.
 
 The client that adds the first key of a generation creates all of its strings and records it in the manifest
-(`generations`). A client that meets a generation for the first time compares the marks of all its strings
-with the record, and from then on those of the strings that each batch touches. A generation that is not
-recorded has no keys: one of the past stays so, for the present one the manifest is read in the round trip of
-the batch.
+(`generations`). A client that meets a generation for the first time compares the tags of all its strings with
+the record, and from then on those of the strings that each batch touches. A generation that is not recorded
+has no keys. For past generations that is final; to learn about the present one, the manifest is read in the
+round trip of the batch.
 
-What time the server has is known by when a TIME was sent and answered, to within the round trip. A key that
-comes while the present may be either of two generations goes to both; and once it is written, the latest
-moment at which that can have been is looked at once more. So no client's clock matters, nor how late a batch
-arrives.
+The server's time is known to within the round trip of a TIME. A key that arrives while the present may be
+either of two generations goes to both; and once it is written, the latest moment at which that may have been
+is checked again. So neither clients' clocks matter, nor how late a batch arrives.
 """
 
 from __future__ import annotations
@@ -24,33 +23,40 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fullbloom import _core
-from fullbloom.engines.redis.protocol import errors, generations, manifest
+from fullbloom.engines.redis.protocol import errors, generations
 from fullbloom.engines.redis.protocol.generations import (
-    Begun,
     Clock,
-    Contents,
-    Losses,
-    Now,
-    _stretch,
-    begun_in,
-    recording,
+    CurrentGenerations,
+    MissingStrings,
+    RecordedGeneration,
+    WindowState,
+    recorded_generations,
+    seconds_per_generation,
+    with_record,
 )
-from fullbloom.engines.redis.protocol.keys import Acknowledged, Names, beside, cells_of, shard_of
+from fullbloom.engines.redis.protocol.keys import (
+    AcknowledgedKeys,
+    Names,
+    colocated_key,
+    make_shard,
+    native_cells,
+)
+from fullbloom.engines.redis.protocol.manifest import MAX_BYTES, TAG_BYTES, parse_manifest
 from fullbloom.engines.redis.protocol.requests import (
-    Ask,
     Call,
-    Send,
+    Request,
+    SendBatch,
     Steps,
     call,
-    guarded,
-    is_done,
+    change_if_equal,
+    parse_text,
     read_number,
     read_part,
     read_text,
-    text,
+    try_call,
 )
 from fullbloom.engines.redis.protocol.verify import Verification
-from fullbloom.engines.redis.storage.strings import PORTION, either, iterated
+from fullbloom.engines.redis.storage.strings import PORTION, any_of, run_portions
 from fullbloom.errors import (
     EngineError,
     EngineFull,
@@ -66,15 +72,15 @@ if TYPE_CHECKING:
     from fullbloom._core import WireBatch, WireCells, WireExchange
     from fullbloom.engines.redis.protocol.manifest import Manifest
 
-#: Seconds for which strings outlive their last use: the nodes of a cluster may have clocks of their own.
-_KEPT = 60
-#: Milliseconds for which a string lasts that has not got its name yet.
-_CREATED_WITHIN = 60_000
-#: Turns 0 into 1 and 1 into 0.
-_OTHER = bytes([1, 0]) + bytes(254)
+#: Seconds for which strings outlive their last use, because the nodes of a cluster have clocks of their own.
+_GRACE = 60
+#: Time to live, in milliseconds, of a string under its temporary key.
+_CREATION_TTL = 60_000
+#: Translates 0 to 1 and 1 to 0.
+_NEGATE = bytes([1, 0]) + bytes(254)
 _WORD = 8
-#: Creates a string of ARGV[1] zero bytes, with a mark behind them and an end, if there is none; returns the
-#: mark of the one that is there.
+#: Creates a string of ARGV[1] zero bytes, followed by a tag and with an expiry, if there is none; returns the
+#: tag of the string that exists.
 _CREATE = (
     b"if redis.call('EXISTS', KEYS[1]) == 0 then "
     b"redis.call('SETRANGE', KEYS[1], ARGV[1], ARGV[2]) redis.call('PEXPIREAT', KEYS[1], ARGV[3]) end "
@@ -83,414 +89,400 @@ _CREATE = (
 
 
 class Window:
-    """The window as its strings; every method is a generator of questions (`asks`)."""
+    """The window as its strings; each method is a generator of requests."""
 
-    def __init__(self, name: str, stood: Manifest, secret: bytes | None) -> None:
-        """Take what is stored on the server."""
-        self.name, self.cells = name, cells_of(stood, secret)
-        #: Hashes keys and keeps their order, which cells in shards do not.
-        self.hasher = _core.WireCells(512, 8, seed=stood.seed, secret=secret)
+    def __init__(self, name: str, manifest: Manifest, secret: bytes | None) -> None:
+        """Take the manifest on the server."""
+        self.name, self.cells = name, native_cells(manifest, secret)
+        #: Hashes keys in order, as cells in shards do not.
+        self.hasher = _core.WireCells(512, 8, seed=manifest.seed, secret=secret)
         self.names = Names(name)
         self.clock = Clock(self.names.manifest)
-        self.stretch = _stretch(stood)
-        self.contents = Contents(name, stood)
+        self.seconds = seconds_per_generation(manifest)
+        self.state = WindowState(name, manifest)
 
     @property
     def manifest(self) -> Manifest:
         """The manifest that was read last."""
-        return self.contents.manifest
+        return self.state.manifest
 
     def key(self, generation: int, shard: int = 0) -> bytes:
-        """Return the name of a string."""
-        return self.contents.key(generation, shard)
+        """Return the key of a string."""
+        return self.state.key(generation, shard)
 
-    def _at(self, seconds: float) -> int:
-        return int(seconds // self.stretch)
-
-    def _now(self) -> Steps[Now]:
-        earliest, latest = yield from self.clock.now()
-        at = self._at(earliest)
-        return Now(at - self.manifest.generations + 1, at, self._at(latest))
-
-    def one(self, key: Any, *, adding: bool) -> Steps[bool]:
-        """Look for one key, or add it: True when it was found, or new."""
-        answers = yield from self.each(self.hasher.one(key).hashes, adding=adding)
-        return bool(answers[0])
+    def _now(self) -> Steps[CurrentGenerations]:
+        earliest, latest = ((int(time // self.seconds)) for time in (yield from self.clock.now()))
+        return CurrentGenerations(earliest - self.manifest.generations + 1, earliest, latest)
 
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
-        """Look for many keys, or add them; the answers in the kind of the keys, if they are wanted."""
+        """Look up or add many keys; return the answers in the container type of the keys, if requested."""
         if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            return (yield from iterated(self.many, keys, adding=adding, answer=answer))
-        gathered = self.hasher.keys(keys)
-        told = yield from self.each(gathered.batch(0, len(gathered)).hashes, adding=adding)
+            return (yield from run_portions(self.many, keys, adding=adding, answer=answer))
+        batch = self.hasher.keys(keys)
+        answers = yield from self.each(batch.batch(0, len(batch)).hashes, adding=adding)
         if not answer:
             return None
-        gathered.give(told)
-        return gathered.answers(keys)
+        batch.give(answers)
+        return batch.answers(keys)
 
     def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
-        """Look for ready hashes, or add them; a byte for each, as `one` answers."""
-        told, size = b"", _WORD * PORTION
+        """Look up or add given hashes; return a byte for each: 1 if found, or new."""
+        answers, size = b"", _WORD * PORTION
         for start in range(0, len(hashes), size):
             portion = _Portion(self.cells, hashes[start : start + size])
             while True:
-                contents = self.contents
+                run = self._add if adding else self._look_up
                 try:
-                    told += yield from (
-                        self._added(contents, portion) if adding else self._found(contents, portion)
-                    )
-                except _Again:
+                    answers += yield from run(self.state, portion)
+                except _Retry:
                     continue
                 break
-        return told
+        return answers
 
-    def _found(self, contents: Contents, portion: _Portion) -> Steps[bytes]:
+    def _look_up(self, state: WindowState, portion: _Portion) -> Steps[bytes]:
         now = yield from self._now()
-        known = contents.alive(now)
-        unknown = contents.is_unknown(now)
-        answers = yield from self._asked(contents, portion, known, (), now if unknown else None)
-        if more := [one for one in contents.alive(now) if one not in known]:
-            answers += yield from self._asked(contents, portion, more, ())
-        return either([bytes(len(portion)), *answers])
+        known = state.live(now)
+        may_have_changed = state.may_have_changed(now)
+        answers = yield from self._query(state, portion, known, (), now if may_have_changed else None)
+        if more := [one for one in state.live(now) if one not in known]:
+            answers += yield from self._query(state, portion, more, ())
+        return any_of([bytes(len(portion)), *answers])
 
-    def _added(self, contents: Contents, portion: _Portion) -> Steps[bytes]:
-        """Add to the present, and look in what is older: new is what is new there and nowhere here."""
-        told: list[bytes] | None = None
+    def _add(self, state: WindowState, portion: _Portion) -> Steps[bytes]:
+        """Add to the present generation and look up the older ones: a key is new if all of them lacked it."""
+        found: list[bytes] | None = None
         written = set[int]()
         while True:
             now = yield from self._now()
             present = sorted({now.earliest, now.latest} - written)
             if not present:
-                return either([portion.new, either(told or []).translate(_OTHER)])
+                return any_of([portion.new, any_of(found or []).translate(_NEGATE)])
             for generation in present:
-                yield from self._begin(contents, generation)
-            if told is None and contents.is_unknown(now):
-                yield from self._refreshed(contents)
-            older = [one for one in contents.alive(now) if one not in present] if told is None else []
-            answers = yield from self._asked(contents, portion, older, present)
+                yield from self._begin(state, generation)
+            if found is None and state.may_have_changed(now):
+                yield from self._refresh(state)
+            older = [one for one in state.live(now) if one not in present] if found is None else []
+            answers = yield from self._query(state, portion, older, present)
             for generation in present:
-                contents.note(generation, portion.hashes, now.first)
-            if told is None:  # later generations have what was just added
+                state.note(generation, portion.hashes, now.first)
+            if found is None:  # later generations contain what was just added
                 known, new = answers[: len(older)], answers[len(older) :]
-                told = [*known, *(one.translate(_OTHER) for one in new)]
+                found = [*known, *(one.translate(_NEGATE) for one in new)]
             written.update(present)
 
-    def _asked(
+    def _query(
         self,
-        contents: Contents,
+        state: WindowState,
         portion: _Portion,
         looked: Sequence[int],
         added: Sequence[int],
-        reading: Now | None = None,
+        reading: CurrentGenerations | None = None,
     ) -> Steps[list[bytes]]:
-        """Look in some generations and add to others, at the same time; a byte a hash of each.
+        """Look up in some generations and add to others, at the same time; return a byte a hash for each.
 
-        reading: when the manifest is to be read along with them.
+        With ``reading``, the manifest is read along with them.
         """
-        fresh = [one for one in looked if one not in contents.marks]
-        marks = [(one, self.cells.marks()) for one in fresh]
-        each = [(one, portion.looked) for one in looked] + [(one, portion.added()) for one in added]
-        asks: list[Ask] = [contents.send(one, batch) for one, batch in (*marks, *each)]
+        unknown = [(one, self.cells.marks()) for one in looked if one not in state.tags]
+        each = [(one, portion.lookup) for one in looked] + [(one, portion.to_add()) for one in added]
+        requests: list[Request] = [state.send(one, batch) for one, batch in (*unknown, *each)]
         if reading is not None:
             key = self.names.manifest
-            asks.append(Send(_core.WireText(key), [shard_of(0, key)]))
-        told = yield from self._exchanged(asks)
-        losses = Losses()
-        for (generation, _), exchanges in zip(marks, told, strict=False):
-            if not self._entered(contents, generation, exchanges):
-                losses.missing.append(generation)
+            requests.append(SendBatch(_core.WireText(key), [make_shard(0, key)]))
+        replies = yield from self._exchange(requests)
+        missing = MissingStrings()
+        for (generation, _), exchanges in zip(unknown, replies, strict=False):
+            if not self._check_tags(state, generation, exchanges):
+                missing.missing.append(generation)
         answers = list[bytes]()
-        for (generation, batch), exchanges in zip(each, told[len(marks) :], strict=False):
+        for (generation, batch), exchanges in zip(each, replies[len(unknown) :], strict=False):
             adding = len(answers) >= len(looked)
             for exchange in exchanges:
                 batch.take(exchange)
-                bits = losses.note(contents, generation, exchange, adding=adding)
+                bits = missing.note(state, generation, exchange, adding=adding)
                 if adding:
-                    contents.noted.setdefault(generation, Acknowledged(1)).bits[0] += bits
+                    state.acknowledged.setdefault(generation, AcknowledgedKeys(1)).bits[0] += bits
             answers.append(batch.answers)
-            if adding and generation in losses.missing:
-                # What was new in a string that is not there was nowhere before, if the window was cleared.
-                portion.new = either([portion.new, batch.answers])
+            if adding and generation in missing.missing:
+                # If the window was cleared, a key that is new in a missing string was in no other.
+                portion.new = any_of([portion.new, batch.answers])
         if reading is not None:
-            self._learn(contents, told[-1][0].states[0][1], reading)
-        if losses.missing:
-            yield from self._missed(contents, losses)
+            self._learn(state, replies[-1][0].states[0][1], reading)
+        if missing.missing:
+            yield from self._explain_missing(state, missing)
         return answers
 
-    def _exchanged(self, asks: list[Ask]) -> Steps[list[list[WireExchange]]]:
-        """Exchange several batches at once; what a server refuses is raised."""
-        told: list[list[WireExchange]] = yield asks
-        for exchange in (exchange for exchanges in told for exchange in exchanges):
+    def _exchange(self, requests: list[Request]) -> Steps[list[list[WireExchange]]]:
+        """Send several batches at once; raise what a server refuses."""
+        replies: list[list[WireExchange]] = yield requests
+        for exchange in (exchange for exchanges in replies for exchange in exchanges):
             if exchange.refusals:
-                raise errors.refused(self.name, exchange.refusals[0][1])
-        return told
+                raise errors.refusal(self.name, exchange.refusals[0][1])
+        return replies
 
-    def _entered(self, contents: Contents, generation: int, exchanges: list[WireExchange]) -> bool:
-        marks = [b""] * self.cells.shards
+    def _check_tags(self, state: WindowState, generation: int, exchanges: list[WireExchange]) -> bool:
+        tags = [b""] * self.cells.shards
         for exchange in exchanges:
-            for shard, mark, _, _ in exchange.states:
-                marks[shard] = mark
-        return contents.enter(generation, marks)
+            for shard, tag, _, _ in exchange.states:
+                tags[shard] = tag
+        return state.enter(generation, tags)
 
-    def _enter(self, contents: Contents, generation: int) -> Steps[None]:
-        """Compare the marks of all strings of a generation with the record."""
-        (exchanges,) = yield from self._exchanged([contents.send(generation, self.cells.marks())])
-        if not self._entered(contents, generation, exchanges):
-            yield from self._missed(contents, Losses([generation]))
+    def _query_tags(self, state: WindowState, generation: int) -> Steps[None]:
+        """Compare the tags of all strings of a generation with the record."""
+        (exchanges,) = yield from self._exchange([state.send(generation, self.cells.marks())])
+        if not self._check_tags(state, generation, exchanges):
+            yield from self._explain_missing(state, MissingStrings([generation]))
 
-    def _begin(self, contents: Contents, generation: int) -> Steps[None]:
-        """Make sure that a generation is recorded, and that its strings are there."""
-        while generation not in contents.marks:
-            if generation in contents.begun:
-                yield from self._enter(contents, generation)
+    def _begin(self, state: WindowState, generation: int) -> Steps[None]:
+        """Make sure that a generation is recorded and its strings exist."""
+        while generation not in state.tags:
+            if generation in state.recorded:
+                yield from self._query_tags(state, generation)
                 continue
-            stood = yield from self._refreshed(contents)
-            if generation not in contents.begun:
-                yield from self._create(contents, generation, stood)
+            manifest = yield from self._refresh(state)
+            if generation not in state.recorded:
+                yield from self._create(state, generation, manifest)
 
-    def _create(self, contents: Contents, generation: int, stood: bytes) -> Steps[None]:
-        """Create the strings of a generation where they are missing, and record it in the manifest ``stood``.
+    def _create(self, state: WindowState, generation: int, stored: bytes) -> Steps[None]:
+        """Create the missing strings of a generation, and record it in the manifest ``stored``.
 
-        Clients that do so at the same time find each other's strings, and one of them records them. One that
-        was held up in between creates what was lost since with marks that are not those of the record.
+        Clients that do so at the same time find each other's strings, and one of them records the generation.
+        A client that was paused in between recreates lost strings with tags that differ from the record.
         """
-        before = manifest.read(self.name, stood)
-        ends = ceil(((generation + before.generations) * self.stretch + _KEPT) * 1000)
-        wanted = [generations.drawn(before.mark(shard)) for shard in range(before.shards)]
+        before = parse_manifest(self.name, stored)
+        ends = ceil(((generation + before.generations) * self.seconds + _GRACE) * 1000)
         strings = [
-            _String(key, self.cells.range(shard)[1], wanted[shard], ends)
-            for shard, key in enumerate(contents.keys(generation))
+            _String(key, self.cells.range(shard)[1], generations.draw_tag(before.tag(shard)), ends)
+            for shard, key in enumerate(state.keys(generation))
         ]
-        marks = yield from self._created(strings)
-        for one, mark in zip(strings, marks, strict=True):
-            if not mark:  # the generation is over
-                raise _Again
-            if not generations.is_of(mark, one.mark):
+        tags = yield from self._create_strings(strings)
+        for one, tag in zip(strings, tags, strict=True):
+            if not tag:  # the generation is over
+                raise _Retry
+            if not generations.is_same_window(tag, one.tag):
                 raise EngineNameTaken(
-                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is no string of "
-                    "it; delete that key"
+                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is none of its "
+                    "strings; delete that key"
                 )
         now = yield from self._now()
-        # What another client may still look in stays recorded.
+        # Generations that another client may still look up stay recorded.
         oldest = now.first - before.generations
-        begun = {one: about for one, about in begun_in(self.name, before).items() if one >= oldest}
-        begun[generation] = Begun(ends, generations.digest(marks))
-        after = recording(before, begun)
-        if (yield from _replaced(self.names.manifest, stood, after.to_bytes())):
-            contents.marks[generation] = marks
-            contents.learn(after, contents.settled)
+        earlier = recorded_generations(self.name, before)
+        recorded = {one: about for one, about in earlier.items() if one >= oldest}
+        recorded[generation] = RecordedGeneration(ends, generations.digest_tags(tags))
+        after = with_record(before, recorded)
+        if (yield from _swap_manifest(self.names.manifest, stored, after.to_bytes())):
+            state.tags[generation] = tags
+            state.adopt(after, state.settled)
 
-    def _created(self, strings: list[_String]) -> Steps[list[bytes]]:
-        """Create strings where none are; return the marks that are there now, b"" where none is."""
-        words = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.mark, one.ends) for one in strings]
+    def _create_strings(self, strings: list[_String]) -> Steps[list[bytes]]:
+        """Create the missing strings; return the tags of all that exist then, b"" for others."""
+        words = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.tag, one.ends) for one in strings]
         try:
             answers = yield [Call(one.key, each) for one, each in zip(strings, words, strict=True)]
-            return [text(answer, manifest.MARK_BYTES) or b"" for answer in answers]
+            return [parse_text(answer, TAG_BYTES) or b"" for answer in answers]
         except (EngineTimeout, EngineUnavailable, EngineFull, EngineNameTaken):
             raise
         except EngineError:  # no scripts
-            marks = list[bytes]()
+            tags = list[bytes]()
             for one in strings:
-                marks += [(yield from _created_by_name(one))]
-            return marks
+                tags += [(yield from _create_by_rename(one))]
+            return tags
 
-    def _refreshed(self, contents: Contents) -> Steps[bytes]:
-        """Read the manifest, and return it; raise where it is another one, or the window was cleared."""
+    def _refresh(self, state: WindowState) -> Steps[bytes]:
+        """Read the manifest and return it; raise if the filter was replaced, or the window was cleared."""
         now, key = (yield from self._now()), self.names.manifest
-        stood = yield from _stored(key)
-        self._learn(contents, stood or b"", now)
-        return stood or b""
+        stored = (yield from _read_manifest(key)) or b""
+        self._learn(state, stored, now)
+        return stored
 
-    def _learn(self, contents: Contents, data: bytes, now: Now) -> None:
+    def _learn(self, state: WindowState, data: bytes, now: CurrentGenerations) -> None:
         """Take a manifest that was read at ``now`` or later."""
-        stood = manifest.read(self.name, data) if data else None
-        if stood is None or stood.id != contents.manifest.id:
-            raise errors.lost(self.name, "its manifest, or another filter has its name")
-        if stood.generation != contents.manifest.generation:
-            if self.contents is contents:
-                self.contents = Contents(self.name, stood)
-            raise _Again
-        contents.learn(stood, now.earliest)
+        manifest = parse_manifest(self.name, data) if data else None
+        if manifest is None or manifest.id != state.manifest.id:
+            raise errors.loss(self.name, "its manifest, or another filter has its name")
+        if manifest.generation != state.manifest.generation:
+            if self.state is state:
+                self.state = WindowState(self.name, manifest)
+            raise _Retry
+        state.adopt(manifest, now.earliest)
 
-    def _missed(self, contents: Contents, losses: Losses) -> Steps[None]:
-        """Find out why strings are not there: they have ended, the window was cleared, or they were lost."""
-        keys = [(contents.key(*one), contents.begun[one[0]].ends) for one in losses.bare]
+    def _explain_missing(self, state: WindowState, missing: MissingStrings) -> Steps[None]:
+        """Find out why strings are missing: they have expired, the window was cleared, or they were lost."""
+        keys = [(state.key(*one), state.recorded[one[0]].ends) for one in missing.untagged]
         try:
-            yield from self._refreshed(contents)
-        except (_Again, FilterLost):
+            yield from self._refresh(state)
+        except (_Retry, FilterLost):
             if keys:
                 yield [Call(key, (b"UNLINK", key)) for key, _ in keys]
             raise
         if keys:
             yield [Call(key, (b"PEXPIREAT", key, ends)) for key, ends in keys]
         now = yield from self._now()
-        lost = sorted({one for one in losses.missing if one >= now.first})
+        lost = sorted({one for one in missing.missing if one >= now.first})
         if not lost:
-            raise _Again
-        raise errors.lost(
-            self.name, f"strings of generation {', '.join(map(str, lost))}, which is within the window"
-        )
+            raise _Retry
+        numbers = ", ".join(map(str, lost))
+        raise errors.loss(self.name, f"strings of generation {numbers}, which is within the window")
 
-    def verified(self, *, restarted: bool) -> Steps[Verification]:
-        """Compare what the server has with what is recorded, and what this client knows was acknowledged."""
+    def verify(self, *, restarted: bool) -> Steps[Verification]:
+        """Compare what the server has with the record, and with what it acknowledged to this client."""
         while True:
-            contents, is_there = self.contents, True
+            state, exists = self.state, True
             try:
-                yield from self._refreshed(contents)
+                yield from self._refresh(state)
             except FilterLost:
-                is_there = False
-            except _Again:
+                exists = False
+            except _Retry:
                 continue
             try:
-                return (yield from self._verified(contents, is_there=is_there, restarted=restarted))
-            except _Again:
+                return (yield from self._verify(state, exists=exists, restarted=restarted))
+            except _Retry:
                 continue
 
-    def _verified(self, contents: Contents, *, is_there: bool, restarted: bool) -> Steps[Verification]:
+    def _verify(self, state: WindowState, *, exists: bool, restarted: bool) -> Steps[Verification]:
         now = yield from self._now()
-        lost, checked, found, bits, ones = list[int](), 0, 0, 0, 0
-        for generation in contents.alive(now):
-            noted = contents.noted.get(generation) or Acknowledged(1)
-            hashes, least, there, told = noted.hashes(), noted.bits[0], 0, b""
-            if is_there:
+        lost, checked, found, expected, bits = list[int](), 0, 0, 0, 0
+        for generation in state.live(now):
+            acknowledged = state.acknowledged.get(generation) or AcknowledgedKeys(1)
+            hashes, least, ones, answers = acknowledged.hashes(), acknowledged.bits[0], 0, b""
+            if exists:
                 try:
-                    there = yield from self._ones(contents, generation)
+                    ones = yield from self._count_ones(state, generation)
                     if hashes:
-                        (told,) = yield from self._asked(
-                            contents, _Portion(self.cells, hashes), [generation], ()
-                        )
+                        portion = _Portion(self.cells, hashes)
+                        (answers,) = yield from self._query(state, portion, [generation], ())
                 except FilterLost:
                     lost.append(generation)
-                    there, told = 0, b""
-            checked, found = checked + len(hashes) // _WORD, found + sum(told)
-            bits, ones = bits + least, ones + there
-            if there >= least:
-                noted.bits[0] = there
-        ok = is_there and not lost and found == checked and ones >= bits
-        return Verification(ok, not is_there, restarted, tuple(lost), checked, checked - found, bits, ones)
+                    ones, answers = 0, b""
+            checked, found = checked + len(hashes) // _WORD, found + sum(answers)
+            expected, bits = expected + least, bits + ones
+            if ones >= least:
+                acknowledged.bits[0] = ones
+        ok = exists and not lost and found == checked and bits >= expected
+        return Verification(ok, not exists, restarted, tuple(lost), checked, checked - found, expected, bits)
 
-    def _ones(self, contents: Contents, generation: int) -> Steps[int]:
-        """Count the set bits of a generation, all strings of which must be there."""
+    def _count_ones(self, state: WindowState, generation: int) -> Steps[int]:
+        """Count the set bits of a generation, all strings of which must exist."""
         ones = 0
-        for shard, key in enumerate(contents.keys(generation)):
+        for shard, key in enumerate(state.keys(generation)):
             ones += yield from read_number(key, b"BITCOUNT", key, 0, self.cells.range(shard)[1] - 1)
-        yield from self._enter(contents, generation)
+        yield from self._query_tags(state, generation)
         return ones
 
-    def fills(self) -> Steps[list[int]]:
-        """Count the set bits of each generation that was begun, oldest first."""
+    def count_ones(self) -> Steps[list[int]]:
+        """Count the set bits of each recorded generation, oldest first."""
         while True:
-            contents = self.contents
+            state = self.state
             try:
-                yield from self._refreshed(contents)
+                yield from self._refresh(state)
                 counts = list[int]()
-                for generation in contents.alive((yield from self._now())):
-                    ones = yield from self._ones(contents, generation)
+                for generation in state.live((yield from self._now())):
+                    ones = yield from self._count_ones(state, generation)
                     counts.append(ones)
-            except _Again:
+            except _Retry:
                 continue
             return counts
 
     def fpr(self) -> Steps[float]:
         """Compute the rate of false positives at the present load."""
         absent = 1.0
-        for ones in (yield from self.fills()):
+        for ones in (yield from self.count_ones()):
             absent *= 1 - self.cells.fpr(ones)
         return 1 - absent
 
-    def cleared(self) -> Steps[None]:
-        """Forget every key. Clients find the next generation of the manifest when they miss a string."""
+    def clear(self) -> Steps[None]:
+        """Remove all keys. Clients find the new generation of the manifest when they miss a string."""
         key = self.names.manifest
         while True:
-            data = yield from _stored(key)
-            stood = manifest.read(self.name, data) if data else None
-            if data is None or stood is None or stood.id != self.manifest.id:
-                raise errors.lost(self.name, "its manifest, or another filter has its name")
-            after = recording(stood.next(), {})
-            if (yield from _replaced(key, data, after.to_bytes())):
-                yield from self._unlinked(Contents(self.name, stood))
-                self.contents = Contents(self.name, after)
+            data = yield from _read_manifest(key)
+            manifest = parse_manifest(self.name, data) if data else None
+            if data is None or manifest is None or manifest.id != self.manifest.id:
+                raise errors.loss(self.name, "its manifest, or another filter has its name")
+            after = with_record(manifest.next_generation(), {})
+            if (yield from _swap_manifest(key, data, after.to_bytes())):
+                yield from self._delete_strings(WindowState(self.name, manifest))
+                self.state = WindowState(self.name, after)
                 return
 
-    def _unlinked(self, contents: Contents) -> Steps[None]:
-        """Delete the strings that were recorded, and those that a client may have begun."""
+    def _delete_strings(self, state: WindowState) -> Steps[None]:
+        """Delete the strings that are recorded, and those that a client may have begun."""
         now = yield from self._now()
-        alive = {*contents.begun, *range(now.first, now.latest + 1)}
-        yield [Call(key, (b"UNLINK", key)) for one in alive for key in contents.keys(one)]
+        live = {*state.recorded, *range(now.first, now.latest + 1)}
+        yield [Call(key, (b"UNLINK", key)) for one in live for key in state.keys(one)]
 
-    def deleted(self) -> Steps[bool]:
-        """Delete the window that is there now; True when one was."""
-        key, was = self.names.manifest, False
+    def delete(self) -> Steps[bool]:
+        """Delete the window of this name; True if it existed."""
+        key, existed = self.names.manifest, False
         while True:
-            data = yield from _stored(key)
-            stood = manifest.read(self.name, data) if data else None
-            if data is None or stood is None or not stood.window:
+            data = yield from _read_manifest(key)
+            manifest = parse_manifest(self.name, data) if data else None
+            if data is None or manifest is None or not manifest.window:
                 break
-            was = True
-            if (yield from _replaced(key, data, None)):
-                yield from self._unlinked(Contents(self.name, stood))
+            existed = True
+            if (yield from _swap_manifest(key, data, None)):
+                yield from self._delete_strings(WindowState(self.name, manifest))
                 break
-        yield from self._unlinked(self.contents)
-        return was
+        yield from self._delete_strings(self.state)
+        return existed
 
 
 class _String(NamedTuple):
-    """A string to be created: its name, bytes of cells, mark, and the millisecond of its end."""
+    """A string to be created: its key, the bytes of its cells, its tag, and the millisecond of its expiry."""
 
     key: bytes
     nbytes: int
-    mark: bytes
+    tag: bytes
     ends: int
 
 
-def _created_by_name(one: _String) -> Steps[bytes]:
-    """Create a string under another name and give it its own if nobody has it, where scripts are refused."""
-    fresh = beside(one.key, b"new:" + one.mark.hex().encode())
-    yield from call(fresh, b"SET", fresh, b"", b"PX", _CREATED_WITHIN)
-    yield from call(fresh, b"SETRANGE", fresh, one.nbytes, one.mark)
-    yield from call(fresh, b"PEXPIREAT", fresh, one.ends)
+def _create_by_rename(one: _String) -> Steps[bytes]:
+    """Create a string under a temporary key and rename it if its key is free, where scripts are refused."""
+    temporary = colocated_key(one.key, b"new:" + one.tag.hex().encode())
+    yield from call(temporary, b"SET", temporary, b"", b"PX", _CREATION_TTL)
+    yield from call(temporary, b"SETRANGE", temporary, one.nbytes, one.tag)
+    yield from call(temporary, b"PEXPIREAT", temporary, one.ends)
     try:
-        if not (yield from is_done(one.key, b"RENAMENX", fresh, one.key)):
-            yield from call(fresh, b"UNLINK", fresh)
+        if not (yield from try_call(one.key, b"RENAMENX", temporary, one.key)):
+            yield from call(temporary, b"UNLINK", temporary)
     except (EngineTimeout, EngineUnavailable):
         raise
-    except EngineError:  # sent twice, or over by now
-        yield from call(fresh, b"UNLINK", fresh)
-    return (yield from read_part(one.key, one.nbytes, len(one.mark)))
+    except EngineError:  # sent twice, or expired by now
+        yield from call(temporary, b"UNLINK", temporary)
+    return (yield from read_part(one.key, one.nbytes, len(one.tag)))
 
 
 class _Portion:
-    """Hashes that are asked of several generations."""
+    """Hashes that are sent to several generations."""
 
     def __init__(self, cells: WireCells, hashes: bytes) -> None:
         """Take hashes of 8 bytes each."""
         self._cells, self.hashes = cells, hashes
-        #: To be looked for: its answers are those of the exchange that it took last.
-        self.looked = cells.hashed(hashes).batch(0, PORTION)
-        #: Those that were new when it was found out that the window was cleared.
+        #: The batch that looks them up; its answers are those of the last exchange.
+        self.lookup = cells.hashed(hashes).batch(0, PORTION)
+        #: Those that were new when the window turned out to be cleared.
         self.new = bytes(len(self))
 
     def __len__(self) -> int:
         """Return the number of hashes."""
         return len(self.hashes) // _WORD
 
-    def added(self) -> WireBatch:
-        """Return them as a batch of its own, to be added."""
+    def to_add(self) -> WireBatch:
+        """Return a new batch that adds them."""
         return self._cells.hashed(self.hashes, adding=True).batch(0, PORTION)
 
 
-class _Again(Exception):
-    """The window was cleared, or a generation has ended: what was asked is to be asked once more."""
+class _Retry(Exception):
+    """The window was cleared, or a generation has ended: the operation has to be repeated."""
 
 
-def _replaced(key: bytes, before: bytes, after: bytes | None) -> Steps[bool]:
-    """Replace a manifest if it is still ``before``, or delete it; False where it is another one."""
+def _swap_manifest(key: bytes, before: bytes, after: bytes | None) -> Steps[bool]:
+    """Replace a manifest if it is still ``before``, or delete it; False if it has changed."""
     words = (b"DEL", key) if after is None else (b"SET", key, after)
-    if (yield from guarded(key, before, *words)):
+    if (yield from change_if_equal(key, before, *words)):
         return True
-    return after is not None and (yield from _stored(key)) == after  # sent twice
+    return after is not None and (yield from _read_manifest(key)) == after  # sent twice
 
 
-def _stored(key: bytes) -> Steps[bytes | None]:
-    """Return the manifest as it is stored."""
-    return (yield from read_text(key, manifest.MOST_BYTES, b"GET", key))
+def _read_manifest(key: bytes) -> Steps[bytes | None]:
+    """Return the stored manifest."""
+    return (yield from read_text(key, MAX_BYTES, b"GET", key))

@@ -13,12 +13,20 @@ from fullbloom.engines.redis.protocol.errors import (
     translate_errors,
     translate_replies,
 )
-from fullbloom.engines.redis.protocol.requests import Call, Joined, Pause, Send, Timeout, Where, Whole
+from fullbloom.engines.redis.protocol.requests import (
+    Call,
+    JoinedExchange,
+    Locate,
+    QueryTimeout,
+    SendBatch,
+    Sleep,
+    Transaction,
+)
 from fullbloom.engines.redis.transport.cluster import (
-    Exchanges,
-    Moved,
-    Question,
-    Renew,
+    AskNode,
+    ExchangeAll,
+    MoveSlot,
+    RenewMap,
     default_shards,
     follow_call,
     pause_after,
@@ -43,8 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from fullbloom._core import WireExchange
-    from fullbloom.engines.redis.protocol.requests import Acks, Ask, Steps
-    from fullbloom.engines.redis.transport.cluster import Need
+    from fullbloom.engines.redis.protocol.requests import Acks, Request, Steps
+    from fullbloom.engines.redis.transport.cluster import Action
 
 T = TypeVar("T")
 
@@ -80,24 +88,24 @@ class AsyncTransport:
             value: T = stop.value
             return value
 
-    async def _answer_all(self, requests: list[Ask]) -> list[Any]:
+    async def _answer_all(self, requests: list[Request]) -> list[Any]:
         if len(requests) == 1:
             return [await self._answer(requests[0])]
-        batches = [request for request in requests if isinstance(request, Send)]
+        batches = [request for request in requests if isinstance(request, SendBatch)]
         if batches and len(batches) == len(requests):
             with translate_errors(self.name):
                 return await self._send_all(batches)
         return await async_all([self._answer(request) for request in requests])
 
-    async def _answer(self, request: Ask) -> Any:
-        if isinstance(request, Pause):
+    async def _answer(self, request: Request) -> Any:
+        if isinstance(request, Sleep):
             return await async_sleep(request.seconds)
-        if isinstance(request, Timeout):
+        if isinstance(request, QueryTimeout):
             return timeout_of(self.client)
         with translate_errors(self.name):
-            if isinstance(request, Where):
+            if isinstance(request, Locate):
                 return self._address(request.key)
-            if isinstance(request, Whole):
+            if isinstance(request, Transaction):
                 return await self._transact(request)
             return await (self._call(request) if isinstance(request, Call) else self._send(request))
 
@@ -107,7 +115,7 @@ class AsyncTransport:
     async def _call(self, request: Call) -> Any:
         return await self.client.execute_command(*request.words, NEVER_DECODE=True)
 
-    async def _transact(self, request: Whole) -> list[Any] | None:
+    async def _transact(self, request: Transaction) -> list[Any] | None:
         if not self.whole:
             raise no_transactions(self.name)
         async with self.client.pipeline(transaction=True) as pipe:
@@ -125,27 +133,29 @@ class AsyncTransport:
                 return None
         return translate_replies(self.name, replies)
 
-    async def _send(self, batch: Send) -> list[WireExchange]:
+    async def _send(self, batch: SendBatch) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
         exchange = await self._exchange_batch(batch)
-        return [await self._exchange_batch(batch) if batch.is_refused_whole(exchange) else exchange]
+        return [await self._exchange_batch(batch) if batch.needs_retry_by_key(exchange) else exchange]
 
-    async def _exchange_batch(self, batch: Send) -> WireExchange:
+    async def _exchange_batch(self, batch: SendBatch) -> WireExchange:
         exchange = batch.batch.exchange(batch.shards)
         await self._exchange(exchange, once=batch.once, acks=batch.acks)
         return exchange
 
-    async def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+    async def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
         """Send several batches to the server in one round trip."""
-        joined = Joined(batches)
+        joined = JoinedExchange(batches)
         acks = next((batch.acks for batch in batches if batch.acks is not None), None)
         await self._exchange(joined, once=any(batch.once for batch in batches), acks=acks)
         return [
-            [await self._exchange_batch(batch) if batch.is_refused_whole(part) else part]
+            [await self._exchange_batch(batch) if batch.needs_retry_by_key(part) else part]
             for batch, part in zip(batches, joined.parts, strict=True)
         ]
 
-    async def _exchange(self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None) -> None:
+    async def _exchange(
+        self, exchange: WireExchange | JoinedExchange, *, once: bool, acks: Acks | None
+    ) -> None:
         """Exchange over a connection of the client, with its retries unless ``once``."""
         async with async_connection(self.client) as connection:
             if once:
@@ -181,58 +191,58 @@ class AsyncClusterTransport(AsyncTransport):
         await async_initialize(self.client)
         return await self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
 
-    def _route(self, batch: Send) -> Generator[Need, Any, list[WireExchange]]:
+    def _route(self, batch: SendBatch) -> Generator[Action, Any, list[WireExchange]]:
         return route_batch(batch, self._node, self._node_at, retries_of(self.client))
 
-    async def _send(self, batch: Send) -> list[WireExchange]:
+    async def _send(self, batch: SendBatch) -> list[WireExchange]:
         await async_initialize(self.client)
         exchanges: list[WireExchange] = await self._drive(self._route(batch))
         return exchanges
 
-    async def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+    async def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
         await async_initialize(self.client)
         exchanges: list[list[WireExchange]] = await self._drive(
             run_side_by_side([self._route(batch) for batch in batches])
         )
         return exchanges
 
-    async def _drive(self, steps: Generator[Need, Any, Any]) -> Any:
+    async def _drive(self, steps: Generator[Action, Any, Any]) -> Any:
         try:
-            need = next(steps)
+            action = next(steps)
             while True:
-                need = steps.send(await self._meet(need))
+                action = steps.send(await self._perform(action))
         except StopIteration as stop:
             return stop.value
 
-    async def _meet(self, need: Need) -> Any:
-        if isinstance(need, Exchanges):
-            return await async_exchange_with(self.client, need.parts, need.acks)
-        if isinstance(need, Question):
-            return await self._ask_node(need)
-        if isinstance(need, Moved):
-            moved = redis_errors.MovedError(f"{need.slot} {need.host}:{need.port}")
+    async def _perform(self, action: Action) -> Any:
+        if isinstance(action, ExchangeAll):
+            return await async_exchange_with(self.client, action.parts, action.acks)
+        if isinstance(action, AskNode):
+            return await self._ask_node(action)
+        if isinstance(action, MoveSlot):
+            moved = redis_errors.MovedError(f"{action.slot} {action.host}:{action.port}")
             return await self.client.nodes_manager.move_slot(moved)
-        if isinstance(need, Renew):
-            return await self._renew_map(need)
-        return await async_sleep(need.seconds)
+        if isinstance(action, RenewMap):
+            return await self._renew_map(action)
+        return await async_sleep(action.seconds)
 
-    async def _ask_node(self, need: Question) -> Any:
+    async def _ask_node(self, action: AskNode) -> Any:
         """Return a node's reply, or the error."""
         try:
-            async with async_node_connection(self.client, need.node) as connection:
-                if need.asking:
+            async with async_node_connection(self.client, action.node) as connection:
+                if action.asking:
                     await connection.send_command("ASKING")
                     await connection.read_response()
-                await connection.send_command(*need.words)
+                await connection.send_command(*action.words)
                 return await connection.read_response(disable_decoding=True)
         except CLIENT_ERRORS as error:
             return error
 
-    async def _renew_map(self, need: Renew) -> None:
+    async def _renew_map(self, action: RenewMap) -> None:
         manager = self.client.nodes_manager
-        await async_sleep(pause_after(self.client, need.failures))
+        await async_sleep(pause_after(self.client, action.failures))
         with suppress(*CLIENT_ERRORS):  # the next try reports it
-            for node in need.failed:
+            for node in action.failed:
                 manager.move_node_to_end_of_cached_nodes(node.name)
             await manager.initialize()
 

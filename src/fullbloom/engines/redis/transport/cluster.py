@@ -1,7 +1,7 @@
-"""A batch to the nodes of a cluster that hold its shards, sent after them when they move.
+"""Routes requests to the nodes of a cluster, and follows slots when they move.
 
-Nothing here sends: a generator yields what is to be exchanged with which nodes at the same time, or what is
-to be done about the client's map of the cluster, and is sent the outcomes.
+Nothing here sends: a generator yields actions, such as exchanging commands with some nodes at the same time
+or changing the client's map of the cluster, and is sent their results.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import redis.exceptions as refusals
+import redis.exceptions as redis_errors
 
-from fullbloom.engines.redis.protocol.requests import Acks, Call, Send, Shard, unexpected
+from fullbloom.engines.redis.protocol.requests import Acks, Call, SendBatch, Shard, unexpected_reply
 from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
@@ -22,169 +22,171 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Redirections that a batch follows, as redis-py has it for a command.
-_HOPS = 16
-#: Those that it follows without a pause: while a slot changes hands, two nodes may send askers to each other
-#: until both know.
-_AT_ONCE = 3
-#: What a node says that may serve the slot later, or not at all.
+#: Redirections that a batch follows; redis-py follows as many for a command.
+_MAX_HOPS = 16
+#: Redirections without a pause: while a slot changes hands, two nodes may redirect to each other until both
+#: know.
+_IMMEDIATE_HOPS = 3
+#: Refusals of a node that may serve the slot later, or not at all.
 _DOWN = ("CLUSTERDOWN", "LOADING", "MASTERDOWN")
 _ASK = "ASK"
-_TO = ("MOVED", _ASK)
-#: What another node, or another moment, may do.
-_ELSEWHERE = (*_DOWN, *_TO, "TRYAGAIN")
+_REDIRECTIONS = ("MOVED", _ASK)
+#: Refusals of commands that another node may execute, or the same one later.
+_RETRIED = (*_DOWN, *_REDIRECTIONS, "TRYAGAIN")
 _SHORT_PAUSE = 0.05
 _SLOTS = 16384
-#: No node is known for a slot, or at an address.
-_UNKNOWN = (refusals.RedisError, refusals.RedisClusterException)
+#: Raised if no node is known for a slot, or at an address.
+_UNKNOWN = (redis_errors.RedisError, redis_errors.RedisClusterException)
 _BROKEN = (
-    refusals.ConnectionError,
-    refusals.TimeoutError,
-    refusals.ClusterDownError,
-    refusals.RedisClusterException,
+    redis_errors.ConnectionError,
+    redis_errors.TimeoutError,
+    redis_errors.ClusterDownError,
+    redis_errors.RedisClusterException,
     OSError,
 )
 
 
-#: Shards for each primary of a new filter: even, however names fall on slots, within a quarter.
+#: Shards of a new filter for each primary: they are even within a quarter, however keys fall on slots.
 SHARDS_A_PRIMARY = 16
 
 
 def retries_of(client: Any) -> int:
-    """Return how often the client itself would try again."""
+    """Return how often the client retries a command."""
     return int(client.retry.get_retries())
 
 
 def pause_after(client: Any, failures: int) -> float:
-    """Return the seconds that the client would wait after so many failures."""
+    """Return the seconds that the client waits after so many failures."""
     backoff = getattr(client.retry, "_backoff", None)
     return float(backoff.compute(failures)) if backoff is not None else 0.05 * failures
 
 
 def default_shards(client: Any) -> int:
-    """Return the number of shards of a new filter."""
+    """Return the default number of shards of a new filter."""
     return SHARDS_A_PRIMARY * max(1, len(client.get_primaries()))
 
 
-class Exchanges(NamedTuple):
-    """Nodes and what to exchange with them; the answer is a list of errors, None where all replies came.
+class ExchangeAll(NamedTuple):
+    """Exchanges commands with several nodes; the result is a list of errors, None where all replies came.
 
-    Each exchange is made when it is sent, while other nodes work already.
+    The commands for a node are written when they are sent, while other nodes work already.
     """
 
     parts: list[tuple[Any, Callable[[], WireExchange]]]
     acks: Acks | None = None
 
 
-class Question(NamedTuple):
-    """A node and a command for it, behind an ASKING or not; the answer is the reply, or an error."""
+class AskNode(NamedTuple):
+    """Sends a command to a node, with ASKING if need be; the result is the reply, or the error."""
 
     node: Any
     words: tuple[bytes | int, ...]
     asking: bool
 
 
-class Moved(NamedTuple):
-    """A slot that another node has now."""
+class MoveSlot(NamedTuple):
+    """Records in the map that another node has a slot now."""
 
     slot: int
     host: str
     port: int
 
 
-class Renew(NamedTuple):
-    """The map is to be read anew after the n-th failure: after a pause, from the failed nodes last."""
+class RenewMap(NamedTuple):
+    """Reads the map again, after a pause for the n-th failure; the failed nodes are asked last."""
 
     failed: list[Any]
     failures: int
 
 
-class Wait(NamedTuple):
-    """A while to wait."""
+class Delay(NamedTuple):
+    """Waits."""
 
     seconds: float
 
 
-Need = Exchanges | Question | Moved | Renew | Wait
+Action = ExchangeAll | AskNode | MoveSlot | RenewMap | Delay
 
 
-def failed_over(error: Exception) -> bool:
-    """Tell whether the map may be another one after this: not after a refused password, or of a full pool."""
-    broken = isinstance(error, _BROKEN)
-    return broken and not isinstance(error, (refusals.AuthenticationError, refusals.MaxConnectionsError))
+def may_be_failover(error: Exception) -> bool:
+    """Tell whether the map may have changed: not after a wrong password, or if the pool is full."""
+    is_broken = isinstance(error, _BROKEN)
+    return is_broken and not isinstance(
+        error, (redis_errors.AuthenticationError, redis_errors.MaxConnectionsError)
+    )
 
 
 @dataclass
-class _Patience:
-    """How often a question has been sent elsewhere, and how often it failed."""
+class _RetryBudget:
+    """How often a request was redirected, and how often it failed."""
 
     retries: int
     hops: int = 0
     failures: int = 0
 
-    def is_over(self) -> bool:
-        return self.failures > self.retries or self.hops > _HOPS
+    def is_exhausted(self) -> bool:
+        return self.failures > self.retries or self.hops > _MAX_HOPS
 
-    def rest(self) -> Generator[Need, Any, None]:
-        """Wait a while before the next of many redirections."""
-        if self.hops > _AT_ONCE:
-            yield Wait(_SHORT_PAUSE)
+    def back_off(self) -> Generator[Action, Any, None]:
+        """Wait a little before the next of many redirections."""
+        if self.hops > _IMMEDIATE_HOPS:
+            yield Delay(_SHORT_PAUSE)
 
 
 def follow_call(
-    ask: Call, node_of: Callable[[bytes | None], Any], node_at: Callable[[str, int], Any], retries: int
-) -> Generator[Need, Any, Any]:
-    """Ask the node of a key, wherever it moves; the reply, undecoded."""
-    patience, asked = _Patience(retries), None
+    call: Call, node_of: Callable[[bytes | None], Any], node_at: Callable[[str, int], Any], retries: int
+) -> Generator[Action, Any, Any]:
+    """Send a command to the node of its key, wherever that moves; return the reply, undecoded."""
+    budget, asking_node = _RetryBudget(retries), None
     while True:
         node: Any = None
         try:
-            node = asked or node_of(ask.key)
-            answer = yield Question(node, ask.words, asked is not None)
+            node = asking_node or node_of(call.key)
+            answer = yield AskNode(node, call.words, asking_node is not None)
         except _UNKNOWN as unknown:
             answer = unknown
         if not isinstance(answer, Exception):
             return answer
-        asked, broken = None, failed_over(answer)
-        if not broken and not isinstance(answer, (refusals.AskError, refusals.TryAgainError)):
+        asking_node, is_broken = None, may_be_failover(answer)
+        if not is_broken and not isinstance(answer, (redis_errors.AskError, redis_errors.TryAgainError)):
             raise answer
-        patience.failures += broken
-        patience.hops += not broken
-        if patience.is_over():
+        budget.failures += is_broken
+        budget.hops += not is_broken
+        if budget.is_exhausted():
             raise answer
-        yield from patience.rest()
-        if broken:
-            yield Renew([] if node is None else [node], patience.failures)
-        elif isinstance(answer, refusals.MovedError):  # a kind of AskError
-            yield Moved(answer.slot_id, answer.host or node.host, answer.port)
-        elif isinstance(answer, refusals.AskError):
-            asked = node_at(answer.host or node.host, answer.port)
+        yield from budget.back_off()
+        if is_broken:
+            yield RenewMap([] if node is None else [node], budget.failures)
+        elif isinstance(answer, redis_errors.MovedError):  # a subclass of AskError
+            yield MoveSlot(answer.slot_id, answer.host or node.host, answer.port)
+        elif isinstance(answer, redis_errors.AskError):
+            asking_node = node_at(answer.host or node.host, answer.port)
         else:
-            yield Wait(_SHORT_PAUSE)
+            yield Delay(_SHORT_PAUSE)
 
 
 @dataclass
-class _Part:
-    """What one node is asked."""
+class _NodePart:
+    """The part of a batch for one node."""
 
     node: Any
     shards: list[Shard]
     asking: bool
-    send: Send
-    made: WireExchange | None = None
+    send: SendBatch
+    written: WireExchange | None = None
 
     @property
     def exchange(self) -> WireExchange:
-        return self.made or self.make()
+        return self.written or self.write()
 
-    def make(self) -> WireExchange:
+    def write(self) -> WireExchange:
         """Write the commands."""
-        self.made = self.send.batch.exchange(self.shards, asking=self.asking)
-        return self.made
+        self.written = self.send.batch.exchange(self.shards, asking=self.asking)
+        return self.written
 
 
-class _Detour:
-    """What came of the parts of a batch that have to be asked once more."""
+class _Retry:
+    """The parts of a batch that have to be sent again, and where to."""
 
     def __init__(self, *, once: bool) -> None:
         self.once = once
@@ -193,130 +195,131 @@ class _Detour:
         self.broken: list[Any] = []
         self.error: Exception | None = None
         self.is_down = False
-        self.moves: dict[int, Moved] = {}
-        self.asked: dict[int, Moved] = {}
+        self.moves: dict[int, MoveSlot] = {}
+        self.asking: dict[int, MoveSlot] = {}
 
-    def note(self, part: _Part, error: Exception | None) -> bool:
-        """Take in what a node answered; True when the part has to be asked once more."""
-        told = [(shard, text.split(" ")) for shard, text in part.exchange.refusals]
-        told = [(shard, words) for shard, words in told if words[0] in _ELSEWHERE]
-        by_key = part.send.is_refused_whole(part.exchange)
-        if error is None and not told and not by_key:
+    def note(self, part: _NodePart, error: Exception | None) -> bool:
+        """Take a node's replies; True if the part has to be sent again."""
+        refused = [(shard, text.split(" ")) for shard, text in part.exchange.refusals]
+        refused = [(shard, words) for shard, words in refused if words[0] in _RETRIED]
+        by_key = part.send.needs_retry_by_key(part.exchange)
+        if error is None and not refused and not by_key:
             return False
         self.left += part.shards
         self.refused.append(part.exchange)
         if error is not None:
-            if self.once or isinstance(error, FullbloomError) or not failed_over(error):
+            if self.once or isinstance(error, FullbloomError) or not may_be_failover(error):
                 raise error
             self.error = error
             self.broken.append(part.node)
-        for shard, (code, *rest) in told:
+        for shard, (code, *rest) in refused:
             self.is_down |= code in _DOWN
-            if code in _TO:
-                move = _moved(rest, part.node)
+            if code in _REDIRECTIONS:
+                move = _parse_redirection(rest, part.node)
                 if code != _ASK:
                     self.moves[move.slot] = move
-                elif not by_key:  # which may mean the place beside a string that is where it was
-                    self.asked[shard] = move
+                elif not by_key:  # ASK for the key beside a string that has not moved
+                    self.asking[shard] = move
         return True
 
-    def needs(self, failures: int) -> Generator[Need, Any, None]:
-        """Ask for what is to be done before the next try."""
+    def actions(self, failures: int) -> Generator[Action, Any, None]:
+        """Yield what is to be done before the next try."""
         yield from self.moves.values()
         if self.broken or self.is_down:
-            yield Renew(self.broken, failures)
-        elif not self.moves and not self.asked:
-            yield Wait(_SHORT_PAUSE)
+            yield RenewMap(self.broken, failures)
+        elif not self.moves and not self.asking:
+            yield Delay(_SHORT_PAUSE)
 
 
 def route_batch(
-    send: Send, node_of: Callable[[bytes], Any], node_at: Callable[[str, int], Any], retries: int
-) -> Generator[Need, Any, list[WireExchange]]:
-    """Exchange a batch with the nodes of its shards; the exchanges whose answers hold.
+    send: SendBatch, node_of: Callable[[bytes], Any], node_at: Callable[[str, int], Any], retries: int
+) -> Generator[Action, Any, list[WireExchange]]:
+    """Exchange a batch with the nodes of its shards; return the exchanges whose answers are valid.
 
-    ``node_of`` tells the node of a key by the client's map, ``node_at`` that of an address. A broken
-    connection is tried again as often as the client itself would.
+    ``node_of`` returns the node of a key by the client's map, ``node_at`` the one at an address. A broken
+    connection is retried as often as the client itself would.
     """
-    patience, left = _Patience(retries), send.shards
+    budget, left = _RetryBudget(retries), send.shards
     done: list[WireExchange] = []
-    asked: dict[int, Any] = {}
+    asking: dict[int, Any] = {}
     while left:
         try:
-            parts = _parts(send, left, node_of, asked)
+            parts = _group_by_node(send, left, node_of, asking)
         except _UNKNOWN:
-            patience.failures += 1
-            if patience.is_over():
+            budget.failures += 1
+            if budget.is_exhausted():
                 raise
-            yield Renew([], patience.failures)
+            yield RenewMap([], budget.failures)
             continue
-        outcomes = yield Exchanges([(part.node, part.make) for part in parts], send.acks)
-        detour = _Detour(once=send.once)
+        outcomes = yield ExchangeAll([(part.node, part.write) for part in parts], send.acks)
+        retry = _Retry(once=send.once)
         for part, outcome in zip(parts, outcomes, strict=True):
-            if detour.note(part, outcome):
-                send.batch.take(part.exchange)  # what was told stays, whatever the next node says
+            if retry.note(part, outcome):
+                send.batch.take(part.exchange)  # answers stay valid, whatever the next node says
             else:
                 done.append(part.exchange)
-        left = detour.left
+        left = retry.left
         if not left:
             break
-        patience.failures += bool(detour.broken or detour.is_down)
-        patience.hops += not (detour.broken or detour.is_down)
-        if patience.is_over():
-            if detour.error is not None:
-                raise detour.error
-            return [*done, *detour.refused]  # whose refusals tell
-        yield from detour.needs(patience.failures)
-        yield from patience.rest()
-        asked = {shard: node_at(to.host, to.port) for shard, to in detour.asked.items()}
+        has_failed = bool(retry.broken or retry.is_down)
+        budget.failures += has_failed
+        budget.hops += not has_failed
+        if budget.is_exhausted():
+            if retry.error is not None:
+                raise retry.error
+            return [*done, *retry.refused]  # the caller raises their refusals
+        yield from retry.actions(budget.failures)
+        yield from budget.back_off()
+        asking = {shard: node_at(to.host, to.port) for shard, to in retry.asking.items()}
     return done
 
 
-def run_side_by_side(steps: list[Generator[Need, Any, T]]) -> Generator[Need, Any, list[T]]:
-    """Drive several batches at once: what they exchange goes out together."""
-    told: dict[int, T] = {}
-    needs: dict[int, Need] = {}
+def run_side_by_side(steps: list[Generator[Action, Any, T]]) -> Generator[Action, Any, list[T]]:
+    """Route several batches at once: what they exchange is sent at the same time."""
+    results: dict[int, T] = {}
+    actions: dict[int, Action] = {}
 
-    def go_on(number: int, outcome: Any) -> None:
+    def resume(number: int, outcome: Any) -> None:
         try:
-            needs[number] = steps[number].send(outcome)
+            actions[number] = steps[number].send(outcome)
         except StopIteration as stop:
-            needs.pop(number, None)
-            told[number] = stop.value
+            actions.pop(number, None)
+            results[number] = stop.value
 
     for number in range(len(steps)):
-        go_on(number, None)
-    while needs:
-        exchanges = {number: need for number, need in needs.items() if isinstance(need, Exchanges)}
-        for number in set(needs) - set(exchanges):
-            go_on(number, (yield needs[number]))
-        parts = [part for need in exchanges.values() for part in need.parts]
-        acks = next((need.acks for need in exchanges.values() if need.acks is not None), None)
-        outcomes = iter((yield Exchanges(parts, acks)) if parts else ())
-        for number, need in exchanges.items():
-            go_on(number, list(islice(outcomes, len(need.parts))))
-    return [told[number] for number in range(len(steps))]
+        resume(number, None)
+    while actions:
+        exchanges = {number: one for number, one in actions.items() if isinstance(one, ExchangeAll)}
+        for number in set(actions) - set(exchanges):
+            resume(number, (yield actions[number]))
+        parts = [part for one in exchanges.values() for part in one.parts]
+        acks = next((one.acks for one in exchanges.values() if one.acks is not None), None)
+        outcomes = iter((yield ExchangeAll(parts, acks)) if parts else ())
+        for number, one in exchanges.items():
+            resume(number, list(islice(outcomes, len(one.parts))))
+    return [results[number] for number in range(len(steps))]
 
 
-def _parts(
-    send: Send, left: list[Shard], node_of: Callable[[bytes], Any], asked: dict[int, Any]
-) -> list[_Part]:
-    """One exchange a node, and one more a node that is to be asked although its slot is not there yet."""
+def _group_by_node(
+    send: SendBatch, left: list[Shard], node_of: Callable[[bytes], Any], asking: dict[int, Any]
+) -> list[_NodePart]:
+    """Return a part for each node, and one more if it has to be sent ASKING for a moving slot."""
     groups: dict[tuple[Any, bool], list[Shard]] = {}
     for shard in left:
         number, key, _ = shard
-        asking = number in asked
-        node = asked[number] if asking else node_of(key)
-        groups.setdefault((node, asking), []).append(shard)
-    return [_Part(node, shards, asking, send) for (node, asking), shards in groups.items()]
+        is_asking = number in asking
+        node = asking[number] if is_asking else node_of(key)
+        groups.setdefault((node, is_asking), []).append(shard)
+    return [_NodePart(node, shards, is_asking, send) for (node, is_asking), shards in groups.items()]
 
 
-def _moved(words: list[str], node: Any) -> Moved:
-    """Slot and address, ``host:port``; without a host it is that of the node that answered."""
+def _parse_redirection(words: list[str], node: Any) -> MoveSlot:
+    """Return the slot and address in ``slot host:port``; without a host it is the answering node's."""
     try:
         host, _, port = words[1].rpartition(":")
         slot, number = int(words[0]), int(port)
     except (IndexError, ValueError):
-        raise unexpected("a redirection to nowhere") from None
+        raise unexpected_reply("a redirection to nowhere") from None
     if not (0 <= slot < _SLOTS and 0 < number < 1 << 16):
-        raise unexpected("a redirection to nowhere")
-    return Moved(slot, host or node.host, number)
+        raise unexpected_reply("a redirection to nowhere")
+    return MoveSlot(slot, host or node.host, number)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 
     from fullbloom._core import WireExchange
-    from fullbloom.engines.redis.protocol.requests import Acks, Joined
+    from fullbloom.engines.redis.protocol.requests import Acks, JoinedExchange
 
     #: A node, and what writes the commands for it.
     Part = tuple[Any, Callable[[], WireExchange]]
@@ -105,25 +105,33 @@ async def async_all(awaited: list[Coroutine[Any, Any, T]]) -> list[T]:
         raise
 
 
+class _Pooled:
+    """A connection taken from a pool; a class, because a generator would cost 2 us for each single key."""
+
+    __slots__ = ("_connection", "_pool")
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Any:
+        self._connection = self._pool.get_connection()
+        return self._connection
+
+    def __exit__(self, *_error: object) -> None:
+        self._pool.release(self._connection)
+
+
 @contextmanager
-def sync_connection(client: Any) -> Iterator[Any]:
-    """Take a connection of the client; a client of a single connection locks it."""
-    single = client.connection
-    if single is None:
-        connection = client.connection_pool.get_connection()
-        try:
-            yield connection
-        finally:
-            client.connection_pool.release(connection)
-        return
+def _single(client: Any) -> Iterator[Any]:
+    """Lock the only connection of a client."""
     lock = getattr(client, "single_connection_lock", None)
-    if lock is not None:
-        lock.acquire()
-    try:
-        yield single
-    finally:
-        if lock is not None:
-            lock.release()
+    with lock if lock is not None else nullcontext():
+        yield client.connection
+
+
+def sync_connection(client: Any) -> AbstractContextManager[Any]:
+    """Take a connection of the client."""
+    return _Pooled(client.connection_pool) if client.connection is None else _single(client)
 
 
 @asynccontextmanager
@@ -137,15 +145,9 @@ async def async_connection(client: Any) -> AsyncIterator[Any]:
         await asyncio.shield(pool.release(connection))
 
 
-@contextmanager
-def sync_node_connection(client: Any, node: Any) -> Iterator[Any]:
+def sync_node_connection(client: Any, node: Any) -> AbstractContextManager[Any]:
     """Take a connection to a node of a cluster."""
-    pool = client.get_redis_connection(node).connection_pool
-    connection = pool.get_connection()
-    try:
-        yield connection
-    finally:
-        pool.release(connection)
+    return _Pooled(client.get_redis_connection(node).connection_pool)
 
 
 @asynccontextmanager
@@ -201,19 +203,19 @@ def idle_stream(connection: Any) -> Any:
     return stream if buffer == b"" else None
 
 
-def sync_exchange(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
+def sync_exchange(connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None) -> None:
     """Send the commands and read their replies; disconnect unless all of them came."""
     send(connection, exchange)
     receive(connection, exchange, acks)
 
 
-def send(connection: Any, exchange: WireExchange | Joined) -> None:
+def send(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
     """Send the commands, from the first on."""
     exchange.restart()
     connection.send_packed_command(buffers(exchange))
 
 
-def receive(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
+def receive(connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None) -> None:
     """Read the replies; disconnect unless all of them came and replicas confirmed them."""
     confirmed = None
     try:
@@ -239,7 +241,7 @@ def receive(connection: Any, exchange: WireExchange | Joined, acks: Acks | None 
         check_acks(acks, confirmed)
 
 
-def _read_socket(socket: Any, exchange: WireExchange | Joined) -> None:
+def _read_socket(socket: Any, exchange: WireExchange | JoinedExchange) -> None:
     while True:
         data = socket.recv(_RECEIVED)
         if not data:
@@ -248,7 +250,7 @@ def _read_socket(socket: Any, exchange: WireExchange | Joined) -> None:
             return
 
 
-def _read_parser(connection: Any, exchange: WireExchange | Joined) -> None:
+def _read_parser(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
     done = False
     while not done:
         try:
@@ -257,7 +259,9 @@ def _read_parser(connection: Any, exchange: WireExchange | Joined) -> None:
             done = exchange.refuse(error_text(error))
 
 
-async def async_exchange(connection: Any, exchange: WireExchange | Joined, acks: Acks | None = None) -> None:
+async def async_exchange(
+    connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None
+) -> None:
     """Send the commands and read their replies; disconnect unless all of them came."""
     exchange.restart()
     confirmed = None
@@ -286,7 +290,7 @@ async def async_exchange(connection: Any, exchange: WireExchange | Joined, acks:
         check_acks(acks, confirmed)
 
 
-async def _read_stream(stream: Any, exchange: WireExchange | Joined) -> None:
+async def _read_stream(stream: Any, exchange: WireExchange | JoinedExchange) -> None:
     while True:
         data = await stream.read(_RECEIVED)
         if not data:
@@ -295,7 +299,7 @@ async def _read_stream(stream: Any, exchange: WireExchange | Joined) -> None:
             return
 
 
-async def _read_async_parser(connection: Any, exchange: WireExchange | Joined) -> None:
+async def _read_async_parser(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
     done = False
     while not done:
         try:

@@ -15,12 +15,20 @@ from fullbloom.engines.redis.protocol.errors import (
     translate_errors,
     translate_replies,
 )
-from fullbloom.engines.redis.protocol.requests import Call, Joined, Pause, Send, Timeout, Where, Whole
+from fullbloom.engines.redis.protocol.requests import (
+    Call,
+    JoinedExchange,
+    Locate,
+    QueryTimeout,
+    SendBatch,
+    Sleep,
+    Transaction,
+)
 from fullbloom.engines.redis.transport.cluster import (
-    Exchanges,
-    Moved,
-    Question,
-    Renew,
+    AskNode,
+    ExchangeAll,
+    MoveSlot,
+    RenewMap,
     default_shards,
     follow_call,
     pause_after,
@@ -45,8 +53,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from fullbloom._core import WireExchange
-    from fullbloom.engines.redis.protocol.requests import Acks, Ask, Steps
-    from fullbloom.engines.redis.transport.cluster import Need
+    from fullbloom.engines.redis.protocol.requests import Acks, Request, Steps
+    from fullbloom.engines.redis.transport.cluster import Action
 
 T = TypeVar("T")
 
@@ -82,24 +90,24 @@ class Transport:
             value: T = stop.value
             return value
 
-    def _answer_all(self, requests: list[Ask]) -> list[Any]:
+    def _answer_all(self, requests: list[Request]) -> list[Any]:
         if len(requests) == 1:
             return [self._answer(requests[0])]
-        batches = [request for request in requests if isinstance(request, Send)]
+        batches = [request for request in requests if isinstance(request, SendBatch)]
         if batches and len(batches) == len(requests):
             with translate_errors(self.name):
                 return self._send_all(batches)
         return sync_all([self._answer(request) for request in requests])
 
-    def _answer(self, request: Ask) -> Any:
-        if isinstance(request, Pause):
+    def _answer(self, request: Request) -> Any:
+        if isinstance(request, Sleep):
             return sync_sleep(request.seconds)
-        if isinstance(request, Timeout):
+        if isinstance(request, QueryTimeout):
             return timeout_of(self.client)
         with translate_errors(self.name):
-            if isinstance(request, Where):
+            if isinstance(request, Locate):
                 return self._address(request.key)
-            if isinstance(request, Whole):
+            if isinstance(request, Transaction):
                 return self._transact(request)
             return self._call(request) if isinstance(request, Call) else self._send(request)
 
@@ -109,7 +117,7 @@ class Transport:
     def _call(self, request: Call) -> Any:
         return self.client.execute_command(*request.words, NEVER_DECODE=True)
 
-    def _transact(self, request: Whole) -> list[Any] | None:
+    def _transact(self, request: Transaction) -> list[Any] | None:
         if not self.whole:
             raise no_transactions(self.name)
         with self.client.pipeline(transaction=True) as pipe:
@@ -127,27 +135,27 @@ class Transport:
                 return None
         return translate_replies(self.name, replies)
 
-    def _send(self, batch: Send) -> list[WireExchange]:
+    def _send(self, batch: SendBatch) -> list[WireExchange]:
         """Send all shards of a batch to the server."""
         exchange = self._exchange_batch(batch)
-        return [self._exchange_batch(batch) if batch.is_refused_whole(exchange) else exchange]
+        return [self._exchange_batch(batch) if batch.needs_retry_by_key(exchange) else exchange]
 
-    def _exchange_batch(self, batch: Send) -> WireExchange:
+    def _exchange_batch(self, batch: SendBatch) -> WireExchange:
         exchange = batch.batch.exchange(batch.shards)
         self._exchange(exchange, once=batch.once, acks=batch.acks)
         return exchange
 
-    def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+    def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
         """Send several batches to the server in one round trip."""
-        joined = Joined(batches)
+        joined = JoinedExchange(batches)
         acks = next((batch.acks for batch in batches if batch.acks is not None), None)
         self._exchange(joined, once=any(batch.once for batch in batches), acks=acks)
         return [
-            [self._exchange_batch(batch) if batch.is_refused_whole(part) else part]
+            [self._exchange_batch(batch) if batch.needs_retry_by_key(part) else part]
             for batch, part in zip(batches, joined.parts, strict=True)
         ]
 
-    def _exchange(self, exchange: WireExchange | Joined, *, once: bool, acks: Acks | None) -> None:
+    def _exchange(self, exchange: WireExchange | JoinedExchange, *, once: bool, acks: Acks | None) -> None:
         """Exchange over a connection of the client, with its retries unless ``once``."""
         with sync_connection(self.client) as connection:
             if once:
@@ -183,58 +191,58 @@ class ClusterTransport(Transport):
         sync_initialize(self.client)
         return self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
 
-    def _route(self, batch: Send) -> Generator[Need, Any, list[WireExchange]]:
+    def _route(self, batch: SendBatch) -> Generator[Action, Any, list[WireExchange]]:
         return route_batch(batch, self._node, self._node_at, retries_of(self.client))
 
-    def _send(self, batch: Send) -> list[WireExchange]:
+    def _send(self, batch: SendBatch) -> list[WireExchange]:
         sync_initialize(self.client)
         exchanges: list[WireExchange] = self._drive(self._route(batch))
         return exchanges
 
-    def _send_all(self, batches: list[Send]) -> list[list[WireExchange]]:
+    def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
         sync_initialize(self.client)
         exchanges: list[list[WireExchange]] = self._drive(
             run_side_by_side([self._route(batch) for batch in batches])
         )
         return exchanges
 
-    def _drive(self, steps: Generator[Need, Any, Any]) -> Any:
+    def _drive(self, steps: Generator[Action, Any, Any]) -> Any:
         try:
-            need = next(steps)
+            action = next(steps)
             while True:
-                need = steps.send(self._meet(need))
+                action = steps.send(self._perform(action))
         except StopIteration as stop:
             return stop.value
 
-    def _meet(self, need: Need) -> Any:
-        if isinstance(need, Exchanges):
-            return sync_exchange_with(self.client, need.parts, need.acks)
-        if isinstance(need, Question):
-            return self._ask_node(need)
-        if isinstance(need, Moved):
-            moved = redis_errors.MovedError(f"{need.slot} {need.host}:{need.port}")
+    def _perform(self, action: Action) -> Any:
+        if isinstance(action, ExchangeAll):
+            return sync_exchange_with(self.client, action.parts, action.acks)
+        if isinstance(action, AskNode):
+            return self._ask_node(action)
+        if isinstance(action, MoveSlot):
+            moved = redis_errors.MovedError(f"{action.slot} {action.host}:{action.port}")
             return self.client.nodes_manager.move_slot(moved)
-        if isinstance(need, Renew):
-            return self._renew_map(need)
-        return sync_sleep(need.seconds)
+        if isinstance(action, RenewMap):
+            return self._renew_map(action)
+        return sync_sleep(action.seconds)
 
-    def _ask_node(self, need: Question) -> Any:
+    def _ask_node(self, action: AskNode) -> Any:
         """Return a node's reply, or the error."""
         try:
-            with sync_node_connection(self.client, need.node) as connection:
-                if need.asking:
+            with sync_node_connection(self.client, action.node) as connection:
+                if action.asking:
                     connection.send_command("ASKING")
                     connection.read_response()
-                connection.send_command(*need.words)
+                connection.send_command(*action.words)
                 return connection.read_response(disable_decoding=True)
         except CLIENT_ERRORS as error:
             return error
 
-    def _renew_map(self, need: Renew) -> None:
+    def _renew_map(self, action: RenewMap) -> None:
         manager = self.client.nodes_manager
-        sync_sleep(pause_after(self.client, need.failures))
+        sync_sleep(pause_after(self.client, action.failures))
         with suppress(*CLIENT_ERRORS):  # the next try reports it
-            for node in need.failed:
+            for node in action.failed:
                 manager.move_node_to_end_of_cached_nodes(node.name)
             manager.initialize()
 

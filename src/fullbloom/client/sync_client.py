@@ -43,7 +43,7 @@ class Client:
     ``retries`` times; a change that arrives twice is made once. Raises ``ServiceError`` for what the service
     refuses. Safe to share between threads and tasks.
 
-    ``with fullbloom.Client("http://127.0.0.1:8080") as client: client.create("seen", 10**6)``
+    ``with Client("http://127.0.0.1:8080") as client: client.create("seen", 10**6)``
     """
 
     def __init__(

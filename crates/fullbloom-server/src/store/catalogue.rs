@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use super::cells::Reserved;
 use super::conflict::{Conflict, Versions};
-use super::entry::Place;
+use super::entry::{self, Place};
 use super::writing::SMALL;
 use super::{Entry, Lsn, Settings, Store, Target, now};
+use crate::blocking::aside;
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind};
 use crate::log::Record;
@@ -142,9 +143,12 @@ impl Store {
     pub fn create_until(&self, name: &[u8], settings: Settings, expires: Option<u64>) -> Result<(Arc<Entry>, Lsn)> {
         let name = check_name(name)?;
         self.check_conflict(name, Conflict::Refuse)?;
-        let room = self.reserve(kind::nbytes_for(&settings.spec)?, None)?;
+        let nbytes = kind::nbytes_for(&settings.spec)?;
+        let room = self.reserve(nbytes, None)?;
         settings.spec.check()?;
-        let mut filter = kind::create(&settings.spec, self.master.hasher(&settings.spec))?;
+        let create = || kind::create(&settings.spec, self.master.hasher(&settings.spec));
+        // Zeros of a gigabyte take the kernel a second to supply.
+        let mut filter = if nbytes < entry::SMALL { create() } else { aside(create) }?;
         filter.bound(self.options.limits.filter_bytes);
         self.insert(name, settings, filter, expires, Contents::Empty, Conflict::Refuse, room)
     }

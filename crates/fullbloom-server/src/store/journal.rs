@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fullbloom_core::key::KeyDomains;
 use parking_lot::Mutex;
 
+use super::target::TEXT;
 use crate::log::Record;
 
 /// Most words of one journal, 8 MiB of them: beyond that the filter is copied under its lock.
 pub(super) const MOST: usize = 1 << 20;
 
-/// Keys that were added one behind the other: whether as ready hashes, and their words.
-pub(super) type Run = (bool, Vec<u64>);
+/// Consecutive added keys: their domains and their words.
+pub(super) type Run = (KeyDomains, Vec<u64>);
 
 #[derive(Default)]
 struct Journal {
@@ -61,15 +63,15 @@ impl Journals {
     #[cold]
     fn note_in_all(&self, record: &Record<'_>, nbytes: u64) {
         let added = match record {
-            Record::Add { hashes, .. } => Some((false, *hashes)),
-            Record::AddHashed { hashes, .. } => Some((true, *hashes)),
+            Record::Add { hashes, .. } => Some((TEXT, *hashes)),
+            Record::AddTyped { domains, hashes, .. } => Some((*domains, *hashes)),
             _ => None,
         };
         for shared in self.all.lock().iter() {
             let mut journal = shared.journal.lock();
             match added {
-                Some((hashed, words)) if nbytes == shared.nbytes && journal.words + words.len() <= MOST => {
-                    journal.add(hashed, words);
+                Some((domains, words)) if nbytes == shared.nbytes && journal.words + words.len() <= MOST => {
+                    journal.add(domains, words);
                 }
                 _ => journal.spoil(),
             }
@@ -83,11 +85,11 @@ impl Journals {
 }
 
 impl Journal {
-    fn add(&mut self, hashed: bool, words: &[u64]) {
+    fn add(&mut self, domains: KeyDomains, words: &[u64]) {
         self.words += words.len();
         match self.runs.last_mut() {
-            Some((last, run)) if *last == hashed => run.extend_from_slice(words),
-            _ => self.runs.push((hashed, words.to_vec())),
+            Some((last, run)) if *last == domains => run.extend_from_slice(words),
+            _ => self.runs.push((domains, words.to_vec())),
         }
     }
 

@@ -7,12 +7,11 @@
 
 use std::sync::atomic::Ordering;
 
-use fullbloom_core::key::{Domain, KeyDomains};
-
 use super::entry::Place;
 use super::journal::Run;
 use super::new_file::NewFile;
 use super::slices::Copied;
+use super::target::TEXT;
 use super::{Entry, Lsn, Store, Target};
 use crate::blocking::aside;
 use crate::fault::Result;
@@ -118,9 +117,9 @@ impl Store {
         let number = file.as_ref().map_or(0, |file| file.number);
         self.reach("change.applied")?;
         let mut records = vec![Record::Replaced { id: entry.id, file: number }];
-        records.extend(added.iter().map(|(hashed, hashes)| match hashed {
-            true => Record::AddHashed { id: entry.id, hashes },
-            false => Record::Add { id: entry.id, hashes },
+        records.extend(added.iter().map(|(domains, hashes)| match *domains {
+            TEXT => Record::Add { id: entry.id, hashes },
+            domains => Record::AddTyped { id: entry.id, domains, hashes },
         }));
         let first = self.log.append_all(&records)?;
         if let Some(file) = file {
@@ -138,9 +137,6 @@ impl Store {
 
 /// Adds keys as the records of them will be done again; false where one is refused.
 fn add_runs(filter: &mut dyn Kind, runs: &[Run]) -> bool {
-    runs.iter().all(|(hashed, words)| {
-        let domains = if *hashed { KeyDomains::HASHED } else { KeyDomains::of(Domain::Text) };
-        let done = filter.add(words, None);
-        words.is_empty() || recorded(filter, domains, done).is_ok()
-    })
+    runs.iter()
+        .all(|(domains, words)| recorded(filter, *domains, words.len(), |filter| filter.add(words, None)).is_ok())
 }

@@ -1,5 +1,6 @@
 //! Copies and merges while keys are added: a copy is the filter at its record, and no key that was acknowledged is lost.
 
+use fullbloom_core::key::KeyDomains;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -53,7 +54,7 @@ fn step(store: &Store, entry: &Entry, key: u64) -> Result<Lsn> {
     if key.is_multiple_of(499) && entry.settings.spec.kind != "redisbloom" {
         return store.clear(entry);
     }
-    let target = if key.is_multiple_of(3) { entry.at(None).hashed() } else { entry.at(None) };
+    let target = if key.is_multiple_of(3) { entry.at(None).of(KeyDomains::HASHED) } else { entry.at(None) };
     let words = [key, key.rotate_left(32)];
     store.add(target, &words[..entry.text.width()], &mut [0])
 }
@@ -109,7 +110,7 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
             // Neither waits for the merge.
             let mut new = [9; 3];
             store.add(&into, &[1, 4, 3], &mut new)?;
-            store.add(into.at(None).hashed(), &[5], &mut [0])?;
+            store.add(into.at(None).of(KeyDomains::HASHED), &[5], &mut [0])?;
             assert_eq!(new, [0, 1, 1], "{point}");
             paused.release();
             let lsn = merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))?;

@@ -23,7 +23,7 @@ impl BloomFilter {
     fn head_for(&self, writer: &Writer, unclean: bool) -> Result<Vec<u8>> {
         let mut container = self.container();
         container.header.unclean = unclean;
-        let len = writer.len()?;
+        let len = writer.file_len()?;
         for tags in OPTIONAL {
             if (container.nbytes() as u64) > len {
                 container.header.params.retain(|(tag, ..)| !tags.contains(tag));

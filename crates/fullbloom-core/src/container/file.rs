@@ -181,7 +181,7 @@ impl Writer {
     }
 
     /// Length of the file in bytes.
-    pub fn len(&self) -> Result<u64> {
+    pub fn file_len(&self) -> Result<u64> {
         self.file.metadata().map(|found| found.len()).map_err(|e| Error::io(e, &self.path))
     }
 

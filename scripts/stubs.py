@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from scripts import overloads
+from scripts.stub_bases import share_members
 
 from fullbloom import _core
 
@@ -42,7 +43,7 @@ def generated() -> str:
         if len(stubs) != 1:
             sys.exit(f"stubs: expected one stub file, maturin wrote {[stub.name for stub in stubs]}")
         text = stubs[0].read_text(encoding="utf-8")
-    return tidy(NOTICE + mended(text))
+    return tidy(NOTICE + share_members(mended(text)))
 
 
 def mended(text: str) -> str:
@@ -55,7 +56,7 @@ def mended(text: str) -> str:
     # A function that runs at the start of the module counts as names that are not known; it adds none.
     text = re.sub(r"^from _typeshed import Incomplete\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^def __getattr__\(name: str\) -> Incomplete: \.\.\.\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r'(: |-> )"([^"\n]+)"', r"\1\2", text)
+    text = unquoted(text)
     text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
     # What constructors take to tell what was meant is for nobody to give.
     text = re.sub(r",\s*\*\*unknown\b[^,)\n]*", "", text)
@@ -70,6 +71,13 @@ def mended(text: str) -> str:
     text = re.sub(r"^from typing import .*\n", lambda _: header, text, count=1, flags=re.MULTILINE)
     text = overloads.answered(overloads.named(overloads.opened(text)))
     return f"{text}\n_Filter: TypeAlias = {' | '.join(filters(text))}\n"
+
+
+def unquoted(text: str) -> str:
+    """The text with types out of their quotes; what docstrings quote stays quoted."""
+    parts = text.split('"""')
+    parts[::2] = [re.sub(r'(: |-> )"([^"\n]+)"', r"\1\2", code) for code in parts[::2]]
+    return '"""'.join(parts)
 
 
 def names_of(text: str) -> str:

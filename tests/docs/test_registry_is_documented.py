@@ -28,12 +28,13 @@ def by_name(row: dict[str, object]) -> str:
 def stub_members() -> dict[str, set[str]]:
     """Top-level names of the stub, with the methods of the classes among them."""
     tree = ast.parse(STUB.read_text(encoding="utf-8"))
-    named = (ast.FunctionDef, ast.ClassDef)
-    return {
-        node.name: {inner.name for inner in getattr(node, "body", []) if isinstance(inner, ast.FunctionDef)}
-        for node in tree.body
-        if isinstance(node, named)
-    }
+    found: dict[str, set[str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bases = [ast.unparse(base) for base in getattr(node, "bases", [])]
+            own = {inner.name for inner in getattr(node, "body", []) if isinstance(inner, ast.FunctionDef)}
+            found[node.name] = own.union(*(found[base] for base in bases))
+    return found
 
 
 @pytest.mark.parametrize("row", ROWS, ids=by_name)

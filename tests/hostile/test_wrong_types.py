@@ -88,11 +88,13 @@ class Argument(NamedTuple):
 def arguments() -> list[Any]:
     """Every annotated argument of every public function and method of the stub."""
     found = []
+    classes = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 
     def walk(body: list[ast.stmt], owner: str) -> None:
         for node in body:
             if isinstance(node, ast.ClassDef) and node.name in fullbloom.__all__:
-                walk(node.body, node.name)
+                shared = [statement for base in node.bases for statement in classes[ast.unparse(base)].body]
+                walk([*shared, *node.body], node.name)
             public = isinstance(node, ast.FunctionDef) and (
                 node.name in ("__new__", "merge") or not node.name.startswith("_")
             )

@@ -22,6 +22,8 @@ const NAMED: [(Domain, &str); 10] = [
 ];
 
 impl KeyDomains {
+    /// Texts, and bytes.
+    pub const TEXT: Self = Self::of(Domain::Text);
     /// No domain.
     pub const NONE: Self = KeyDomains(0);
     /// The mark of ready hashes, whose keys may be of any domain.

@@ -85,7 +85,9 @@ macro_rules! class {
             #[allow(unused_imports)] // of what it can do
             use crate::keys::{batch, ready, scalar};
             #[allow(unused_imports)] // of what it can do
-            use crate::{files, operations, params};
+            use crate::files;
+            use crate::operations;
+            use crate::params;
 
             const VARIANT: u16 = fullbloom_core::registry::$ID;
 
@@ -123,7 +125,7 @@ macro_rules! class {
                 #[cfg(not(feature = "stubs"))]
                 #[allow(dead_code)] // most of them
                 pub(super) mod required {
-                    $(pub(in super::super) fn $p(
+                    $(pub(crate) fn $p(
                         value: crate::classes::declared::Argument<'_>,
                     ) -> pyo3::PyResult<Option<fullbloom_core::parameter_type!($pt)>> {
                         super::$p(value).map(Some)

@@ -17,7 +17,7 @@ fn keys_have_the_hashes_of_the_key_rule() {
     let found =
         body(br#" {"keys": ["a", 1, true, "\u00e9\ud83d\ude00\n"], "x": [{"y": null}]} "#, &own(), CAPS).unwrap();
     let expected = [hasher.text(b"a"), hasher.signed(1), hasher.signed(1), hasher.text("\u{e9}\u{1f600}\n".as_bytes())];
-    let domains = KeyDomains::of(Domain::Text).with(KeyDomains::of(Domain::Integer));
+    let domains = KeyDomains::TEXT.with(KeyDomains::of(Domain::Integer));
     assert_eq!(found, Body { words: expected.to_vec(), domains, single: false, values: None });
     let one = body(br#"{"keys": [1, 2], "key": -2.5e1}"#, &own(), CAPS).unwrap();
     assert_eq!((one.words, one.single), (vec![hasher.float(-25.0)], true));

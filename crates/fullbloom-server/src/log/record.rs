@@ -7,7 +7,7 @@
 //! than text behind the number of the types; that of a note the time when it is
 //! dropped, the length of its settings (8 bytes each), these, and its text.
 
-use fullbloom_core::key::{Domain, KeyDomains};
+use fullbloom_core::key::KeyDomains;
 
 use crate::fault::{Code, Fault, Result};
 
@@ -224,7 +224,7 @@ impl Read {
             op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
             op::ADD_TYPED | op::PAIRS_TYPED if !words.is_empty() => KeyDomains::numbered(words.remove(0))
                 .ok_or_else(|| Fault::new(Code::Format, "the log has keys of an unknown type; use a newer release"))?,
-            _ => KeyDomains::of(Domain::Text),
+            _ => KeyDomains::TEXT,
         };
         Ok((domains, words))
     }
@@ -273,6 +273,8 @@ impl Read {
 
 #[cfg(test)]
 mod tests {
+    use fullbloom_core::key::Domain;
+
     use super::*;
 
     #[test]
@@ -298,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_types_of_keys_read_back() -> Result<()> {
-        let (text, int) = (KeyDomains::of(Domain::Text), KeyDomains::of(Domain::Integer));
+        let (text, int) = (KeyDomains::TEXT, KeyDomains::of(Domain::Integer));
         for (domains, op) in
             [(int, op::ADD_TYPED), (int.with(text), op::ADD_TYPED), (KeyDomains::HASHED, op::ADD_HASHED)]
         {

@@ -117,7 +117,7 @@ fn hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
 /// The words of a body's keys; none without `wait`, while the filter is being changed.
 fn words(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
     let limits = &store.options.limits;
-    let domains = KeyDomains::of(Domain::Text);
+    let domains = KeyDomains::TEXT;
     let texts = |words: Result<Vec<u64>>| words.map(|words| Some(Body { words, domains, ..Body::default() }));
     match form {
         Form::Json | Form::JsonLines => {

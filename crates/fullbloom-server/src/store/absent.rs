@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use fullbloom_core::key::{Domain, KeyDomains};
+use fullbloom_core::key::KeyDomains;
 
 use super::{Entry, Lsn, Store};
 use crate::fault::{Code, Fault, Result};
@@ -31,7 +31,7 @@ impl Store {
         if found != [0] {
             return Ok(None);
         }
-        let text = KeyDomains::of(Domain::Text);
+        let text = KeyDomains::TEXT;
         let done = recorded(filter.as_mut(), text, 1, |filter| entry.add_to(filter, words, None));
         let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
         entry.traffic.adds.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fullbloom_core::key::KeyDomains;
 use parking_lot::Mutex;
 
-use super::target::TEXT;
 use crate::log::Record;
 
 /// Most words of one journal, 8 MiB of them: beyond that the filter is copied under its lock.
@@ -63,7 +62,7 @@ impl Journals {
     #[cold]
     fn note_in_all(&self, record: &Record<'_>, nbytes: u64) {
         let added = match record {
-            Record::Add { hashes, .. } => Some((TEXT, *hashes)),
+            Record::Add { hashes, .. } => Some((KeyDomains::TEXT, *hashes)),
             Record::AddTyped { domains, hashes, .. } => Some((*domains, *hashes)),
             _ => None,
         };

@@ -7,11 +7,12 @@
 
 use std::sync::atomic::Ordering;
 
+use fullbloom_core::key::KeyDomains;
+
 use super::entry::Place;
 use super::journal::Run;
 use super::new_file::NewFile;
 use super::slices::Copied;
-use super::target::TEXT;
 use super::{Entry, Lsn, Store, Target};
 use crate::blocking::aside;
 use crate::fault::Result;
@@ -118,7 +119,7 @@ impl Store {
         self.reach("change.applied")?;
         let mut records = vec![Record::Replaced { id: entry.id, file: number }];
         records.extend(added.iter().map(|(domains, hashes)| match *domains {
-            TEXT => Record::Add { id: entry.id, hashes },
+            KeyDomains::TEXT => Record::Add { id: entry.id, hashes },
             domains => Record::AddTyped { id: entry.id, domains, hashes },
         }));
         let first = self.log.append_all(&records)?;

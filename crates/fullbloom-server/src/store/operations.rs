@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::target::TEXT;
+use fullbloom_core::key::KeyDomains;
+
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Result};
 use crate::kind::{Kind, recorded};
@@ -48,7 +49,7 @@ impl Store {
         entry.check_words(hashes, new.len())?;
         let (id, domains) = (entry.id, target.domains);
         let typed = Record::AddTyped { id, domains, hashes };
-        let record = if domains == TEXT { Record::Add { id, hashes } } else { typed };
+        let record = if domains == KeyDomains::TEXT { Record::Add { id, hashes } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
             recorded(filter, domains, hashes.len(), |filter| entry.add_to(filter, hashes, Some(new)))
         })?;
@@ -64,7 +65,7 @@ impl Store {
         entry.check_words(hashes, values.len())?;
         let (id, domains) = (entry.id, target.domains);
         let typed = Record::PairsTyped { id, domains, hashes, values };
-        let record = if domains == TEXT { Record::Pairs { id, hashes, values } } else { typed };
+        let record = if domains == KeyDomains::TEXT { Record::Pairs { id, hashes, values } } else { typed };
         let lsn = self.changed(target, &record, |filter| {
             recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use fullbloom_core::key::{Domain, KeyDomains};
+use fullbloom_core::key::KeyDomains;
 
 use super::Entry;
 use super::conflict::{Versions, changed};
 use crate::fault::Result;
-
-/// The domain of the keys of RESP commands and of lines.
-pub(super) const TEXT: KeyDomains = KeyDomains::of(Domain::Text);
 
 /// See the head of this file. An entry alone is changed whatever version it has.
 #[derive(Clone, Copy)]
@@ -23,7 +20,7 @@ pub struct Target<'a> {
 impl Entry {
     /// To be changed only while its number and version are among these, if any are given.
     pub fn at<'a>(&'a self, versions: Option<Versions<'a>>) -> Target<'a> {
-        Target { entry: self, versions, domains: TEXT }
+        Target { entry: self, versions, domains: KeyDomains::TEXT }
     }
 }
 

@@ -23,6 +23,7 @@ run "lock file of fuzz" bash -c 'cargo metadata --locked --format-version 1 --ma
 run "clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 run "crate arrows" python scripts/check_crates.py
 run "repository content" python scripts/check_content.py
+run "words of pages" python scripts/check_words.py
 run "ruff check" ruff check
 run "ruff format" ruff format --check
 run "stub is current" python -m scripts.stubs --check

@@ -1,0 +1,91 @@
+"""Check pages for phrases that a reader has to read twice.
+
+Each phrase is a pattern with a remedy. Fenced blocks, inline code, addresses of links and generated parts
+are not checked. Prints each breach as ``file:line: message``; exit code 1 if there is any.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+#: The pages that are checked. Add a page when it has been rewritten.
+PAGES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/cli-service.md",
+    "docs/durability.md",
+    "docs/errors.md",
+    "docs/index.md",
+    "docs/removals.md",
+    "docs/resp.md",
+    "docs/security.md",
+    "docs/service.md",
+    "docs/sets.md",
+    "docs/threads.md",
+)
+#: Patterns, and what to write instead. None of them has a place in good technical prose.
+PHRASES = {
+    r"told|tells? of": "reported, returned, shown, describes",
+    r"stands|stood": "is, is stored, is in",
+    r"anew": "again; or name the act: recreated, rebuilt, reconnected",
+    r"(?:is|are) none|is no (?:filter|key|note|json|utf-8|unicode|error)": "is not a ..., does not exist",
+    r"the way back|on the way there": "recovery, replay",
+    r"asks? of|(?:is|are|was|were) asked (?:of|for)": "requested from, queried, required",
+    r"held against": "checked against, compared with",
+    r"for ever": "forever, permanently",
+    r"look-ups?": "lookup",
+    r"but for": "except",
+    r"(?:is|are|was|were) to be": "must be, will be",
+    r"(?:for|to|of|by) who": "for clients that ..., for anyone who ...",
+    r"what (?:is|was) (?:there|none|due)|what (?:stands|vanishes|came)": "name the thing",
+    r"unless given": "by default",
+    r"made of (?:its|all) keys": "built from its keys",
+    r"(?:is|are) of this machine": "is local",
+    r"so long after": "the number of seconds after",
+    r"rooms?(?! for)|house": "module, package; space",
+    r"amid|thereof|therein|whereof": "during, of it",
+    r"(?:texts?|bytes|bits|files?|lines?|rows?) a (?:key|line|kind|filter|structure|second|call)": "per",
+    r"br[eo]aks? off|broken? off": "closes, interrupts",
+    r"do(?:es)? so of": "name the verb",
+    r"taken? for known": "treated as duplicates",
+}
+#: A space of a phrase is also the end of a line, with the indentation of the next.
+BANNED = {
+    re.compile(rf"\b(?:{phrase})\b".replace(" ", r"(?: +|\n *)"), re.IGNORECASE): instead
+    for phrase, instead in PHRASES.items()
+}
+SKIPPED = re.compile(
+    r"^```.*?^```$|<!--[\w: ]*(?:begin|generated).*?<!--[\w: ]*end -->|`[^`]*`|\]\([^)]*\)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def prose(text: str) -> str:
+    """Return the sentences of a page: what is skipped leaves only its line ends."""
+    return SKIPPED.sub(lambda skipped: "_" + "\n" * skipped[0].count("\n"), text)
+
+
+def check_page(name: str, text: str) -> list[str]:
+    """Return the breaches of a page, by line."""
+    text, found = prose(text), []
+    for pattern, instead in BANNED.items():
+        for match in pattern.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append((line, f"{name}:{line}: {' '.join(match[0].split())!r}; write: {instead}"))
+    return [message for _, message in sorted(found)]
+
+
+def main() -> int:
+    """Check every page; return 0 if all pass."""
+    found: list[str] = []
+    for name in PAGES:
+        found += check_page(name, (ROOT / name).read_text(encoding="utf-8"))
+    print("\n".join(found) or f"{len(PAGES)} pages, no banned phrase")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

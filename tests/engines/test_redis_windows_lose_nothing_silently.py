@@ -87,7 +87,7 @@ def work(port, number, ends):
     while time.time() < ends:
         try:
             there = there or RedisRollingFilter(client, NAME)
-            keys, known = worker.next_generation()
+            keys, known = worker.next()
             life, began = worker.life(there), time.monotonic()
             there.add_many(keys)
             worker.acknowledged(keys, life, began)
@@ -106,7 +106,7 @@ def wait(port, number, ends):
         while time.time() < ends:
             try:
                 there = there or await AsyncRedisRollingFilter.open(client, NAME)
-                keys, known = worker.next_generation()
+                keys, known = worker.next()
                 life, began = worker.life(there), time.monotonic()
                 await asyncio.gather(*(there.add(key) for key in keys))
                 worker.acknowledged(keys, life, began)

@@ -24,8 +24,8 @@ def share_members(text: str) -> str:
         for unit in found:
             owners[unit].append(name)
     bases: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for unit, names in owners.items():
-        bases[tuple(names)].append(unit)
+    for unit, owned in owners.items():
+        bases[tuple(owned)].append(unit)
     worth = {names: shared for names, shared in bases.items() if saved_lines(names, shared) >= LEAST_SAVED}
     named: dict[tuple[str, ...], str] = {}
     for names, shared in worth.items():

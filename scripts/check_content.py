@@ -18,7 +18,7 @@ UNLIMITED = re.compile(
 )
 # The project's first name may stand where bytes rest on it, and where the change is told.
 FIRST_NAME = re.compile(r"bloomer[y]", re.IGNORECASE)
-FROZEN = re.compile(r"bloomer[y] (?:secret fingerprint|filter secret)")
+FROZEN = re.compile(r"bloomer[y](?: secret fingerprint| filter secret|-manifest )")
 # Each name has a bracket, so that this file passes its own check.
 REGISTRY = re.compile(r"https?://[\w.-]*(?:pyp[i]|pythonhoste[d]|crates[.]io|artifac[t]|mirro[r]|nexu[s])")
 MACHINE = re.compile(r"(?<![\w.~-])/(?:work|root|home/\w+|Users/\w+)/")

@@ -99,75 +99,110 @@ __all__ = [
 ]
 LINE_BYTES: Final[int]
 
-@final
-class AgingBloomFilter:
-    """
-    A window over a stream: the last `capacity` distinct keys are never missed, older ones are
-    forgotten after at most twice as many.
-
-    capacity: keys of the window; with window=, keys that come within it.
-    fpr: bound on the rate of false positives, at any time.
-    refresh: a known key counts as seen anew; False is the plain double buffer, where a key is remembered
-    for the `capacity` new keys after it was told new itself (one that was falsely known is not
-    written, and not promised).
-    window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
-    and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
-
-    False negatives: by design for older keys, never within the window. Raises ParameterError,
-    ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
-    key of capacity at 1 %. Source: Yoon, IEEE TKDE 22(1), 2010; two buffers at rate
-    ``1 - sqrt(1 - fpr)`` each.
-
-    >>> from fullbloom import AgingBloomFilter
-    >>> f = AgingBloomFilter(1000, fpr=0.001)
-    >>> f.update(range(10_000))
-    >>> all(key in f for key in range(9_000, 10_000)), 0 in f
-    (True, False)
-    """
+class _BoolMembers:
     def __bool__(self, /) -> bool:
         """
         False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
         no key is there. num_added above 0.
         """
+    def __copy__(self, /) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys the structure was sized for.
+        """
+    def copy(self, /) -> Self:
+        """
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
+        are damaged.
+        """
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def fpr(self, /, items: float | None = None) -> float:
+        """
+        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+
+        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
+        structures with such a law: made for a number of keys, without stages and without a window. Others raise
+        ParameterError.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
+    @property
+    def key_domains(self, /) -> str:
+        """
+        The types of the keys that were added, as text: "integer, text" and so on, "none", "hashed" among them for
+        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """
+        True when keys are hashed under a secret.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells held.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that were new when they were added, less those removed.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+
+        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
+        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
+        other, SecretError where nobody has the secret (see take_secret).
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the key hash.
+        """
+    def take_secret(self, /) -> bytes:
+        """
+        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+
+        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
+        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
+        time, and for a filter that was not made with secret=True.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        Rate asked for at capacity.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
+        """
+
+class _ContainsMembers:
     def __contains__(self, key: Key, /) -> bool:
         """
         True when the key was probably added, False when it certainly was not.
 
         Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> AgingBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> AgingBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        capacity: int,
-        fpr: float = 0.01,
-        *,
-        refresh: bool = True,
-        window: float | None = None,
-        seed: int = 0,
-        secret: bytes | bool | None = None,
-    ) -> AgingBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import AgingBloomFilter
-        >>> f = AgingBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
         """
     @overload
     def add_hashed(self, /, hashes: _Series) -> _Series:
@@ -201,6 +236,21 @@ class AgingBloomFilter:
     def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
     def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
+
+class _ReprMembers:
+    def __repr__(self, /) -> str: ...
+
+class _AddMembers:
+    def add(self, key: Key, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+        """
+
+class _AdvanceMembers:
     def advance(self, /, now: float | None = None) -> int:
         """
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
@@ -211,23 +261,54 @@ class AgingBloomFilter:
         A time is for a filter built with window=. A key is remembered for at least `window` seconds after the
         advance before its add; keys added before the first advance count as added at it. Raises
         ParameterError when now goes back, or without window=; ReadOnlyFilter.
-
-        >>> from fullbloom import AgingBloomFilter
-        >>> f = AgingBloomFilter(1000, window=60.0)
-        >>> f.advance(0.0), f.add("a"), f.advance(59.0) >= 0, "a" in f
-        (0, True, True, True)
-        >>> f.advance(200.0) > 0, "a" in f
-        (True, False)
+        """
+    def generation_counts(self, /) -> list[int]:
+        """
+        Keys written to each generation that is held, oldest first; the last one takes new keys.
         """
     @property
-    def capacity(self, /) -> int:
+    def generations(self, /) -> int:
         """
-        Keys the structure was sized for.
+        Number of generations.
         """
+    @property
+    def keys_a_generation(self, /) -> int:
+        """
+        Keys that a generation takes.
+        """
+    @property
+    def now(self, /) -> float | None:
+        """
+        Latest time given to advance(), or None.
+        """
+    @property
+    def num_bits(self, /) -> int:
+        """
+        Number of bits, of all generations.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k, bits of a key in a generation.
+        """
+    @property
+    def refresh(self, /) -> bool:
+        """
+        True when a known key counts as seen anew.
+        """
+    @property
+    def window(self, /) -> float | None:
+        """
+        Seconds for which keys are remembered, or None for a window counted in keys.
+        """
+
+class _ClearMembers:
     def clear(self, /) -> None:
         """
         Forgets every key.
         """
+
+class _ContainsHashedMembers:
     @overload
     def contains_hashed(self, /, hashes: _Series) -> _Series:
         """
@@ -254,10 +335,6 @@ class AgingBloomFilter:
         that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
         threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
         canonical bytes.
-
-        >>> from fullbloom import AgingBloomFilter
-        >>> AgingBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
         """
     @overload
     def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
@@ -269,24 +346,6 @@ class AgingBloomFilter:
     def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
     def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> AgingBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
     def freeze(
         self,
         /,
@@ -301,12 +360,363 @@ class AgingBloomFilter:
         """
         A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
 
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
+        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
         since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
         KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
         Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
+    @staticmethod
+    def nbytes_for(capacity: int, fpr: float = ...) -> int:
+        """
+        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        """
+
+class _UpdateMembers:
+    def update(self, /, *keys: Keys, threads: int = 1) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
+class _ContainsMembersOf5:
+    def __contains__(self, key: Key, /) -> bool:
+        """
+        True when the key was probably among those it was built of, False when it certainly was not.
+
+        Cost: one hash and, in a large filter, some cache lines.
+        """
+
+class _FingerprintBitsMembers:
+    @property
+    def fingerprint_bits(self, /) -> int:
+        """
+        Bits of a fingerprint.
+        """
+
+class _MappedMembers:
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the cells live in a file.
+        """
+
+class _NumCellsMembers:
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells.
+        """
+
+class _GeMembers:
+    def __ge__(self, other: Self, /) -> bool: ...
+    def __gt__(self, other: Self, /) -> bool: ...
+    def __le__(self, other: Self, /) -> bool: ...
+    def __lt__(self, other: Self, /) -> bool: ...
+    def intersection(self, /, *others: Self) -> Self:
+        """
+        A new filter that finds every key that is in this filter and in all others, at the rate of its
+        operands: cells that other keys have set in both stay set.
+
+        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
+        which two differ.
+        """
+    def intersection_count(self, /, other: Self) -> tuple[float, float]:
+        """
+        Estimated number of keys in both, with its standard deviation; noise for a small overlap
+        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
+        """
+    def intersection_update(self, /, *others: Self) -> None:
+        """
+        As intersection, in this filter.
+        """
+    def isdisjoint(self, /, other: Self) -> bool:
+        """
+        True when the cells rule out a common key; False means only that they do not.
+        """
+    def issubset(self, /, other: Self) -> bool:
+        """
+        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
+        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
+        """
+    def issuperset(self, /, other: Self) -> bool:
+        """
+        True when all keys of `other` are found here; other.issubset(self).
+        """
+    def jaccard(self, /, other: Self) -> float:
+        """
+        Estimated share of the union that is in both; nan when all cells of the union are set.
+        """
+    def union_count(self, /, other: Self) -> tuple[float, float]:
+        """
+        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
+        are set.
+        """
+
+class _IorMembers:
+    def __ior__(self, other: Self, /) -> Self: ...
+    def __or__(self, other: Self, /) -> Self: ...
+
+class _ApproxCountMembers:
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+
+        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
+        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
+        made of stages can miss these bounds: their page tells where.
+        """
+
+class _DiscardMembers:
+    def discard(self, key: Key, /) -> bool:
+        """
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        """
+    def remove(self, key: Key, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        """
+
+class _DiscardManyMembers:
+    @overload
+    def discard_many(self, /, keys: _Series) -> _Series:
+        """
+        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+        """
+    @overload
+    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def discard_many(self, /, keys: OtherColumns) -> Any: ...
+    def remove_many(self, /, keys: Keys) -> None:
+        """
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+
+        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
+        are removed. Cost: a look-up and a removal a key.
+        """
+
+class _MappedMembersOf4:
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the bits live in a file.
+        """
+
+class _PositionsMembers:
+    def positions(self, key: Key, /) -> list[int]:
+        """
+        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
+        rules. For comparing implementations. Cost: k probes and a list.
+        """
+
+class _UpdateMembersOf10:
+    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
+        """
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+
+        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
+        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        """
+
+class _ContainsMembersOf2:
+    def __contains__(self, key: Key, /) -> bool:
+        """
+        True when the key was probably added, False when it certainly was not.
+        """
+    @property
+    def largest(self, /) -> int:
+        """
+        The largest value that is stored.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        Cells of a key, k.
+        """
+
+class _CellBitsMembers:
+    @property
+    def cell_bits(self, /) -> int:
+        """
+        Bits of a cell.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells, m.
+        """
+
+class _AddMembersOf7:
+    def add(self, key: Key, times: int = 1, /) -> bool:
+        """
+        Adds a key; True when it was certainly new, False when it was probably there.
+
+        times: how often, as that many calls would; of those, what came before one that finds no
+        room is added.
+
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
+        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        capacity.
+        """
+    def count(self, key: Key, /) -> int:
+        """
+        Estimated number of occurrences of a key; 0 when it was certainly never added.
+        """
+    @overload
+    def count_many(self, /, keys: _Series) -> _Series:
+        """
+        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
+        """
+    @overload
+    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
+    @overload
+    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
+    @overload
+    def count_many(self, /, keys: OtherColumns) -> Any: ...
+
+class _CounterBitsMembers:
+    @property
+    def counter_bits(self, /) -> int:
+        """
+        Bits of a counter.
+        """
+    @property
+    def mapped(self, /) -> bool:
+        """
+        True when the counters live in a file.
+        """
+    @property
+    def num_counters(self, /) -> int:
+        """
+        m, the number of counters.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k, the number of counters of a key.
+        """
+
+class _DiscardMembersOf5:
+    def discard(self, key: Key, times: int = 1, /) -> bool:
+        """
+        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        """
+    def remove(self, key: Key, times: int = 1, /) -> None:
+        """
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
+        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+
+        times: so many occurrences, or none where fewer are there.
+        """
+
+class _MergeMembers:
+    def merge(self, /, other: Self) -> None:
+        """
+        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
+    def union(self, /, *others: Self) -> Self:
+        """
+        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
+
+        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
+        less three deviations, is above capacity.
+        """
+
+class _NumBitsMembers:
+    @property
+    def num_bits(self, /) -> int:
+        """
+        m.
+        """
+    @property
+    def num_hashes(self, /) -> int:
+        """
+        k.
+        """
+
+class _StageCapacitiesMembers:
+    @property
+    def stage_capacities(self, /) -> list[int]:
+        """
+        Keys of each stage, oldest first; a new one opens when all others are full.
+        """
+    def stage_info(self, /) -> list[dict[str, Any]]:
+        """
+        One info() dict a stage, oldest first.
+        """
+    @property
+    def stages(self, /) -> int:
+        """
+        Number of stages.
+        """
+
+@final
+class AgingBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _AdvanceMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+):
+    """
+    A window over a stream: the last `capacity` distinct keys are never missed, older ones are
+    forgotten after at most twice as many.
+
+    capacity: keys of the window; with window=, keys that come within it.
+    fpr: bound on the rate of false positives, at any time.
+    refresh: a known key counts as seen anew; False is the plain double buffer, where a key is remembered
+    for the `capacity` new keys after it was told new itself (one that was falsely known is not
+    written, and not promised).
+    window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
+    and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
+    that outsiders cannot predict.
+
+    False negatives: by design for older keys, never within the window. Raises ParameterError,
+    ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
+    key of capacity at 1 %. Source: Yoon, IEEE TKDE 22(1), 2010; two buffers at rate
+    ``1 - sqrt(1 - fpr)`` each.
+
+    >>> from fullbloom import AgingBloomFilter
+    >>> f = AgingBloomFilter(1000, fpr=0.001)
+    >>> f.update(range(10_000))
+    >>> all(key in f for key in range(9_000, 10_000)), 0 in f
+    (True, False)
+    """
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = 0.01,
+        *,
+        refresh: bool = True,
+        window: float | None = None,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+    ) -> AgingBloomFilter: ...
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -314,65 +724,6 @@ class AgingBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def generation_counts(self, /) -> list[int]:
-        """
-        Keys written to each generation that is held, oldest first; the last one takes new keys.
-        """
-    @property
-    def generations(self, /) -> int:
-        """
-        Number of generations.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def keys_a_generation(self, /) -> int:
-        """
-        Keys that a generation takes.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def now(self, /) -> float | None:
-        """
-        Latest time given to advance(), or None.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_bits(self, /) -> int:
-        """
-        Number of bits, of all generations.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k, bits of a key in a generation.
         """
     @staticmethod
     def open(
@@ -390,16 +741,6 @@ class AgingBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    @property
-    def refresh(self, /) -> bool:
-        """
-        True when a known key counts as seen anew.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -410,50 +751,6 @@ class AgingBloomFilter:
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
-    @property
-    def window(self, /) -> float | None:
-        """
-        Seconds for which keys are remembered, or None for a window counted in keys.
         """
 
 @final
@@ -471,7 +768,15 @@ class ArrowColumn:
         """
 
 @final
-class BinaryFuseFilter:
+class BinaryFuseFilter(
+    _BoolMembers,
+    _ReprMembers,
+    _ContainsHashedMembers,
+    _ContainsMembersOf5,
+    _FingerprintBitsMembers,
+    _MappedMembers,
+    _NumCellsMembers,
+):
     """
     A static approximate set: made of all its keys at once, the smallest filter for its speed.
 
@@ -497,25 +802,6 @@ class BinaryFuseFilter:
     >>> leaked.fingerprint_bits
     20
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably among those it was built of, False when it certainly was not.
-
-        Cost: one hash and, in a large filter, some cache lines.
-        """
-    def __copy__(self, /) -> BinaryFuseFilter: ...
-    def __deepcopy__(self, memo: object, /) -> BinaryFuseFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     @property
     def arity(self, /) -> int:
         """
@@ -557,95 +843,6 @@ class BinaryFuseFilter:
         """
         As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
         """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import BinaryFuseFilter
-        >>> BinaryFuseFilter.build([]).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> BinaryFuseFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    @property
-    def fingerprint_bits(self, /) -> int:
-        """
-        Bits of a fingerprint.
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -653,46 +850,6 @@ class BinaryFuseFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells.
         """
     @staticmethod
     def open(
@@ -710,45 +867,24 @@ class BinaryFuseFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
 
 @final
-class BitSet:
+class BitSet(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _GeMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _DiscardMembers,
+    _DiscardManyMembers,
+    _MappedMembersOf4,
+    _PositionsMembers,
+    _UpdateMembersOf10,
+):
     """
     An exact set of whole numbers below `capacity`: one bit a number, no false positives.
 
@@ -776,145 +912,12 @@ class BitSet:
     2
     """
     def __and__(self, other: Self, /) -> BitSet: ...
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> BitSet: ...
-    def __deepcopy__(self, memo: object, /) -> BitSet: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ge__(self, other: Self, /) -> bool: ...
-    def __gt__(self, other: Self, /) -> bool: ...
     def __iand__(self, other: Self, /) -> Self: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __isub__(self, other: Self, /) -> Self: ...
     def __ixor__(self, other: Self, /) -> Self: ...
-    def __le__(self, other: Self, /) -> bool: ...
-    def __lt__(self, other: Self, /) -> bool: ...
     def __new__(cls, /, capacity: int, *, seed: int = 0, secret: bytes | bool | None = None) -> BitSet: ...
-    def __or__(self, other: Self, /) -> BitSet: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     def __sub__(self, other: Self, /) -> BitSet: ...
     def __xor__(self, other: Self, /) -> BitSet: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import BitSet
-        >>> f = BitSet(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import BitSet
-        >>> BitSet(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> BitSet:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
     def difference(self, /, *others: Self) -> Self:
         """
         A new set of the members that are in none of the others.
@@ -932,58 +935,6 @@ class BitSet:
         """
         Takes out the members of all others.
         """
-    def discard(self, key: Key, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -992,80 +943,11 @@ class BitSet:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    def intersection(self, /, *others: Self) -> Self:
-        """
-        A new filter that finds every key that is in this filter and in all others, at the rate of its
-        operands: cells that other keys have set in both stay set.
-
-        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
-        which two differ.
-        """
-    def intersection_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
-        """
-    def intersection_update(self, /, *others: Self) -> None:
-        """
-        As intersection, in this filter.
-        """
-    def isdisjoint(self, /, other: Self) -> bool:
-        """
-        True when the cells rule out a common key; False means only that they do not.
-        """
-    def issubset(self, /, other: Self) -> bool:
-        """
-        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
-        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
-        """
-    def issuperset(self, /, other: Self) -> bool:
-        """
-        True when all keys of `other` are found here; other.issubset(self).
-        """
-    def jaccard(self, /, other: Self) -> float:
-        """
-        Estimated share of the union that is in both; nan when all cells of the union are set.
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the bits live in a file.
-        """
     def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the union: bitwise or.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @staticmethod
     def open(
@@ -1083,18 +965,6 @@ class BitSet:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new BitSet of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -1106,32 +976,6 @@ class BitSet:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def remove(self, key: Key, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
     def symmetric_difference(self, /, other: Self) -> Self:
         """
         A new set of what is in this set or in `other`, but not in both.
@@ -1139,23 +983,6 @@ class BitSet:
     def symmetric_difference_update(self, /, other: Self) -> None:
         """
         As symmetric_difference, in this set.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -1165,33 +992,33 @@ class BitSet:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def union_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
-        are set.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class BloomFilter:
+class BloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _GeMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _MappedMembersOf4,
+    _PositionsMembers,
+    _UpdateMembersOf10,
+):
     """
     An approximate set of keys: never misses a key that was added, and wrongly finds others at a
     rate of at most `fpr` while it holds at most `capacity` keys.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    layout: blocked (one cache line a key), "classic" (least space), "split" (Parquet's block),
+    layout: "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block),
     "partitioned", "two-block" (two cache lines a key), or "auto": blocked while it costs at most 1.2 times the
     space of classic.
     scheme: how a hash becomes positions; the layout's own by default.
-    hash: the base hash of the key rule, for interchange: xxh3, "xxh64", "murmur3-32", "murmur3-128", "fnv1a",
+    hash: the base hash of the key rule, for interchange: "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a",
     "sha1", "md5", "sha256".
     strict: refuse keys past capacity with FilterFull instead of warning once.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -1209,29 +1036,10 @@ class BloomFilter:
     True
     """
     def __and__(self, other: Self, /) -> BloomFilter: ...
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
     def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> BloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> BloomFilter: ...
     def __enter__(self, /) -> BloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __exit__(self, /, *args: object) -> None: ...
-    def __ge__(self, other: Self, /) -> bool: ...
-    def __gt__(self, other: Self, /) -> bool: ...
     def __iand__(self, other: Self, /) -> Self: ...
-    def __ior__(self, other: Self, /) -> Self: ...
-    def __le__(self, other: Self, /) -> bool: ...
-    def __lt__(self, other: Self, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -1260,162 +1068,15 @@ class BloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> BloomFilter: ...
-    def __or__(self, other: Self, /) -> BloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import BloomFilter
-        >>> f = BloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
     def close(self, /) -> None:
         """
         Flushes a filter opened with "r+", as flush() does, and lets go of its file; nothing to do for others.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import BloomFilter
-        >>> BloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> BloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
         """
     def flush(self, /) -> None:
         """
         Brings the file of a filter opened with "r+" up to date and waits for the disk.
 
         Raises OSError if the path that was opened names another file by now: save() the filter then.
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -1432,85 +1093,16 @@ class BloomFilter:
         """
         The base hash's name; a filter with a secret has that of SipHash-1-3 instead.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    def intersection(self, /, *others: Self) -> Self:
-        """
-        A new filter that finds every key that is in this filter and in all others, at the rate of its
-        operands: cells that other keys have set in both stay set.
-
-        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
-        which two differ.
-        """
-    def intersection_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
-        """
-    def intersection_update(self, /, *others: Self) -> None:
-        """
-        As intersection, in this filter.
-        """
-    def isdisjoint(self, /, other: Self) -> bool:
-        """
-        True when the cells rule out a common key; False means only that they do not.
-        """
-    def issubset(self, /, other: Self) -> bool:
-        """
-        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
-        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
-        """
-    def issuperset(self, /, other: Self) -> bool:
-        """
-        True when all keys of `other` are found here; other.issubset(self).
-        """
-    def jaccard(self, /, other: Self) -> float:
-        """
-        Estimated share of the union that is in both; nan when all cells of the union are set.
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
         """
         The layout's name.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the bits live in a file.
         """
     def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_bits(self, /) -> int:
@@ -1541,18 +1133,6 @@ class BloomFilter:
         rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new BloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -1563,15 +1143,6 @@ class BloomFilter:
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
         """
     @property
     def scheme(
@@ -1593,31 +1164,9 @@ class BloomFilter:
         The scheme's name.
         """
     @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    @property
     def strict(self, /) -> bool:
         """
         True when keys past capacity are refused.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -1626,19 +1175,6 @@ class BloomFilter:
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
-        """
-    def union_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
-        are set.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @staticmethod
     def with_shape(
@@ -1681,7 +1217,9 @@ class BloomFilter:
         """
 
 @final
-class BloomierMap:
+class BloomierMap(
+    _BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers, _NumCellsMembers
+):
     """
     A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
 
@@ -1714,29 +1252,10 @@ class BloomierMap:
     """
     It keeps no keys to go through, and brackets alone would make a sequence of it.
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably among those it was built of, False when it certainly was not.
-
-        Cost: one hash and, in a large filter, some cache lines.
-        """
-    def __copy__(self, /) -> BloomierMap: ...
-    def __deepcopy__(self, memo: object, /) -> BloomierMap: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __getitem__(self, key: Key, /) -> int:
         """
         The value of a key; KeyError for one that is certainly absent.
         """
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     def __setitem__(self, key: Key, value: int, /) -> None:
         """
         Gives a stored key another value; KeyError for one that is certainly absent. set_many says what else.
@@ -1790,93 +1309,9 @@ class BloomierMap:
         As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
         """
     @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @property
     def check_bits(self, /) -> int:
         """
         Bits that tell absent keys from stored ones.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import BloomierMap
-        >>> BloomierMap.build({}).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> BloomierMap:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -1943,50 +1378,10 @@ class BloomierMap:
     ) -> list[int | None]: ...
     @overload
     def get_many(self, /, keys: OtherColumns, *, default: int | None = None, threads: int = 1) -> Any: ...
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
     @property
     def mutable(self, /) -> bool:
         """
         True when values can be changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells.
         """
     @staticmethod
     def open(
@@ -2003,25 +1398,6 @@ class BloomierMap:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
-        """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
         """
     @overload
     def set_many(self, /, keys: _Series, values: Numbers) -> _Series:
@@ -2042,23 +1418,6 @@ class BloomierMap:
     def set_many(self, /, keys: ListedKeys, values: Numbers) -> list[bool]: ...
     @overload
     def set_many(self, /, keys: OtherColumns, values: Numbers) -> Any: ...
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     @property
     def value_bits(self, /) -> int:
         """
@@ -2151,14 +1510,23 @@ class CharacteristicSketch:
         """
 
 @final
-class CompactApproximator:
+class CompactApproximator(
+    _BoolMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _ContainsMembersOf2,
+    _CellBitsMembers,
+):
     """
     An approximate map from keys to small numbers: what it answers is never below the truth in the
     order of its lattice.
 
     capacity: distinct keys.
     fpr: rate at capacity at which a key never added has a value.
-    lattice: max answers an upper bound of the largest value added with the key, "min" a lower bound of
+    lattice: "max" answers an upper bound of the largest value added with the key, "min" a lower bound of
     the smallest, "or" a superset of the bits.
     value_bits: 1 to 32.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -2181,19 +1549,6 @@ class CompactApproximator:
     >>> last.get("a"), last.get("c"), last.get("z")
     (11, 5, 0)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-        """
-    def __copy__(self, /) -> CompactApproximator: ...
-    def __deepcopy__(self, memo: object, /) -> CompactApproximator: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -2205,12 +1560,6 @@ class CompactApproximator:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CompactApproximator: ...
-    def __or__(self, other: Self, /) -> CompactApproximator: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     def add(self, /, key: Key, value: int) -> bool:
         """
         Adds a key with its value; True when the key was certainly new.
@@ -2232,107 +1581,6 @@ class CompactApproximator:
     def add_many(self, /, keys: ListedKeys, values: Numbers) -> list[bool]: ...
     @overload
     def add_many(self, /, keys: OtherColumns, values: Numbers) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @property
-    def cell_bits(self, /) -> int:
-        """
-        Bits of a cell.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import CompactApproximator
-        >>> CompactApproximator(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> CompactApproximator:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -2360,26 +1608,6 @@ class CompactApproximator:
     def get_many(self, /, keys: ListedKeys) -> list[int]: ...
     @overload
     def get_many(self, /, keys: OtherColumns) -> Any: ...
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def largest(self, /) -> int:
-        """
-        The largest value that is stored.
-        """
     @property
     def lattice(self, /) -> Literal["max", "min", "or"]:
         """
@@ -2390,31 +1618,6 @@ class CompactApproximator:
         Takes in another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells, m.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        Cells of a key, k.
         """
     @staticmethod
     def open(
@@ -2432,42 +1635,6 @@ class CompactApproximator:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     def union(self, /, *others: Self) -> Self:
         """
         A new filter of this one and all others: join, cell by cell: the filter of all pairs, bit for bit.
@@ -2484,7 +1651,23 @@ class CompactApproximator:
         """
 
 @final
-class CountingBloomFilter:
+class CountingBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _GeMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _DiscardManyMembers,
+    _PositionsMembers,
+    _UpdateMembersOf10,
+    _AddMembersOf7,
+    _CounterBitsMembers,
+    _DiscardMembersOf5,
+    _MergeMembers,
+):
     """
     A Bloom filter of counters: keys can be removed, and counted.
 
@@ -2495,7 +1678,7 @@ class CountingBloomFilter:
     threshold: the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
     contains(key, at_least=threshold) is wrong at a rate of at most fpr for keys never added, and fpr()
     speaks of that rate.
-    layout: blocked (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
+    layout: "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
     costs at most 1.6 times the space of classic.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
@@ -2521,26 +1704,7 @@ class CountingBloomFilter:
     False
     """
     def __and__(self, other: Self, /) -> CountingBloomFilter: ...
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> CountingBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> CountingBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ge__(self, other: Self, /) -> bool: ...
-    def __gt__(self, other: Self, /) -> bool: ...
     def __iand__(self, other: Self, /) -> Self: ...
-    def __ior__(self, other: Self, /) -> Self: ...
-    def __le__(self, other: Self, /) -> bool: ...
-    def __lt__(self, other: Self, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -2553,123 +1717,11 @@ class CountingBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
-    def __or__(self, other: Self, /) -> CountingBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import CountingBloomFilter
-        >>> f = CountingBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
     def contains(self, key: Key, /, *, at_least: int = ...) -> bool:
         """
         True when the key seems to have been added `at_least` times more than removed, False when it
         certainly was not. Beyond the counters' maximum the answer is that for the maximum.
         """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import CountingBloomFilter
-        >>> CountingBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @overload
     def contains_many_at_least(self, /, keys: _Series, at_least: int) -> _Series:
         """
@@ -2685,91 +1737,10 @@ class CountingBloomFilter:
     def contains_many_at_least(self, /, keys: ListedKeys, at_least: int) -> list[bool]: ...
     @overload
     def contains_many_at_least(self, /, keys: OtherColumns, at_least: int) -> Any: ...
-    def copy(self, /) -> CountingBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def counter_bits(self, /) -> int:
-        """
-        Bits of a counter.
-        """
-    def discard(self, key: Key, times: int = 1, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
     def fpr_at_least(self, /, at_least: int) -> float:
         """
         Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came
         twice. Counts the counters in use: O(nbytes).
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -2779,95 +1750,10 @@ class CountingBloomFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    def intersection(self, /, *others: Self) -> Self:
-        """
-        A new filter that finds every key that is in this filter and in all others, at the rate of its
-        operands: cells that other keys have set in both stay set.
-
-        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
-        which two differ.
-        """
-    def intersection_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
-        """
-    def intersection_update(self, /, *others: Self) -> None:
-        """
-        As intersection, in this filter.
-        """
-    def isdisjoint(self, /, other: Self) -> bool:
-        """
-        True when the cells rule out a common key; False means only that they do not.
-        """
-    def issubset(self, /, other: Self) -> bool:
-        """
-        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
-        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
-        """
-    def issuperset(self, /, other: Self) -> bool:
-        """
-        True when all keys of `other` are found here; other.issubset(self).
-        """
-    def jaccard(self, /, other: Self) -> float:
-        """
-        Estimated share of the union that is in both; nan when all cells of the union are set.
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked"]:
         """
         The layout's name.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the counters live in a file.
-        """
-    def merge(self, /, other: Self) -> None:
-        """
-        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
-
-        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_counters(self, /) -> int:
-        """
-        m, the number of counters.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k, the number of counters of a key.
         """
     @property
     def num_saturated(self, /) -> int:
@@ -2890,18 +1776,6 @@ class CountingBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -2913,76 +1787,10 @@ class CountingBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def remove(self, key: Key, times: int = 1, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-
-        times: so many occurrences, or none where fewer are there.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
     @property
     def threshold(self, /) -> int:
         """
         Occurrences for which the rate was asked.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
-
-        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
-        """
-    def union_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
-        are set.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @staticmethod
     def with_shape(
@@ -3009,7 +1817,19 @@ class CountingBloomFilter:
         """
 
 @final
-class CuckooFilter:
+class CuckooFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _FingerprintBitsMembers,
+    _IorMembers,
+    _DiscardManyMembers,
+    _UpdateMembersOf10,
+    _AddMembersOf7,
+    _DiscardMembersOf5,
+):
     """
     An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
     key.
@@ -3042,21 +1862,6 @@ class CuckooFilter:
     >>> sessions.remove("ada"); sessions.remove("ada"); "ada" in sessions
     False
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> CuckooFilter: ...
-    def __deepcopy__(self, memo: object, /) -> CuckooFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -3069,195 +1874,10 @@ class CuckooFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CuckooFilter: ...
-    def __or__(self, other: Self, /) -> CuckooFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import CuckooFilter
-        >>> f = CuckooFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def bucket_size(self, /) -> int:
         """
         Fingerprints a bucket.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import CuckooFilter
-        >>> CuckooFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> CuckooFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
-    def discard(self, key: Key, times: int = 1, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    @property
-    def fingerprint_bits(self, /) -> int:
-        """
-        Bits of a fingerprint.
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -3272,21 +1892,6 @@ class CuckooFilter:
         """
         True when adds are refused until a key is removed: past capacity, with no room for one.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
     @property
     def mapped(self, /) -> bool:
         """
@@ -3297,21 +1902,6 @@ class CuckooFilter:
         Takes in another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_buckets(self, /) -> int:
@@ -3334,11 +1924,6 @@ class CuckooFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -3350,55 +1935,10 @@ class CuckooFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def remove(self, key: Key, times: int = 1, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-
-        times: so many occurrences, or none where fewer are there.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
     @property
     def semi_sort(self, /) -> bool:
         """
         True when buckets are stored sorted, a bit a key shorter.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -3408,17 +1948,21 @@ class CuckooFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class DLeftCountingFilter:
+class DLeftCountingFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _MappedMembers,
+    _IorMembers,
+    _DiscardManyMembers,
+    _UpdateMembersOf10,
+    _AddMembersOf7,
+    _DiscardMembersOf5,
+):
     """
     A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
     the space of a counting Bloom filter.
@@ -3448,21 +1992,6 @@ class DLeftCountingFilter:
     >>> stock.count("apple"), "pear" in stock
     (1, True)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> DLeftCountingFilter: ...
-    def __deepcopy__(self, memo: object, /) -> DLeftCountingFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -3474,60 +2003,6 @@ class DLeftCountingFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DLeftCountingFilter: ...
-    def __or__(self, other: Self, /) -> DLeftCountingFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import DLeftCountingFilter
-        >>> f = DLeftCountingFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def bucket_loads(self, /) -> list[int]:
         """
         Number of buckets with 0, 1, ... w cells in use, counted: O(nbytes).
@@ -3538,135 +2013,9 @@ class DLeftCountingFilter:
         B, the buckets of a sub-table.
         """
     @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @property
     def cells(self, /) -> int:
         """
         w, the cells of a bucket.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import DLeftCountingFilter
-        >>> DLeftCountingFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> DLeftCountingFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
-    def discard(self, key: Key, times: int = 1, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -3676,46 +2025,11 @@ class DLeftCountingFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
     def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @staticmethod
     def open(
@@ -3733,11 +2047,6 @@ class DLeftCountingFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -3754,55 +2063,10 @@ class DLeftCountingFilter:
         """
         r, the bits of a stored remainder; a cell has two more for its count.
         """
-    def remove(self, key: Key, times: int = 1, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-
-        times: so many occurrences, or none where fewer are there.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
     @property
     def subtables(self, /) -> int:
         """
         d, the buckets a key may go to.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -3812,17 +2076,9 @@ class DLeftCountingFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class Decoded:
+class Decoded(_ReprMembers):
     """
     What two sets have not in common: `mine`, `theirs`, and whether that is all (`complete`).
     """
@@ -3831,7 +2087,6 @@ class Decoded:
         The three, so that they can be unpacked.
         """
     def __len__(self, /) -> int: ...
-    def __repr__(self, /) -> str: ...
     @property
     def complete(self, /) -> bool:
         """
@@ -3849,7 +2104,22 @@ class Decoded:
         """
 
 @final
-class DeletableBloomFilter:
+class DeletableBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _DiscardMembers,
+    _DiscardManyMembers,
+    _MappedMembersOf4,
+    _PositionsMembers,
+    _UpdateMembersOf10,
+    _NumBitsMembers,
+):
     """
     A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
 
@@ -3877,21 +2147,6 @@ class DeletableBloomFilter:
     >>> "a-17" in open_orders, "b-4" in open_orders
     (False, True)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> DeletableBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> DeletableBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -3902,181 +2157,15 @@ class DeletableBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DeletableBloomFilter: ...
-    def __or__(self, other: Self, /) -> DeletableBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import DeletableBloomFilter
-        >>> f = DeletableBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
     @property
     def collided(self, /) -> float:
         """
         Share of the regions in which keys have met: O(regions).
         """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import DeletableBloomFilter
-        >>> DeletableBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> DeletableBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
     @property
     def deletability(self, /) -> float:
         """
         Estimated share of the keys that can be removed now, from the cells: O(nbytes).
-        """
-    def discard(self, key: Key, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -4086,56 +2175,11 @@ class DeletableBloomFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the bits live in a file.
-        """
     def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_bits(self, /) -> int:
-        """
-        m.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k.
         """
     @staticmethod
     def open(
@@ -4153,18 +2197,6 @@ class DeletableBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -4181,49 +2213,6 @@ class DeletableBloomFilter:
         """
         Number of regions.
         """
-    def remove(self, key: Key, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     def union(self, /, *others: Self) -> Self:
         """
         A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
@@ -4231,14 +2220,6 @@ class DeletableBloomFilter:
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @staticmethod
     def with_shape(
@@ -4261,7 +2242,20 @@ class DeletableBloomFilter:
         """
 
 @final
-class DynamicCuckooFilter:
+class DynamicCuckooFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _FingerprintBitsMembers,
+    _IorMembers,
+    _DiscardManyMembers,
+    _UpdateMembersOf10,
+    _AddMembersOf7,
+    _DiscardMembersOf5,
+    _StageCapacitiesMembers,
+):
     """
     A cuckoo filter that grows: stages of one shape, opened as keys come, with removal and counts.
 
@@ -4293,21 +2287,6 @@ class DynamicCuckooFilter:
     >>> online.discard_many(range(1000, 2500)).count(True), online.stages
     (1500, 1)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> DynamicCuckooFilter: ...
-    def __deepcopy__(self, memo: object, /) -> DynamicCuckooFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -4320,73 +2299,10 @@ class DynamicCuckooFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DynamicCuckooFilter: ...
-    def __or__(self, other: Self, /) -> DynamicCuckooFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import DynamicCuckooFilter
-        >>> f = DynamicCuckooFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     @property
     def bucket_size(self, /) -> int:
         """
         Fingerprints a bucket.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
         """
     def compact(self, /) -> int:
         """
@@ -4404,128 +2320,6 @@ class DynamicCuckooFilter:
         >>> f.compact(), f.stages, 2999 in f
         (1, 2, True)
         """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import DynamicCuckooFilter
-        >>> DynamicCuckooFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> DynamicCuckooFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
-    def discard(self, key: Key, times: int = 1, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    @property
-    def fingerprint_bits(self, /) -> int:
-        """
-        Bits of a fingerprint.
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -4538,21 +2332,6 @@ class DynamicCuckooFilter:
     def full(self, /) -> bool:
         """
         True when adds are refused until a key is removed.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
         """
     @property
     def mapped(self, /) -> bool:
@@ -4569,21 +2348,6 @@ class DynamicCuckooFilter:
         Takes in another filter of this kind: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_buckets(self, /) -> int:
@@ -4606,11 +2370,6 @@ class DynamicCuckooFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -4622,65 +2381,6 @@ class DynamicCuckooFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def remove(self, key: Key, times: int = 1, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-
-        times: so many occurrences, or none where fewer are there.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    @property
-    def stage_capacities(self, /) -> list[int]:
-        """
-        Keys of each stage, oldest first; a new one opens when all others are full.
-        """
-    def stage_info(self, /) -> list[dict[str, Any]]:
-        """
-        One info() dict a stage, oldest first.
-        """
-    @property
-    def stages(self, /) -> int:
-        """
-        Number of stages.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     def union(self, /, *others: Self) -> Self:
         """
         A new filter of this one and all others: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
@@ -4689,17 +2389,9 @@ class DynamicCuckooFilter:
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class FilterCascade:
+class FilterCascade(_BoolMembers, _ReprMembers):
     """
     Tells two sets apart without a mistake, in a closed world: of keys in neither set it knows nothing.
 
@@ -4723,19 +2415,6 @@ class FilterCascade:
     >>> cascade.verify(revoked, good), cascade.nbytes
     (0, 768)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __copy__(self, /) -> FilterCascade: ...
-    def __deepcopy__(self, memo: object, /) -> FilterCascade: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     def apply_delta(self, /, delta: bytes | bytearray | memoryview) -> Self:
         """
         The cascade that `delta`, made by delta_to(), turns this one into; this one stays as it is.
@@ -4782,16 +2461,6 @@ class FilterCascade:
         >>> FilterCascade.build(range(10), range(10, 1000), kind="ribbon").kind
         'ribbon'
         """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def copy(self, /) -> FilterCascade:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
     def delta_to(self, /, other: Self) -> bytes:
         """
         The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file where few keys have changed.
@@ -4807,19 +2476,6 @@ class FilterCascade:
         >>> delta = monday.delta_to(tuesday)
         >>> len(delta) < len(tuesday.to_bytes()) / 4, monday.apply_delta(delta) == tuesday
         (True, True)
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
         """
     @staticmethod
     def from_bytes(
@@ -4849,21 +2505,6 @@ class FilterCascade:
     def includes_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
     def includes_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
     @property
     def kind(self, /) -> str:
         """
@@ -4883,16 +2524,6 @@ class FilterCascade:
     def mapped(self, /) -> bool:
         """
         True when the levels live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_bits(self, /) -> int:
@@ -4930,42 +2561,6 @@ class FilterCascade:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     def verify(self, /, included: Keys, excluded: Keys) -> int:
         """
         The number of wrong answers over a whole world: 0 for the one that it was built of.
@@ -4992,7 +2587,7 @@ class Gathering:
         """
 
 @final
-class GolombSet:
+class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _IorMembers):
     """
     A static approximate set as a sorted list in few bits: of any rate, and two of them can be merged.
 
@@ -5025,28 +2620,7 @@ class GolombSet:
     (True, False)
     """
     def __and__(self, other: Self, /) -> GolombSet: ...
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably among those it was built of, False when it certainly was not.
-
-        Cost: one hash and, in a large filter, some cache lines.
-        """
-    def __copy__(self, /) -> GolombSet: ...
-    def __deepcopy__(self, memo: object, /) -> GolombSet: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __iand__(self, other: Self, /) -> Self: ...
-    def __ior__(self, other: Self, /) -> Self: ...
-    def __or__(self, other: Self, /) -> GolombSet: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     @staticmethod
     def build(
         keys: Keys,
@@ -5086,93 +2660,9 @@ class GolombSet:
         As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
         """
     @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @property
     def code_bits(self, /) -> int:
         """
         Bits of all codes.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import GolombSet
-        >>> GolombSet.build([]).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> GolombSet:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -5181,10 +2671,6 @@ class GolombSet:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
         """
     def intersection(self, /, *others: Self) -> Self:
         """
@@ -5210,17 +2696,6 @@ class GolombSet:
         True when the two have no value in common, and so no key.
         """
     @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
     def mapped(self, /) -> bool:
         """
         True when the codes live in a file.
@@ -5230,21 +2705,6 @@ class GolombSet:
         Takes in another filter of this kind: the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_blocks(self, /) -> int:
@@ -5268,45 +2728,9 @@ class GolombSet:
         FilterMemoryError.
         """
     @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    @property
     def rice_bits(self, /) -> int:
         """
         P, bits of a remainder.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -5338,7 +2762,21 @@ class GolombSet:
         """
 
 @final
-class InvertibleBloomFilter:
+class InvertibleBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _MappedMembers,
+    _NumCellsMembers,
+    _IorMembers,
+    _DiscardMembers,
+    _DiscardManyMembers,
+    _PositionsMembers,
+    _UpdateMembersOf10,
+):
     """
     A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
 
@@ -5364,132 +2802,11 @@ class InvertibleBloomFilter:
     >>> decoded.mine, decoded.theirs, decoded.complete
     ([0, 1], [5000], True)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> InvertibleBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> InvertibleBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __isub__(self, other: Self, /) -> Self: ...
     def __new__(
         cls, /, capacity: int, fpr: float = 0.5, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> InvertibleBloomFilter: ...
-    def __or__(self, other: Self, /) -> InvertibleBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     def __sub__(self, other: Self, /) -> InvertibleBloomFilter: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import InvertibleBloomFilter
-        >>> f = InvertibleBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import InvertibleBloomFilter
-        >>> InvertibleBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> InvertibleBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
     def decode(self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None) -> Decoded:
         """
         Lists the keys: Decoded(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
@@ -5507,58 +2824,6 @@ class InvertibleBloomFilter:
         >>> sorted(table.decode(lookup=names.get).mine)
         ['ada', 'alan']
         """
-    def discard(self, key: Key, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -5567,51 +2832,11 @@ class InvertibleBloomFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
     def merge(self, /, other: Self) -> None:
         """
         Takes in another filter of this kind: sums added, cell by cell: the table of both, whose common keys count twice.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells.
         """
     @property
     def num_hashes(self, /) -> int:
@@ -5634,18 +2859,6 @@ class InvertibleBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -5657,54 +2870,11 @@ class InvertibleBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def remove(self, key: Key, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
     def subtract(self, /, other: Self) -> None:
         """
         Takes the keys of another table out, also such as are not in: then this one holds the difference of both.
 
         Raises IncompatibleFilters for a table of another shape, seed or secret. Cost: one pass over the cells of both.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -5713,14 +2883,6 @@ class InvertibleBloomFilter:
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -5820,7 +2982,16 @@ class LastOccurrences:
         """
 
 @final
-class LayeredBloomFilter:
+class LayeredBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+    _ApproxCountMembers,
+    _AddMembersOf7,
+):
     """
     Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
     and its depth is the number of leading layers that hold it.
@@ -5843,20 +3014,6 @@ class LayeredBloomFilter:
     >>> f.depth("a"), f.depth("b"), f.depth("c")
     (3, 1, 0)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> LayeredBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> LayeredBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -5867,141 +3024,6 @@ class LayeredBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> LayeredBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import LayeredBloomFilter
-        >>> f = LayeredBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import LayeredBloomFilter
-        >>> LayeredBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> LayeredBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
     def depth(self, key: Key, /) -> int:
         """
         Leading layers that hold the key: 0 when it was certainly never added, never below
@@ -6022,39 +3044,6 @@ class LayeredBloomFilter:
     def depth_many(self, /, keys: ListedKeys) -> list[int]: ...
     @overload
     def depth_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -6062,21 +3051,6 @@ class LayeredBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
         """
     def layer_counts(self, /) -> list[float]:
         """
@@ -6086,21 +3060,6 @@ class LayeredBloomFilter:
     def layers(self, /) -> int:
         """
         Number of layers.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_bits(self, /) -> int:
@@ -6128,11 +3087,6 @@ class LayeredBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -6144,48 +3098,17 @@ class LayeredBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class PrefixFilter:
+class PrefixFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+):
     """
     An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
     spare filter for the 6 % of the keys that find their bin full.
@@ -6208,161 +3131,9 @@ class PrefixFilter:
     >>> 999 in seen, seen.remainder_bits
     (True, 8)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> PrefixFilter: ...
-    def __deepcopy__(self, memo: object, /) -> PrefixFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls, /, capacity: int, fpr: float = 0.01, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> PrefixFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import PrefixFilter
-        >>> f = PrefixFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import PrefixFilter
-        >>> PrefixFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> PrefixFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -6371,40 +3142,10 @@ class PrefixFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
     @property
     def mapped(self, /) -> bool:
         """
         True when the bins live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_bins(self, /) -> int:
@@ -6427,11 +3168,6 @@ class PrefixFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -6448,20 +3184,6 @@ class PrefixFilter:
         """
         Bits of a remainder: two keys of a bin share a fingerprint with probability 2^-bits / 25.
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
     @property
     def spare_fpr(self, /) -> float:
         """
@@ -6477,34 +3199,20 @@ class PrefixFilter:
         """
         Bytes of the spare.
         """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class QuotientFilter:
+class QuotientFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _IorMembers,
+    _DiscardManyMembers,
+    _UpdateMembersOf10,
+    _AddMembersOf7,
+    _DiscardMembersOf5,
+):
     """
     A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without
     their keys.
@@ -6535,21 +3243,6 @@ class QuotientFilter:
     >>> "a" in f, f.count("b")
     (False, 2)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> QuotientFilter: ...
-    def __deepcopy__(self, memo: object, /) -> QuotientFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -6560,190 +3253,10 @@ class QuotientFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> QuotientFilter: ...
-    def __or__(self, other: Self, /) -> QuotientFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import QuotientFilter
-        >>> f = QuotientFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import QuotientFilter
-        >>> QuotientFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> QuotientFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
     @property
     def counting(self, /) -> bool:
         """
         True when copies of a fingerprint share slots.
-        """
-    def discard(self, key: Key, times: int = 1, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -6769,21 +3282,6 @@ class QuotientFilter:
         >>> f.capacity, 999 in f
         (2000, True)
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
     @property
     def mapped(self, /) -> bool:
         """
@@ -6794,21 +3292,6 @@ class QuotientFilter:
         Takes in another filter of this kind: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_slots(self, /) -> int:
@@ -6832,11 +3315,6 @@ class QuotientFilter:
         FilterMemoryError.
         """
     @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    @property
     def quotient_bits(self, /) -> int:
         """
         Bits of the fingerprint that say where it is at home.
@@ -6857,51 +3335,6 @@ class QuotientFilter:
         """
         Bits of the fingerprint that a slot holds.
         """
-    def remove(self, key: Key, times: int = 1, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-
-        times: so many occurrences, or none where fewer are there.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     def union(self, /, *others: Self) -> Self:
         """
         A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
@@ -6909,14 +3342,6 @@ class QuotientFilter:
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
     @property
     def used_slots(self, /) -> int:
@@ -7023,7 +3448,18 @@ class RatelessEncoder:
         """
 
 @final
-class RetouchedBloomFilter:
+class RetouchedBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+    _MappedMembersOf4,
+    _PositionsMembers,
+    _NumBitsMembers,
+):
     """
     A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
     of its members.
@@ -7051,41 +3487,9 @@ class RetouchedBloomFilter:
     >>> 0 < f.fnr() < 1
     True
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> RetouchedBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> RetouchedBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls, /, capacity: int, fpr: float = 0.01, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> RetouchedBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import RetouchedBloomFilter
-        >>> f = RetouchedBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
     def add_false_positive(self, key: Key, /) -> bool:
         """
         Takes note of a key that is found and should not be, for the schemes of retouch; nothing is
@@ -7107,133 +3511,13 @@ class RetouchedBloomFilter:
     def add_false_positives(self, /, keys: ListedKeys) -> list[bool]: ...
     @overload
     def add_false_positives(self, /, keys: OtherColumns) -> Any: ...
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
     def clear_random(self, /, share: float, seed: int = 0) -> int:
         """
         Clears a share of the set bits, chosen by seed, and answers how many: O(nbytes).
         """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import RetouchedBloomFilter
-        >>> RetouchedBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> RetouchedBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
     def fnr(self, /) -> float:
         """
         Estimated share of the members that are missed, from the cells: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -7242,51 +3526,6 @@ class RetouchedBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the bits live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_bits(self, /) -> int:
-        """
-        m.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k.
         """
     @staticmethod
     def open(
@@ -7303,18 +3542,6 @@ class RetouchedBloomFilter:
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
-        """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
@@ -7333,7 +3560,7 @@ class RetouchedBloomFilter:
         """
         Clears one bit of a key, so that it is found no more; False when it was not.
 
-        scheme: random; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
+        scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
         known false positives need; "ratio", the bit with most of these a member.
         """
     @overload
@@ -7364,48 +3591,9 @@ class RetouchedBloomFilter:
     def retouch_many(
         self, /, keys: OtherColumns, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> Any: ...
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class RibbonFilter:
+class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers):
     """
     A static approximate set of nearly the least size there is, for any rate: 2 % above log2(1/fpr) bits a key.
 
@@ -7429,25 +3617,6 @@ class RibbonFilter:
     >>> 4711 in known, round(known.fpr(), 3), known.nbytes * 8 / 100_000 < 6.9
     (True, 0.01, True)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably among those it was built of, False when it certainly was not.
-
-        Cost: one hash and, in a large filter, some cache lines.
-        """
-    def __copy__(self, /) -> RibbonFilter: ...
-    def __deepcopy__(self, memo: object, /) -> RibbonFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     @staticmethod
     def build(
         keys: Keys,
@@ -7482,90 +3651,6 @@ class RibbonFilter:
         """
         As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
         """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import RibbonFilter
-        >>> RibbonFilter.build([]).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> RibbonFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -7573,41 +3658,6 @@ class RibbonFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @property
     def num_cells(self, /) -> int:
@@ -7631,49 +3681,22 @@ class RibbonFilter:
         FilterMemoryError.
         """
     @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    @property
     def result_bits(self, /) -> float:
         """
         Result bits of a key, on average.
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
 
 @final
-class RollingBloomFilter:
+class RollingBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _AdvanceMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+):
     """
     A window over a stream in several generations: the last `capacity` keys are never missed, in less
     space than AgingBloomFilter takes.
@@ -7699,20 +3722,6 @@ class RollingBloomFilter:
     >>> all(key in f for key in range(9_000, 10_000)), 0 in f
     (True, False)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> RollingBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> RollingBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -7724,162 +3733,6 @@ class RollingBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> RollingBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import RollingBloomFilter
-        >>> f = RollingBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def advance(self, /, now: float | None = None) -> int:
-        """
-        Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
-
-        None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here
-        on, in windows of keys, too; what came before is then forgotten earlier than the window says.
-
-        A time is for a filter built with window=. A key is remembered for at least `window` seconds after the
-        advance before its add; keys added before the first advance count as added at it. Raises
-        ParameterError when now goes back, or without window=; ReadOnlyFilter.
-
-        >>> from fullbloom import RollingBloomFilter
-        >>> f = RollingBloomFilter(1000, window=60.0)
-        >>> f.advance(0.0), f.add("a"), f.advance(59.0) >= 0, "a" in f
-        (0, True, True, True)
-        >>> f.advance(200.0) > 0, "a" in f
-        (True, False)
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import RollingBloomFilter
-        >>> RollingBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> RollingBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -7887,65 +3740,6 @@ class RollingBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def generation_counts(self, /) -> list[int]:
-        """
-        Keys written to each generation that is held, oldest first; the last one takes new keys.
-        """
-    @property
-    def generations(self, /) -> int:
-        """
-        Number of generations.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def keys_a_generation(self, /) -> int:
-        """
-        Keys that a generation takes.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def now(self, /) -> float | None:
-        """
-        Latest time given to advance(), or None.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_bits(self, /) -> int:
-        """
-        Number of bits, of all generations.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k, bits of a key in a generation.
         """
     @staticmethod
     def open(
@@ -7963,16 +3757,6 @@ class RollingBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    @property
-    def refresh(self, /) -> bool:
-        """
-        True when a known key counts as seen anew.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -7984,53 +3768,19 @@ class RollingBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
-    @property
-    def window(self, /) -> float | None:
-        """
-        Seconds for which keys are remembered, or None for a window counted in keys.
-        """
 
 @final
-class ScalableBloomFilter:
+class ScalableBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+    _ApproxCountMembers,
+    _StageCapacitiesMembers,
+):
     """
     A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
     keys come.
@@ -8064,20 +3814,6 @@ class ScalableBloomFilter:
     >>> ScalableBloomFilter(100, kind="cuckoo").stage_capacities
     [100]
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> ScalableBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> ScalableBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -8091,156 +3827,10 @@ class ScalableBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> ScalableBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import ScalableBloomFilter
-        >>> f = ScalableBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
     @property
     def at_least_rate(self, /) -> int:
         """
         Number of stages whose rate is the least that can be had, above the one planned.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import ScalableBloomFilter
-        >>> ScalableBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> ScalableBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -8255,25 +3845,10 @@ class ScalableBloomFilter:
         """
         Factor between the capacities of successive stages.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
     @property
     def initial_capacity(self, /) -> int:
         """
         Keys of the first stage.
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
         """
     @property
     def kind(self, /) -> Literal["bloom", "counting", "d-left", "layered", "cuckoo", "quotient", "prefix"]:
@@ -8289,21 +3864,6 @@ class ScalableBloomFilter:
     def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
         """
         The layout of every stage of kind "bloom", "auto" when each has its own; also for other kinds.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
         """
     @staticmethod
     def open(
@@ -8321,11 +3881,6 @@ class ScalableBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -8337,63 +3892,10 @@ class ScalableBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    @property
-    def stage_capacities(self, /) -> list[int]:
-        """
-        Keys of each stage, oldest first; a new one opens when all others are full.
-        """
-    def stage_info(self, /) -> list[dict[str, Any]]:
-        """
-        One info() dict a stage, oldest first.
-        """
-    @property
-    def stages(self, /) -> int:
-        """
-        Number of stages.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
     @property
     def tightening(self, /) -> float:
         """
         Factor between the rates of successive stages.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -8433,7 +3935,16 @@ class Selection:
         """
 
 @final
-class SpatialBloomFilter:
+class SpatialBloomFilter(
+    _BoolMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _ContainsMembersOf2,
+    _CellBitsMembers,
+):
     """
     A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
     label wins, so that errors go upward only.
@@ -8456,19 +3967,6 @@ class SpatialBloomFilter:
     >>> f.label("square"), f.label("desert")
     (2, 0)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-        """
-    def __copy__(self, /) -> SpatialBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> SpatialBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -8479,12 +3977,6 @@ class SpatialBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> SpatialBloomFilter: ...
-    def __or__(self, other: Self, /) -> SpatialBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     def add(self, /, key: Key, label: int) -> bool:
         """
         Adds a key with its label; True when the key was certainly new.
@@ -8506,111 +3998,10 @@ class SpatialBloomFilter:
     def add_many(self, /, keys: ListedKeys, labels: Numbers) -> list[bool]: ...
     @overload
     def add_many(self, /, keys: OtherColumns, labels: Numbers) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
     @property
     def areas(self, /) -> int:
         """
         Number of areas, the largest label.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @property
-    def cell_bits(self, /) -> int:
-        """
-        Bits of a cell.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import SpatialBloomFilter
-        >>> SpatialBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> SpatialBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -8619,21 +4010,6 @@ class SpatialBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
         """
     def label(self, key: Key, /) -> int:
         """
@@ -8663,11 +4039,6 @@ class SpatialBloomFilter:
         Rate at which a key of no area is given each label now, label 1 first: O(nbytes).
         """
     @property
-    def largest(self, /) -> int:
-        """
-        The largest value that is stored.
-        """
-    @property
     def lattice(self, /) -> str:
         """
         How cells are joined: max, min or or.
@@ -8677,31 +4048,6 @@ class SpatialBloomFilter:
         Takes in another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells, m.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        Cells of a key, k.
         """
     @staticmethod
     def open(
@@ -8719,42 +4065,6 @@ class SpatialBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     def union(self, /, *others: Self) -> Self:
         """
         A new filter of this one and all others: the larger label, cell by cell: the filter of all pairs, bit for bit.
@@ -8771,7 +4081,18 @@ class SpatialBloomFilter:
         """
 
 @final
-class SpectralBloomFilter:
+class SpectralBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+    _ApproxCountMembers,
+    _PositionsMembers,
+    _AddMembersOf7,
+    _CounterBitsMembers,
+):
     """
     How often each key came, or a little more: counts are never too low.
 
@@ -8800,20 +4121,6 @@ class SpectralBloomFilter:
     >>> f.count("a"), f.count_many(["b", "c"])
     (2, [1, 0])
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> SpectralBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> SpectralBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -8825,179 +4132,6 @@ class SpectralBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> SpectralBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import SpectralBloomFilter
-        >>> f = SpectralBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import SpectralBloomFilter
-        >>> SpectralBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> SpectralBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    def count(self, key: Key, /) -> int:
-        """
-        Estimated number of occurrences of a key; 0 when it was certainly never added.
-        """
-    @overload
-    def count_many(self, /, keys: _Series) -> _Series:
-        """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
-        """
-    @overload
-    def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def count_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def count_many(self, /, keys: NumPyArray) -> NDArray[np.uint64]: ...
-    @overload
-    def count_many(self, /, keys: ListedKeys) -> list[int]: ...
-    @overload
-    def count_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def counter_bits(self, /) -> int:
-        """
-        Bits of a counter.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -9006,60 +4140,15 @@ class SpectralBloomFilter:
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
         """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the counters live in a file.
-        """
     @property
     def mode(self, /) -> Literal["minimum-selection", "minimal-increase", "recurring-minimum"]:
         """
         How keys are added.
         """
     @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
     def num_apart(self, /) -> int:
         """
         Keys that are counted apart ("recurring-minimum" only): O(capacity).
-        """
-    @property
-    def num_counters(self, /) -> int:
-        """
-        m, the number of counters.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k, the number of counters of a key.
         """
     @property
     def num_saturated(self, /) -> int:
@@ -9082,18 +4171,6 @@ class SpectralBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -9105,48 +4182,19 @@ class SpectralBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
-        """
 
 @final
-class StableBloomFilter:
+class StableBloomFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+    _PositionsMembers,
+    _CellBitsMembers,
+):
     """
     A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
     `fpr` for ever and old keys are forgotten gradually.
@@ -9173,20 +4221,6 @@ class StableBloomFilter:
     >>> 99_999 in f, f.recall(1000) >= 0.5
     (True, True)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> StableBloomFilter: ...
-    def __deepcopy__(self, memo: object, /) -> StableBloomFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -9198,153 +4232,10 @@ class StableBloomFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> StableBloomFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import StableBloomFilter
-        >>> f = StableBloomFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @property
-    def cell_bits(self, /) -> int:
-        """
-        Bits of a cell.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import StableBloomFilter
-        >>> StableBloomFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> StableBloomFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
     @property
     def decrements(self, /) -> int:
         """
         Cells decremented by each key, P.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
         """
     @staticmethod
     def from_bytes(
@@ -9353,41 +4244,6 @@ class StableBloomFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells, m.
         """
     @property
     def num_hashes(self, /) -> int:
@@ -9410,18 +4266,6 @@ class StableBloomFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def recall(self, /, age: float) -> float:
         """
         Model chance that a key is still found after `age` other keys, on a stream in its stable state.
@@ -9437,20 +4281,6 @@ class StableBloomFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
     @property
     def seen(self, /) -> int:
         """
@@ -9465,31 +4295,6 @@ class StableBloomFilter:
     def stable_fpr(self, /) -> float:
         """
         Model rate of false positives on a stream in its stable state.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -9520,7 +4325,22 @@ class StrataEstimator:
         """
 
 @final
-class VariableIncrementFilter:
+class VariableIncrementFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _IorMembers,
+    _ApproxCountMembers,
+    _DiscardMembers,
+    _DiscardManyMembers,
+    _PositionsMembers,
+    _UpdateMembersOf10,
+    _CounterBitsMembers,
+    _MergeMembers,
+):
     """
     A counting filter whose keys add different amounts to their counters: keys can be removed, in
     less space than CountingBloomFilter needs at low rates.
@@ -9552,21 +4372,6 @@ class VariableIncrementFilter:
     >>> "a" in f, "b" in f
     (True, False)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> VariableIncrementFilter: ...
-    def __deepcopy__(self, memo: object, /) -> VariableIncrementFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __ior__(self, other: Self, /) -> Self: ...
     def __new__(
         cls,
         /,
@@ -9578,177 +4383,6 @@ class VariableIncrementFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> VariableIncrementFilter: ...
-    def __or__(self, other: Self, /) -> VariableIncrementFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import VariableIncrementFilter
-        >>> f = VariableIncrementFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
-
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
-        """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import VariableIncrementFilter
-        >>> VariableIncrementFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> VariableIncrementFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def counter_bits(self, /) -> int:
-        """
-        Bits of a counter.
-        """
-    def discard(self, key: Key, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -9761,57 +4395,6 @@ class VariableIncrementFilter:
     def increments(self, /) -> int:
         """
         L: increments are L to 2L - 1.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the counters live in a file.
-        """
-    def merge(self, /, other: Self) -> None:
-        """
-        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
-
-        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_counters(self, /) -> int:
-        """
-        m, the number of counters.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k, the number of counters of a key.
         """
     @property
     def num_saturated(self, /) -> int:
@@ -9834,18 +4417,6 @@ class VariableIncrementFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
-
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -9856,65 +4427,6 @@ class VariableIncrementFilter:
         keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
-        """
-    def remove(self, key: Key, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
-    def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
-
-        num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
-        """
-    def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 @final
@@ -9964,7 +4476,7 @@ class WireBatch:
         """
 
 @final
-class WireCells:
+class WireCells(_NumBitsMembers):
     """
     The cells of a plain filter as strings of a server, in shards.
     """
@@ -10019,16 +4531,6 @@ class WireCells:
     def memory(self, /, capacity: int, fpr: float, *, strict: bool = False) -> BloomFilter:
         """
         An empty filter in memory of this shape and hash.
-        """
-    @property
-    def num_bits(self, /) -> int:
-        """
-        m.
-        """
-    @property
-    def num_hashes(self, /) -> int:
-        """
-        k.
         """
     def one(self, /, key: Key, *, adding: bool = False) -> WireBatch:
         """
@@ -10289,7 +4791,15 @@ class WireText:
         """
 
 @final
-class XorFilter:
+class XorFilter(
+    _BoolMembers,
+    _ReprMembers,
+    _ContainsHashedMembers,
+    _ContainsMembersOf5,
+    _FingerprintBitsMembers,
+    _MappedMembers,
+    _NumCellsMembers,
+):
     """
     A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
 
@@ -10311,25 +4821,6 @@ class XorFilter:
     >>> "b" in tags, tags.fpr() == 2**-16
     (True, True)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably among those it was built of, False when it certainly was not.
-
-        Cost: one hash and, in a large filter, some cache lines.
-        """
-    def __copy__(self, /) -> XorFilter: ...
-    def __deepcopy__(self, memo: object, /) -> XorFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
     @staticmethod
     def build(
         keys: Keys,
@@ -10364,95 +4855,6 @@ class XorFilter:
         """
         As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
         """
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import XorFilter
-        >>> XorFilter.build([]).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> XorFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    @property
-    def fingerprint_bits(self, /) -> int:
-        """
-        Bits of a fingerprint.
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -10460,46 +4862,6 @@ class XorFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells.
         """
     @staticmethod
     def open(
@@ -10517,45 +4879,21 @@ class XorFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
 
 @final
-class ZoneFilter:
+class ZoneFilter(
+    _BoolMembers,
+    _ContainsMembers,
+    _ReprMembers,
+    _AddMembers,
+    _ClearMembers,
+    _ContainsHashedMembers,
+    _UpdateMembers,
+    _MappedMembers,
+    _NumCellsMembers,
+    _DiscardMembers,
+    _DiscardManyMembers,
+):
     """
     A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
 
@@ -10583,20 +4921,6 @@ class ZoneFilter:
     >>> blocked.num_cells, blocked.num_hashes
     (1264, 27)
     """
-    def __bool__(self, /) -> bool:
-        """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
-        """
-    def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
-
-        Cost: one hash and, in layout blocked, one cache line.
-        """
-    def __copy__(self, /) -> ZoneFilter: ...
-    def __deepcopy__(self, memo: object, /) -> ZoneFilter: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __new__(
         cls,
         /,
@@ -10607,111 +4931,6 @@ class ZoneFilter:
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> ZoneFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
-        """
-    def __repr__(self, /) -> str: ...
-    def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably there.
-
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
-
-        >>> from fullbloom import ZoneFilter
-        >>> f = ZoneFilter(1000)
-        >>> f.add(7), f.add(7)
-        (True, False)
-        """
-    @overload
-    def add_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Adds ready 64-bit hashes (see hash_many): a bool for one, a mask of the new for a batch.
-        """
-    @overload
-    def add_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def add_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def add_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    @property
-    def capacity(self, /) -> int:
-        """
-        Keys the structure was sized for.
-        """
-    def clear(self, /) -> None:
-        """
-        Forgets every key.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: _Series) -> _Series:
-        """
-        Membership of ready 64-bit hashes (see hash_many): a bool for one, a mask for a batch.
-        """
-    @overload
-    def contains_hashed(self, /, hashes: Frame[_Series]) -> _Series: ...
-    @overload
-    def contains_hashed(self, /, hashes: ArrowArray) -> ArrowArray: ...
-    @overload
-    def contains_hashed(self, /, hashes: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_hashed(self, /, hashes: ListedHashes) -> list[bool]: ...
-    @overload
-    def contains_hashed(self, /, hashes: SupportsIndex) -> bool: ...
-    @overload
-    def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
-
-        >>> from fullbloom import ZoneFilter
-        >>> ZoneFilter(1000).contains_many(["a", "b"])
-        [False, False]
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
-    def copy(self, /) -> ZoneFilter:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
-        """
     @property
     def counter_bits(self, /) -> int:
         """
@@ -10736,58 +4955,6 @@ class ZoneFilter:
         >>> few.decode()
         [249, 807]
         """
-    def discard(self, key: Key, /) -> bool:
-        """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
-        """
-    @overload
-    def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
-        """
-    @overload
-    def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def discard_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def discard_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
-
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
-        """
-    def freeze(
-        self,
-        /,
-        kind: str = ...,
-        *,
-        keys: Keys,
-        fpr: float | None = None,
-        threads: int = 1,
-        progress: Callable[[int, int], object] | None = None,
-        memory: int | None = None,
-    ) -> _Filter:
-        """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
-
-        kind: auto, the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
-        memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -10795,46 +4962,6 @@ class ZoneFilter:
         """
         The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
         for one of more than max_bytes; it does not grow beyond them either.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
-    @property
-    def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: integer, text and so on, "none", "hashed" among them for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
-    @property
-    def keyed(self, /) -> bool:
-        """
-        True when keys are hashed under a secret.
-        """
-    @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells live in a file.
-        """
-    @property
-    def nbytes(self, /) -> int:
-        """
-        Bytes of cells held.
-        """
-    @staticmethod
-    def nbytes_for(capacity: int, fpr: float = ...) -> int:
-        """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
-        """
-    @property
-    def num_added(self, /) -> int:
-        """
-        Keys that were new when they were added, less those removed.
-        """
-    @property
-    def num_cells(self, /) -> int:
-        """
-        Number of cells.
         """
     @property
     def num_hashes(self, /) -> int:
@@ -10857,11 +4984,6 @@ class ZoneFilter:
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
-        """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
         A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
@@ -10873,61 +4995,10 @@ class ZoneFilter:
         a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
         making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
         """
-    def remove(self, key: Key, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
-        """
-    def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
-
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
-        """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
-
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
-        """
-    @property
-    def seed(self, /) -> int:
-        """
-        Seed of the key hash.
-        """
-    def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
-
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
-        """
-    @property
-    def target_fpr(self, /) -> float:
-        """
-        Rate asked for at capacity.
-        """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
-        """
     @property
     def universe(self, /) -> int:
         """
         Keys are the ints below it.
-        """
-    def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
-
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 def add_lines(

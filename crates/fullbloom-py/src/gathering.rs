@@ -162,6 +162,10 @@ impl Operation for Pairs<'_, '_> {
     const SKIPS_NULLS: bool = true;
     const REFUSES_NULLS: bool = true;
 
+    fn needs_count(&self) -> PyResult<bool> {
+        self.values.needs_count()
+    }
+
     fn expect(&self, _: Python<'_>, keys: usize) -> PyResult<()> {
         self.values.values(keys).map(drop)
     }

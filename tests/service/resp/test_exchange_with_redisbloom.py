@@ -219,9 +219,7 @@ def test_filters_of_redisbloom_take_keys_of_every_path(plain):
 
 def test_no_such_filter_is_keyed(service):
     client = service.client()
+    create = ("BLOOM.CREATE", "k", "KIND", "redisbloom", "capacity", 100)
     with pytest.raises(redis.ResponseError, match="keyed no"):
-        client.execute_command("BLOOM.CREATE", "k", "KIND", "redisbloom", "capacity", 100)
-    assert (
-        client.execute_command("BLOOM.CREATE", "k", "KIND", "redisbloom", "capacity", 100, "keyed", "no")
-        == b"OK"
-    )
+        client.execute_command(*create, "keyed", "yes")
+    assert client.execute_command(*create) == b"OK"

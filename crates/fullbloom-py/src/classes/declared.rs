@@ -85,9 +85,7 @@ macro_rules! class {
             #[allow(unused_imports)] // of what it can do
             use crate::keys::{batch, ready, scalar};
             #[allow(unused_imports)] // of what it can do
-            use crate::files;
-            use crate::operations;
-            use crate::params;
+            use crate::{files, operations, params};
 
             const VARIANT: u16 = fullbloom_core::registry::$ID;
 

@@ -37,6 +37,10 @@ impl Operation for Assign<'_, '_> {
     const SKIPS_NULLS: bool = true;
     const REFUSES_NULLS: bool = true;
 
+    fn needs_count(&self) -> PyResult<bool> {
+        self.values.needs_count()
+    }
+
     fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
         let values = self.values.values(keys)?;
         let settable = |map: &Core| values.largest().map_or(Ok(()), |value| map.check_settable(value));

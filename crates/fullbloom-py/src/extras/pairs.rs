@@ -39,7 +39,7 @@ impl Values {
     /// most one more is read than there are keys.
     fn read(name: &'static str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Self> {
         let py = values.py();
-        if values.hasattr("__index__")? && !values.hasattr("__len__")? {
+        if is_one(values)? {
             return params::whole(name, values, 0).map(Values::One);
         }
         if values.hasattr("__len__")? {
@@ -74,6 +74,11 @@ impl Values {
     pub(crate) fn largest(&self) -> Option<u64> {
         self.all().iter().max().copied()
     }
+}
+
+/// True of one value for all keys.
+fn is_one(values: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(values.hasattr("__index__")? && !values.hasattr("__len__")?)
 }
 
 /// Refuses another number of values than there are keys.
@@ -187,6 +192,11 @@ impl<'py> Beside<'py> {
         Beside { name, given: given.clone(), read: OnceCell::new() }
     }
 
+    /// True when the number of keys must be known before the values are read.
+    pub(crate) fn needs_count(&self) -> PyResult<bool> {
+        Ok(!is_one(&self.given)?)
+    }
+
     /// The values, as many as there are keys.
     pub(crate) fn values(&self, keys: usize) -> PyResult<&Values> {
         if self.read.get().is_none() {
@@ -243,6 +253,10 @@ impl<V: Kind> Operation for Put<'_, '_, V> {
     type Out = u8;
     const SKIPS_NULLS: bool = true;
     const REFUSES_NULLS: bool = true;
+
+    fn needs_count(&self) -> PyResult<bool> {
+        self.values.needs_count()
+    }
 
     fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
         let values = self.values.values(keys)?;

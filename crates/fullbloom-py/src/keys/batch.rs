@@ -42,6 +42,10 @@ pub(crate) trait Operation {
     fn expect(&self, _: Python<'_>, _keys: usize) -> PyResult<()> {
         Ok(())
     }
+    /// True when the first key cannot be taken before the number of keys is known.
+    fn needs_count(&self) -> PyResult<bool> {
+        Ok(false)
+    }
     /// True when some keys have no answer: a null in a column.
     const SPARSE: bool = false;
     /// Puts a 0 for each key without an answer in the last call of [`Operation::run`], where there may be such.
@@ -59,6 +63,8 @@ pub(super) trait AnyOperation<T> {
     fn refuses_nulls(&self) -> bool;
     /// [`Operation::expect`].
     fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()>;
+    /// [`Operation::needs_count`].
+    fn counts_first(&self) -> PyResult<bool>;
     /// [`Operation::SPARSE`].
     fn is_sparse(&self) -> bool;
     /// [`Operation::unanswered`].
@@ -80,6 +86,10 @@ impl<O: Operation> AnyOperation<O::Out> for O {
 
     fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
         Operation::expect(self, py, keys)
+    }
+
+    fn counts_first(&self) -> PyResult<bool> {
+        self.needs_count()
     }
 
     fn is_sparse(&self) -> bool {
@@ -269,9 +279,10 @@ fn iterated<T: Answer, const TEXTS: bool>(
 ) -> PyResult<Vec<T>> {
     let (py, mut done) = (keys.py(), 0);
     let mut items = keys.try_iter()?;
-    if operation.refuses_nulls() {
+    if operation.counts_first()? {
         return gathered::<T, TEXTS>(operation, hasher, items, wanted);
     }
+    operation.expect(py, 0)?;
     let mut hashes = Vec::new();
     reserve(&mut hashes, HASHED_AT_A_TIME).or_raise(py)?;
     let mut answer = Vec::new();

@@ -24,6 +24,8 @@ use crate::log::segment::{Head, Segment};
 
 const FILE: &str = "manifest";
 const HEAD: &str = "fullbloom-manifest ";
+/// Head of the first layout, from before the project had its name.
+const HEAD_1: &str = "bloomery-manifest ";
 const VERSION: u32 = 2;
 
 /// One filter.
@@ -103,7 +105,8 @@ impl Manifest {
 
     /// Reads its lines; with `damaged` those that read, whatever the others say.
     fn parse(text: &str, damaged: bool) -> Result<Self> {
-        let version = text.lines().next().and_then(|line| line.strip_prefix(HEAD)).unwrap_or_default();
+        let head = |line| str::strip_prefix(line, HEAD).or_else(|| line.strip_prefix(HEAD_1));
+        let version = text.lines().next().and_then(head).unwrap_or_default();
         let version = version.parse::<u32>().unwrap_or(0);
         let wrong = || Fault::new(Code::Format, "it does not read");
         let (body, end) = text.trim_end().rsplit_once('\n').unwrap_or((text, ""));

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
+    from fullbloom.cli.options import RecordOptions
 
 
 class Refusal(Exception):
@@ -21,27 +21,27 @@ class Interrupted(Exception):
         self.number = number
 
 
-def refuse_idle_options(args: argparse.Namespace) -> None:
+def refuse_idle_options(options: RecordOptions) -> None:
     """Refuse options of ``--select`` where it is not given, and such as exclude it."""
-    if args.select is not None and (getattr(args, "hex", False) or getattr(args, "sha1_of", False)):
-        raise Refusal(f"--select and {'--hex' if args.hex else '--sha1-of'} exclude each other")
-    if args.select and "" in args.select:
+    if options.select is not None and options.has_hashes:
+        raise Refusal(f"--select and {'--hex' if options.hex else '--sha1-of'} exclude each other")
+    if options.select and "" in options.select:
         raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
-    if args.select is None:
-        options = {
-            "--format": args.format,
-            "--no-header": args.no_header,
-            "--delimiter": args.delimiter,
-            "--key-type": args.key_type,
-            "--skip-bad": args.skip_bad,
+    if options.select is None:
+        idle = {
+            "--format": options.format,
+            "--no-header": options.no_header,
+            "--delimiter": options.delimiter,
+            "--key-type": options.key_type,
+            "--skip-bad": options.skip_bad,
         }
-        for option, given in options.items():
+        for option, given in idle.items():
             if given:
                 raise Refusal(f"{option} is of use with --select only: add --select COLUMN, or drop {option}")
-    elif args.key_type and len(args.key_type) not in {1, len(args.select)}:
+    elif options.key_type and len(options.key_type) not in {1, len(options.select)}:
         raise Refusal(
-            f"--key-type is given once for all --select or once for each of {len(args.select)}, "
-            f"got {len(args.key_type)}"
+            f"--key-type is given once for all --select or once for each of {len(options.select)}, "
+            f"got {len(options.key_type)}"
         )
 
 

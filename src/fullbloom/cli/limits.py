@@ -8,7 +8,7 @@ from fullbloom.cli.io.blocks import LONGEST_LINE
 from fullbloom.cli.io.frames import LARGEST_WINDOW
 
 if TYPE_CHECKING:
-    import argparse
+    from fullbloom.cli.options import LineOptions, RecordOptions
 
 _LEAST = 1 << 16
 #: The longest record where --max-line is not given: its cells or values are Python objects.
@@ -21,27 +21,26 @@ _COPIES = 5
 _CELLS, _VALUES = 8, 20
 
 
-def longest_line(args: argparse.Namespace) -> int:
+def longest_line(options: LineOptions) -> int:
     """Return the bytes of the longest line to take."""
-    if args.max_line is not None:
-        return int(args.max_line)
-    selects = getattr(args, "select", None) is not None
+    if options.max_line is not None:
+        return options.max_line
+    selects = options.select is not None
     most = _LONGEST_RECORD if selects else LONGEST_LINE
-    memory: int | None = getattr(args, "memory", None)
-    if memory is None:
+    if options.memory is None:
         return most
-    return max(_LEAST, min(most, memory // (_RECORDS if selects else _LINES)))
+    return max(_LEAST, min(most, options.memory // (_RECORDS if selects else _LINES)))
 
 
-def line_bytes(args: argparse.Namespace, block: int) -> int:
+def line_bytes(options: RecordOptions, block: int) -> int:
     """Return the bytes that a longest line takes beyond a block of ``block`` bytes."""
-    beyond = max(longest_line(args) - block, 0)
-    if args.select is None:
+    beyond = max(longest_line(options) - block, 0)
+    if options.select is None:
         return _COPIES * beyond
     from fullbloom.cli.io.records import format_of
 
-    values = any(format_of(args, name) == "jsonl" for name in args.files or ["standard input"])
-    return (_VALUES if values else _CELLS) * longest_line(args)
+    values = any(format_of(options, name) == "jsonl" for name in options.files or ["standard input"])
+    return (_VALUES if values else _CELLS) * longest_line(options)
 
 
 def window(memory: int | None) -> int:

@@ -1,7 +1,9 @@
-"""Options that several commands have."""
+"""Options that several commands have, as values and as they are declared."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fullbloom.cli import units
@@ -9,7 +11,104 @@ from fullbloom.cli import units
 if TYPE_CHECKING:
     import argparse
 
+    from fullbloom.cli.filters.kinds import Kind
+    from fullbloom.cli.window import Window
+
 QUIET = "print no progress, warnings or report"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of every command."""
+
+    json: bool
+    quiet: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineOptions(Options):
+    """Options of commands that read lines."""
+
+    files: list[str]
+    max_line: int | None
+    #: Of commands that read records, and of those that bound their memory.
+    select: list[str] | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(LineOptions):
+    """Options of commands that read lines, records, or hashes."""
+
+    format: str | None
+    no_header: bool
+    delimiter: str | None
+    key_type: list[str] | None
+    skip_bad: bool
+    threads: int
+    secret_file: str | None
+    #: Of some of these commands: keys are hashes, or their texts are compared, marked, or kept at the last.
+    hex: bool | None = False
+    sha1_of: bool = False
+    exact: bool = False
+    mark: bool = False
+    keep: str = "first"
+
+    @property
+    def has_hashes(self) -> bool:
+        """Whether keys are hashes of lines."""
+        return bool(self.hex or self.sha1_of)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether records are read: with a chosen key, by several threads, or for the last of a key."""
+        return not self.has_hashes and (bool(self.select) or self.threads > 1 or self.keep == "last")
+
+    @property
+    def needs_output_file(self) -> bool:
+        """Whether columns cannot be written but to a file, because the state is saved once they are whole."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterOptions(RecordOptions):
+    """Options of commands that create a filter."""
+
+    fpr: float | None
+    kind: str | None
+    layout: str
+    seed: int | None
+    expected: int | None = None
+    window: Window | None = None
+    #: The secret of this run, from `filters.secret.draw`.
+    secret: bytes | None = field(default=None, repr=False)
+
+    @cached_property
+    def structure(self) -> Kind:
+        """What the registry says of --kind; it is looked up once."""
+        from fullbloom.cli.filters.kinds import find_kind
+
+        return find_kind(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateOptions(FilterOptions):
+    """Options of commands whose filter may be kept from run to run."""
+
+    state: str | None
+    save_every: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(FilterOptions):
+    """Options of ``fullbloom build``."""
+
+    out: str
+    capacity: int | None
+    #: Files of the other set of lines, names of levels, and an earlier version: of --kind of two sets.
+    rest: list[str] | None
+    levels: str | None
+    like: str | None
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from fullbloom.errors import CapacityWarning
 from fullbloom.recipes.dedup import Tally
 
 if TYPE_CHECKING:
-    import argparse
+    from fullbloom.cli.dedup.options import DedupOptions
 
 
 class Pass(Protocol):
@@ -33,27 +33,29 @@ class Pass(Protocol):
 class Job:
     """One run; its fields are what passes work with and the report tells."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, options: DedupOptions) -> None:
         """Open inputs and filter; nothing is written yet."""
-        self.args = args
+        self.options = options
         self.stops = Stops()
         self.tally = Tally()
         self.without_key = 0
         #: Records that cannot be read, with --skip-bad, and what is wrong with the first.
         self.faults, self.first_fault = 0, ""
-        self.longest = longest_line(args)
-        self.inputs = sources(args.files, window=window(args.memory))
-        if args.verify or args.keep == "last":
-            require_repeatable(self.inputs, "--verify" if args.verify else "--keep last")
-        self.block_size = block_size(args.memory)
+        self.longest = longest_line(options)
+        self.inputs = sources(options.files, window=window(options.memory))
+        if options.reads_twice:
+            require_repeatable(self.inputs, "--verify" if options.exact else "--keep last")
+        self.block_size = block_size(options.memory)
         self.blocks = self._blocks()
-        self.progress = Progress(self.blocks, quiet=args.quiet)
-        self.state = State(args.state, args) if args.state else None
-        self.outputs = Outputs(args)
+        self.progress = Progress(self.blocks, quiet=options.quiet)
+        self.state = State(options.state, options) if options.state else None
+        self.outputs = Outputs(options)
         if not (self.state and self.state.exists):
             # A secret costs SipHash: 22 to 42 % of 5M lines, 0 to 3 % of 1M records.
-            draw(args, keyed=args.keyed or bool(args.select and not self.state))
-        self.sizing = Sizing(args, self.inputs)
+            self.options = options = draw(
+                options, keyed=options.keyed or bool(options.select and not self.state)
+            )
+        self.sizing = Sizing(options, self.inputs)
         self.seen = self.sizing.filter(self.state, self.blocks)
 
     def _blocks(self) -> Blocks:
@@ -61,7 +63,7 @@ class Job:
 
     def rewind(self) -> None:
         """Go back to the start of the inputs."""
-        self.inputs = sources(self.args.files, window=window(self.args.memory))
+        self.inputs = sources(self.options.files, window=window(self.options.memory))
         self.blocks = self._blocks()
         self.progress.follow(self.blocks)
 
@@ -77,7 +79,7 @@ class Job:
         discarded is not.
         """
         if forgets(self.seen):
-            note(self.args, FORGETS.format(row_of(self.seen)["name"]))
+            note(self.options, FORGETS.format(row_of(self.seen)["name"]))
         try:
             self.outputs.open()
             # The report says it, with the remedies of this command.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fullbloom.cli.failures import Refusal
 
 if TYPE_CHECKING:
-    import argparse
+    from fullbloom.cli.options import FilterOptions
 
 _SECRET_BYTES = 16
+T = TypeVar("T", bound="FilterOptions")
 
 
 def secret_from(path: str | None) -> bytes | None:
@@ -31,19 +33,19 @@ def secret_from(path: str | None) -> bytes | None:
     return secret
 
 
-def draw(args: argparse.Namespace, *, keyed: bool) -> None:
-    """Choose how a new filter hashes where no option does: by a random seed, or ``keyed`` by a secret.
+def draw(options: T, *, keyed: bool) -> T:
+    """Return the options with a random seed, or ``keyed`` with a secret, unless they have one already.
 
     With the public hash, whoever writes the lines can make any one of them look like a repetition.
     """
-    if args.seed is None and args.secret_file is None:
-        if keyed:
-            args.secret = os.urandom(_SECRET_BYTES)
-        else:
-            args.seed = int.from_bytes(os.urandom(8), "little")
+    if options.seed is not None or options.secret_file is not None:
+        return options
+    if keyed:
+        return replace(options, secret=os.urandom(_SECRET_BYTES))
+    return replace(options, seed=int.from_bytes(os.urandom(8), "little"))
 
 
-def hashing(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the keywords that tell how a filter hashes."""
-    drawn = getattr(args, "secret", None)
-    return {"seed": args.seed or 0, "secret": secret_from(args.secret_file) if drawn is None else drawn}
+def hashing(options: FilterOptions) -> dict[str, Any]:
+    """Return the keywords of the key hash that constructors take."""
+    secret = secret_from(options.secret_file) if options.secret is None else options.secret
+    return {"seed": options.seed or 0, "secret": secret}

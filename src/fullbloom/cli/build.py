@@ -54,7 +54,6 @@ def run(options: BuildOptions) -> int:
     from fullbloom.cli.filters.files import save
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.report import report
     from fullbloom.cli.stops import Stops
@@ -62,7 +61,7 @@ def run(options: BuildOptions) -> int:
     _check(options)
     with Stops() as stops:
         inputs = sources(options.files)
-        blocks = Blocks(inputs, stops, longest=longest_line(options))
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress = Progress(blocks, quiet=options.quiet)
         if options.structure.is_world:
             from fullbloom.cli.filters.world import built_of_two
@@ -104,26 +103,25 @@ def _filled(options: BuildOptions, blocks: Any, inputs: Any, stops: Any, progres
     from fullbloom.cli.filters.fill import fill
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
 
     capacity = options.capacity
     if capacity is None and not options.structure.grows and all(source.repeatable for source in inputs):
         capacity = _count(options, blocks, progress)
         inputs = sources(options.files)
-        blocks = Blocks(inputs, stops, longest=longest_line(options))
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress.follow(blocks)
     seen = _empty(options, capacity)
     return seen, fill(options, seen, blocks, inputs, stops, progress)
 
 
 def _check(options: BuildOptions) -> None:
-    from fullbloom.cli.failures import Refusal, refuse_idle_options
+    from fullbloom.cli.failures import Refusal
     from fullbloom.cli.filters.pairs import check_pairs
     from fullbloom.cli.filters.static import check_options
     from fullbloom.cli.filters.world import check_world, refuse_world
     from fullbloom.cli.io.output import require_writable
 
-    refuse_idle_options(options)
+    options.check_records()
     (check_world if options.structure.is_world else refuse_world)(options)
     if options.structure.is_map:
         check_pairs(options)

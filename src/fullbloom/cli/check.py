@@ -59,18 +59,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: CheckOptions) -> int:
     """Look all lines up; return 0 when none was absent, else 1."""
-    from fullbloom.cli.failures import refuse_idle_options
     from fullbloom.cli.filters.files import load
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.sources import sources
     from fullbloom.cli.io.typed import Typed, is_typed
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
 
-    refuse_idle_options(options)
+    options.check_records()
     seen = load(options.filter, options.secret_file, verify=options.verify, adds=False)
     _check_values(options, seen)
     secret = options.has_hashes
@@ -78,13 +76,13 @@ def run(options: CheckOptions) -> int:
     with Stops() as stops:
         typed = secret and is_typed(options.files)
         inputs = [] if typed else sources(options.files)
-        blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=longest_line(options))
+        blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=options.longest_line)
         progress = Progress(blocks, quiet=options.quiet)
         if options.has_records:
             from fullbloom.cli.io.records import Records
 
             keys_only = output is None
-            read = Records(options, inputs, stops, seen, longest=longest_line(options), keys_only=keys_only)
+            read = Records(options, inputs, stops, seen, longest=options.longest_line, keys_only=keys_only)
             lines, found = _records_looked_up(options, read, output, progress)
             note_faults(options, read)
         else:

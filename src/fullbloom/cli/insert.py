@@ -48,24 +48,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: InsertOptions) -> int:
     """Add and save."""
-    from fullbloom.cli.failures import refuse_idle_options
     from fullbloom.cli.filters.fill import fill
     from fullbloom.cli.filters.state import held
     from fullbloom.cli.filters.types import warn_of_types
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.report import report
     from fullbloom.cli.stops import Stops
 
-    refuse_idle_options(options)
+    options.check_records()
     require_different(options.files, {"FILTER": options.filter})
     inputs = sources(options.files)
     with held(options.filter, "FILTER"), Stops() as stops:
         seen = _opened(options)
         before, types = seen.num_added, seen.key_domains
-        blocks = Blocks(inputs, stops, longest=longest_line(options))
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress = Progress(blocks, quiet=options.quiet)
         try:
             lines = fill(options, seen, blocks, inputs, stops, progress)

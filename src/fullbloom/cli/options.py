@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from fullbloom.cli import units
+from fullbloom.cli.failures import Refusal
 
 if TYPE_CHECKING:
     import argparse
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from fullbloom.cli.window import Window
 
 QUIET = "print no progress, warnings or report"
+#: Without --max-line: the longest line, as a file of one line is seldom a file of lines, and the longest
+#: record, whose cells or values are Python objects.
+_LONGEST_LINE, _LONGEST_RECORD = 64 << 20, 16 << 20
+#: The parts of --memory that the longest line and the longest record may take, and the least that they get.
+_LINES, _RECORDS, _LEAST = 128, 512, 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +41,14 @@ class LineOptions(Options):
     #: Of commands that read records, and of those that bound their memory.
     select: list[str] | None = None
     memory: int | None = None
+
+    @property
+    def longest_line(self) -> int:
+        """Bytes of the longest line to take: a share of --memory, if that is given."""
+        if self.max_line is not None:
+            return self.max_line
+        most, parts = (_LONGEST_LINE, _LINES) if self.select is None else (_LONGEST_RECORD, _RECORDS)
+        return most if self.memory is None else max(_LEAST, min(most, self.memory // parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +79,31 @@ class RecordOptions(LineOptions):
         """Whether records are read: with a chosen key, by several threads, or for the last of a key."""
         return not self.has_hashes and (bool(self.select) or self.threads > 1 or self.keep == "last")
 
+    def check_records(self) -> None:
+        """Refuse options that need ``--select`` without it, and those that exclude it."""
+        if self.select is not None and self.has_hashes:
+            raise Refusal(f"--select and {'--hex' if self.hex else '--sha1-of'} exclude each other")
+        if self.select and "" in self.select:
+            raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
+        if self.select is None:
+            idle = {
+                "--format": self.format,
+                "--no-header": self.no_header,
+                "--delimiter": self.delimiter,
+                "--key-type": self.key_type,
+                "--skip-bad": self.skip_bad,
+            }
+            for option, given in idle.items():
+                if given:
+                    raise Refusal(
+                        f"{option} is of use with --select only: add --select COLUMN, or drop {option}"
+                    )
+        elif self.key_type and len(self.key_type) not in {1, len(self.select)}:
+            raise Refusal(
+                f"--key-type is given once for all --select or once for each of {len(self.select)}, "
+                f"got {len(self.key_type)}"
+            )
+
     @property
     def needs_output_file(self) -> bool:
         """Whether columns cannot be written but to a file, because the state is saved once they are whole."""
@@ -80,8 +120,27 @@ class FilterOptions(RecordOptions):
     seed: int | None
     expected: int | None = None
     window: Window | None = None
-    #: The secret of this run, from `filters.secret.draw`.
+    #: The secret of this run, from `draw_hash`.
     secret: bytes | None = field(default=None, repr=False)
+
+    def draw_hash(self, *, keyed: bool) -> Self:
+        """Return options with a random seed, or ``keyed`` with a secret, unless they have one already.
+
+        With the public hash, whoever writes the lines can make any one of them look like a repetition.
+        """
+        if self.seed is not None or self.secret_file is not None:
+            return self
+        if keyed:
+            return replace(self, secret=os.urandom(16))
+        return replace(self, seed=int.from_bytes(os.urandom(8), "little"))
+
+    @cached_property
+    def hash_keywords(self) -> dict[str, Any]:
+        """Seed and secret, as constructors take them; the file of the secret is read once."""
+        from fullbloom.cli.filters.secret import secret_from
+
+        secret = secret_from(self.secret_file) if self.secret is None else self.secret
+        return {"seed": self.seed or 0, "secret": secret}
 
     @cached_property
     def structure(self) -> Kind:

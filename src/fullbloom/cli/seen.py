@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli import units
-from fullbloom.cli.failures import Refusal, refuse_idle_options
+from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.roles import require_different
 from fullbloom.cli.options import QUIET, StateOptions, add_inputs, add_records, add_shape, add_state
 from fullbloom.cli.window import Window, window
@@ -84,11 +84,10 @@ def run(options: SeenOptions) -> int:
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.records import Records
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
 
-    refuse_idle_options(options)
+    options.check_records()
     require_different(options.files, {"the answers": "-", "--state": options.state})
     inputs = sources(options.files)
     with held(options.state), Stops() as stops:
@@ -102,7 +101,7 @@ def run(options: SeenOptions) -> int:
             late = units.duration_text(time.behind)
             note(options, f"the clock is {late} behind that of the state: its lines are remembered longer")
         tick = options.save_every if state else None
-        how: dict[str, Any] = {"size": _block(seen), "longest": longest_line(options), "tick": tick}
+        how: dict[str, Any] = {"size": _block(seen), "longest": options.longest_line, "tick": tick}
         blocks: Blocks | Records = Blocks(inputs, stops, **how)
         if options.has_records:
             blocks = Records(options, inputs, stops, seen, **how)
@@ -142,10 +141,9 @@ def _overfull(seen: Seen, lines: int, new: int, lost: float) -> bool:
 
 def _empty(options: SeenOptions) -> Seen:
     from fullbloom.cli.filters.make import growing, sized
-    from fullbloom.cli.filters.secret import draw
 
     # SipHash: 1 to 18 % of a whole run. A secret that nobody keeps is of no use to a state.
-    options = draw(options, keyed=options.state is None)
+    options = options.draw_hash(keyed=options.state is None)
     if options.window is not None:
         return _windowed(options, options.window)
     if options.expected is not None:

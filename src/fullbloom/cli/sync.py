@@ -180,13 +180,12 @@ def _read(options: SyncOptions, path: str) -> list[bytes]:
     """Return all lines of a file, which is looked at, too, if it is to be written."""
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.stops import Stops
 
     _require_plain(options, path)
     lines: list[bytes] = []
     with Stops() as stops:
-        for block in Blocks(sources([path]), stops, longest=longest_line(options)):
+        for block in Blocks(sources([path]), stops, longest=options.longest_line):
             data = bytes(block)
             some = data.split(b"\n")
             if not some[-1]:

@@ -6,13 +6,11 @@ import warnings
 from typing import TYPE_CHECKING, Protocol
 
 from fullbloom.cli.dedup.outputs import Outputs
-from fullbloom.cli.dedup.sizing import Sizing, block_size
+from fullbloom.cli.dedup.sizing import Sizing, block_size, largest_window
 from fullbloom.cli.filters.kinds import FORGETS, forgets, row_of
-from fullbloom.cli.filters.secret import draw
 from fullbloom.cli.filters.state import State
 from fullbloom.cli.io.blocks import Blocks
 from fullbloom.cli.io.sources import require_repeatable, sources
-from fullbloom.cli.limits import longest_line, window
 from fullbloom.cli.progress import Progress
 from fullbloom.cli.report import note
 from fullbloom.cli.stops import Stops
@@ -41,8 +39,8 @@ class Job:
         self.without_key = 0
         #: Records that cannot be read, with --skip-bad, and what is wrong with the first.
         self.faults, self.first_fault = 0, ""
-        self.longest = longest_line(options)
-        self.inputs = sources(options.files, window=window(options.memory))
+        self.longest = options.longest_line
+        self.inputs = sources(options.files, window=largest_window(options.memory))
         if options.reads_twice:
             require_repeatable(self.inputs, "--verify" if options.exact else "--keep last")
         self.block_size = block_size(options.memory)
@@ -52,9 +50,8 @@ class Job:
         self.outputs = Outputs(options)
         if not (self.state and self.state.exists):
             # A secret costs SipHash: 22 to 42 % of 5M lines, 0 to 3 % of 1M records.
-            self.options = options = draw(
-                options, keyed=options.keyed or bool(options.select and not self.state)
-            )
+            keyed = options.keyed or bool(options.select and not self.state)
+            self.options = options = options.draw_hash(keyed=keyed)
         self.sizing = Sizing(options, self.inputs)
         self.seen = self.sizing.filter(self.state, self.blocks)
 
@@ -63,7 +60,7 @@ class Job:
 
     def rewind(self) -> None:
         """Go back to the start of the inputs."""
-        self.inputs = sources(self.options.files, window=window(self.options.memory))
+        self.inputs = sources(self.options.files, window=largest_window(self.options.memory))
         self.blocks = self._blocks()
         self.progress.follow(self.blocks)
 

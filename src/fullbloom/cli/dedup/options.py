@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fullbloom.cli import units
-from fullbloom.cli.failures import Refusal, refuse_idle_options
+from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.roles import require_different
 from fullbloom.cli.options import StateOptions, add_inputs, add_records, add_shape, add_state
 
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def check(options: DedupOptions) -> None:
     """Refuse options that contradict each other, before any work."""
-    refuse_idle_options(options)
+    options.check_records()
     if options.exact and options.state:
         raise Refusal("--verify reads all lines twice, so it cannot go with the --state of earlier lines")
     if options.keep == "last" and (options.state or options.exact):

@@ -12,8 +12,8 @@ from fullbloom.cli.dedup.options import FPR
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters import make
 from fullbloom.cli.filters.shapes import least_bits
+from fullbloom.cli.io.frames import LARGEST_WINDOW
 from fullbloom.cli.io.sources import MAGICS
-from fullbloom.cli.limits import line_bytes, window
 from fullbloom.cli.units import size_text
 
 if TYPE_CHECKING:
@@ -33,11 +33,22 @@ _LEAST_FILTER = 1 << 16
 _SLACK = 100
 _GUESS_BYTES = 256 << 20
 _FIRST_STAGE = 1 << 21
+#: The part of --memory that a zstd window may take.
+_WINDOWS = 16
+#: Bytes that a byte of a line takes: the buffer, and the copies that are kept and dropped.
+_COPIES = 5
+#: And of a record: blocks on their way, and of JSON the text of a nested key, which may be six times as long.
+_CELLS, _VALUES = 8, 20
 
 
 def block_size(budget: int | None) -> int:
     """Return the bytes of a block, less than usual in a small budget."""
     return _BLOCK if budget is None else max(_LEAST_BLOCK, min(_BLOCK, budget // 256))
+
+
+def largest_window(memory: int | None) -> int:
+    """Return the bytes of the largest zstd window to take."""
+    return LARGEST_WINDOW if memory is None else min(LARGEST_WINDOW, max(1 << 20, memory // _WINDOWS))
 
 
 class Sizing:
@@ -74,9 +85,9 @@ def _left(options: DedupOptions, memory: int, inputs: Sequence[Source]) -> int:
     _core.add_lines(scratch, block, kept=True, dropped=True)
     _core.add_lines(scratch, block, kept=True, dropped=bool(options.dupes_output))
     del scratch, block
-    used = used_memory() + memory // _SLACK + line_bytes(options, block_size(memory))
+    used = used_memory() + memory // _SLACK + _line_bytes(options, block_size(memory))
     if any(source.windowed for source in inputs):
-        used += window(memory)
+        used += largest_window(memory)
     if options.has_records:
         # A block, its records, hashes and answers, for each that is on its way; csv, for the header.
         used += (2 << 20) + 8 * (2 * options.threads + 1) * block_size(memory)
@@ -88,6 +99,17 @@ def _left(options: DedupOptions, memory: int, inputs: Sequence[Source]) -> int:
             f"--memory {size_text(memory)} is too little: the least is {mebibytes}M, most of it Python itself"
         )
     return memory - used
+
+
+def _line_bytes(options: DedupOptions, block: int) -> int:
+    """Return the bytes that a longest line takes beyond a block of ``block`` bytes."""
+    longest = options.longest_line
+    if options.select is None:
+        return _COPIES * max(longest - block, 0)
+    from fullbloom.cli.io.records import format_of
+
+    has_values = any(format_of(options, name) == "jsonl" for name in options.files or ["standard input"])
+    return (_VALUES if has_values else _CELLS) * longest
 
 
 def _lines_of(options: DedupOptions, total: int | None, fpr: float) -> int:

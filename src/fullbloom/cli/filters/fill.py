@@ -38,9 +38,8 @@ def fill(
     lines = 0
     if options.has_records:
         from fullbloom.cli.io.records import Records
-        from fullbloom.cli.limits import longest_line
 
-        read = Records(options, inputs, stops, seen, longest=longest_line(options), keys_only=True)
+        read = Records(options, inputs, stops, seen, longest=options.longest_line, keys_only=True)
         for batch in read:
             batch.records.add(seen, once=once, kept=False)
             lines += len(batch.records) - batch.records.faults

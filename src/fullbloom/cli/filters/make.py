@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom import registry
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.secret import hashing
 from fullbloom.cli.filters.shapes import in_memory, in_memory_for, quick_layout, require_rate
 from fullbloom.cli.units import rate_text, size_text
 
@@ -23,7 +22,7 @@ def sized(options: FilterOptions, capacity: int, fpr: float, *, quick: bool) -> 
     layout = options.layout
     if quick and layout == "auto":
         layout = quick_layout(capacity, fpr)
-    return registry.class_of(options.structure.row)(capacity, fpr, layout=layout, **hashing(options))
+    return registry.class_of(options.structure.row)(capacity, fpr, layout=layout, **options.hash_keywords)
 
 
 def windowed(options: FilterOptions, window: Window, expected: int, fpr: float) -> Seen:
@@ -40,7 +39,7 @@ def growing(options: FilterOptions, first: int, fpr: float, *, quick: bool) -> S
     if quick and layout == "auto":
         layout = quick_layout(first, fpr / 2)
     made = registry.class_of(registry.with_role("growing"))
-    return made(first, fpr, layout=layout, growth=4.0, **hashing(options))
+    return made(first, fpr, layout=layout, growth=4.0, **options.hash_keywords)
 
 
 def within(options: FilterOptions, nbytes: int, fpr: float) -> Seen:
@@ -55,7 +54,7 @@ def within(options: FilterOptions, nbytes: int, fpr: float) -> Seen:
 def _of_kind(options: FilterOptions, capacity: int, fpr: float, **parameters: Any) -> Seen:
     """Return an empty filter of --kind; one that has no layouts, or not this one, is refused."""
     row = options.structure.row
-    parameters |= hashing(options)
+    parameters = {**parameters, **options.hash_keywords}
     if options.layout != "auto":
         if options.layout not in row["layouts"]:
             has = ", ".join(row["layouts"]) or "none to choose"

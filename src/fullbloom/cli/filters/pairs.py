@@ -46,10 +46,9 @@ def built_of_pairs(
     """Return the map of all lines, and how many were read; 16 bytes a line are held meanwhile."""
     import fullbloom
     from fullbloom import registry
-    from fullbloom.cli.filters.secret import hashing
     from fullbloom.cli.filters.static import watching
 
-    hashes, values, hashed = array("Q"), array("Q"), hashing(options)
+    hashes, values, hashed = array("Q"), array("Q"), options.hash_keywords
     for block in blocks:
         keys = []
         for line in _lines(block):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fullbloom import _core, registry
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.secret import hashing
 from fullbloom.cli.units import rate_text, size_text
 
 if TYPE_CHECKING:
@@ -105,4 +104,4 @@ def _best_rate(layout: str, num_bits: int, expected: int, fpr: float) -> tuple[f
 
 def _shaped(options: FilterOptions, layout: str, bits: int, hashes: int, capacity: int) -> Seen:
     plain = registry.class_of(registry.with_role("plain"))
-    return plain.with_shape(bits, hashes, capacity=capacity, layout=layout, **hashing(options))
+    return plain.with_shape(bits, hashes, capacity=capacity, layout=layout, **options.hash_keywords)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core, registry
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.secret import hashing
 from fullbloom.cli.io.hashes import keys_of
 from fullbloom.cli.report import note_faults
 from fullbloom.cli.units import size_text
@@ -56,7 +55,7 @@ def built(
 ) -> tuple[Seen, int]:
     """Return the filter of all lines, or of the keys of all records, and how many were read."""
     memory = None if options.memory is None else granted(options.memory)
-    gathering = _core.Gathering(**hashing(options), memory=memory)
+    gathering = _core.Gathering(**options.hash_keywords, memory=memory)
     lines = gather(options, gathering, blocks, inputs, stops, progress)
     watch = watching(stops, progress)
     made: Any = registry.class_of(options.structure.row)
@@ -107,9 +106,8 @@ def gather(
     lines = 0
     if options.has_records:
         from fullbloom.cli.io.records import Records
-        from fullbloom.cli.limits import longest_line
 
-        read = Records(options, inputs, stops, gathering, longest=longest_line(options), keys_only=True)
+        read = Records(options, inputs, stops, gathering, longest=options.longest_line, keys_only=True)
         for batch in read:
             gathering.records(batch.records)
             lines += len(batch.records) - batch.records.faults

@@ -76,19 +76,18 @@ def built_of_two(options: BuildOptions, stops: Stops, progress: Progress) -> tup
     """Return what tells the two sets apart, and how many lines were read."""
     import fullbloom
     from fullbloom import _core, registry
-    from fullbloom.cli.filters.secret import hashing, secret_from
+    from fullbloom.cli.filters.secret import secret_from
     from fullbloom.cli.filters.static import gather, granted, telling_memory, watching
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
 
     made: Any = registry.class_of(options.structure.row)
     how: dict[str, Any] = {
         "kind": options.levels or made.kinds()[0],
         "layout": options.layout,
-        **hashing(options),
+        **options.hash_keywords,
     }
-    hashes = hashing(options)
+    hashes = dict(options.hash_keywords)
     if options.like is not None:
         old: Any = fullbloom.open(options.like, verify="full", secret=secret_from(options.secret_file))
         if type(old) is not made:
@@ -99,7 +98,7 @@ def built_of_two(options: BuildOptions, stops: Stops, progress: Progress) -> tup
     memory = None if options.memory is None else granted(options.memory)
     lines, sets = 0, []
     for inputs in [sources(files) for files in (options.files, options.rest or [])]:
-        blocks = Blocks(inputs, stops, longest=longest_line(options))
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress.follow(blocks)
         sets.append(_core.Gathering(**hashes, memory=None if memory is None else max(memory // 2, 1)))
         lines += gather(options, sets[-1], blocks, inputs, stops, progress)
@@ -138,10 +137,9 @@ def _where(
     import fullbloom
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
 
     found = (files[0], "")
-    blocks = Blocks(sources(files), stops, longest=longest_line(options))
+    blocks = Blocks(sources(files), stops, longest=options.longest_line)
     for block in blocks:  # to the end, which closes the files
         lines = [line.removesuffix(b"\r") for line in bytes(block).removesuffix(b"\n").split(b"\n")]
         keys = fullbloom.hash_many(lines, **hashes)

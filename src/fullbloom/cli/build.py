@@ -76,12 +76,14 @@ def run(options: BuildOptions) -> int:
 
             seen, lines = built(options, options.fpr or FPR, blocks, inputs, stops, progress)
         else:
-            seen, lines = _filled(options, blocks, inputs, stops, progress)
+            seen, lines = _fill(options, blocks, inputs, stops, progress)
         progress.clear()
         save(seen, options.out)
     stats: dict[str, Any] = {"file": options.out, "lines": lines, **seen.info()}
     rate = seen.fpr()
-    about = "about " if _is_estimated(options, seen, lines, rate) else ""
+    # A new line that a filter wrongly found was not counted.
+    missed = 0.0 if options.structure.is_built_at_once or seen.num_added >= lines else lines * rate
+    about = "about " if missed > _MISSED else ""
     told = f"{lines:,} lines read, {about}{seen.num_added:,} different; rate now {rate:.3g}"
     if options.structure.is_world:
         told = (
@@ -91,14 +93,7 @@ def run(options: BuildOptions) -> int:
     return 0
 
 
-def _is_estimated(options: BuildOptions, seen: Seen, lines: int, rate: float) -> bool:
-    """Tell whether ``num_added`` may lack lines: a new one that a filter found wrongly was not counted."""
-    if options.structure.is_map or options.structure.is_static or seen.num_added >= lines:
-        return False
-    return lines * rate > _MISSED
-
-
-def _filled(options: BuildOptions, blocks: Any, inputs: Any, stops: Any, progress: Any) -> tuple[Seen, int]:
+def _fill(options: BuildOptions, blocks: Any, inputs: Any, stops: Any, progress: Any) -> tuple[Seen, int]:
     """Return a filter to which all lines were added, and how many there are."""
     from fullbloom.cli.filters.fill import fill
     from fullbloom.cli.io.blocks import Blocks

@@ -77,8 +77,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: SeenOptions) -> int:
     """Answer until the input ends."""
-    from fullbloom.cli.filters.kinds import FORGETS, forgets, row_of
-    from fullbloom.cli.filters.state import State, held
+    from fullbloom.cli.filters.kinds import warn_of_forgetting
+    from fullbloom.cli.filters.state import open_state
     from fullbloom.cli.filters.time import Time
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
@@ -90,12 +90,12 @@ def run(options: SeenOptions) -> int:
     options.check_records()
     require_different(options.files, {"the answers": "-", "--state": options.state})
     inputs = sources(options.files)
-    with held(options.state), Stops() as stops:
+    with open_state(options) as state, Stops() as stops:
         output = Output(None)
-        state = State(options.state, options) if options.state else None
         seen = state.load() if state and state.exists else _empty(options)
-        if forgets(seen) and options.window is None:
-            note(options, FORGETS.format(row_of(seen)["name"]))
+        warning = warn_of_forgetting(seen)
+        if warning and options.window is None:
+            note(options, warning)
         time = Time(seen)
         if time.behind > _SET_BACK:
             late = units.duration_text(time.behind)

@@ -25,21 +25,22 @@ OPTIONS = DedupOptions
 def run(options: DedupOptions) -> int:
     """Do the job and report."""
     from fullbloom.cli.dedup.job import Job
-    from fullbloom.cli.dedup.report import tell
-    from fullbloom.cli.filters.state import held
+    from fullbloom.cli.dedup.report import print_report
+    from fullbloom.cli.filters.state import open_state
 
     check(options)
-    with held(options.state):
-        job = Job(options)
+    with open_state(options) as state:
+        job = Job(options, state)
         with job.stops:
-            job.run(_pass(options, job))
-    return 0 if tell(options, job) else 1
+            job.run(_choose_pass(job))
+    return 0 if print_report(job) else 1
 
 
-def _pass(options: DedupOptions, job: Job) -> Pass:
+def _choose_pass(job: Job) -> Pass:
     """Return the pass over lines, or over records with a chosen key."""
     from fullbloom.recipes.dedup import keeps_copies
 
+    options = job.options
     if options.has_records:
         from fullbloom.cli.dedup import selected
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fullbloom.cli.dedup.outputs import Outputs
 from fullbloom.cli.dedup.sizing import Sizing, block_size, largest_window
-from fullbloom.cli.filters.kinds import FORGETS, forgets, row_of
-from fullbloom.cli.filters.state import State
+from fullbloom.cli.filters.kinds import warn_of_forgetting
 from fullbloom.cli.io.blocks import Blocks
 from fullbloom.cli.io.sources import require_repeatable, sources
 from fullbloom.cli.progress import Progress
@@ -19,6 +18,7 @@ from fullbloom.recipes.dedup import Tally
 
 if TYPE_CHECKING:
     from fullbloom.cli.dedup.options import DedupOptions
+    from fullbloom.cli.filters.state import State
 
 
 class Pass(Protocol):
@@ -31,7 +31,7 @@ class Pass(Protocol):
 class Job:
     """One run; its fields are what passes work with and the report tells."""
 
-    def __init__(self, options: DedupOptions) -> None:
+    def __init__(self, options: DedupOptions, state: State | None) -> None:
         """Open inputs and filter; nothing is written yet."""
         self.options = options
         self.stops = Stops()
@@ -39,14 +39,12 @@ class Job:
         self.without_key = 0
         #: Records that cannot be read, with --skip-bad, and what is wrong with the first.
         self.faults, self.first_fault = 0, ""
-        self.longest = options.longest_line
-        self.inputs = sources(options.files, window=largest_window(options.memory))
+        self.block_size, self.longest = block_size(options.memory), options.longest_line
+        self._open_inputs()
         if options.reads_twice:
             require_repeatable(self.inputs, "--verify" if options.exact else "--keep last")
-        self.block_size = block_size(options.memory)
-        self.blocks = self._blocks()
         self.progress = Progress(self.blocks, quiet=options.quiet)
-        self.state = State(options.state, options) if options.state else None
+        self.state = state
         self.outputs = Outputs(options)
         if not (self.state and self.state.exists):
             # A secret costs SipHash: 22 to 42 % of 5M lines, 0 to 3 % of 1M records.
@@ -55,13 +53,13 @@ class Job:
         self.sizing = Sizing(options, self.inputs)
         self.seen = self.sizing.filter(self.state, self.blocks)
 
-    def _blocks(self) -> Blocks:
-        return Blocks(self.inputs, self.stops, size=self.block_size, longest=self.longest)
+    def _open_inputs(self) -> None:
+        self.inputs = sources(self.options.files, window=largest_window(self.options.memory))
+        self.blocks = Blocks(self.inputs, self.stops, size=self.block_size, longest=self.longest)
 
     def rewind(self) -> None:
         """Go back to the start of the inputs."""
-        self.inputs = sources(self.options.files, window=largest_window(self.options.memory))
-        self.blocks = self._blocks()
+        self._open_inputs()
         self.progress.follow(self.blocks)
 
     def save_in_time(self) -> None:
@@ -75,8 +73,8 @@ class Job:
         What is written and cannot be taken back is in the state however the run ends; what is
         discarded is not.
         """
-        if forgets(self.seen):
-            note(self.options, FORGETS.format(row_of(self.seen)["name"]))
+        if warning := warn_of_forgetting(self.seen):
+            note(self.options, warning)
         try:
             self.outputs.open()
             # The report says it, with the remedies of this command.

@@ -1,4 +1,4 @@
-"""What ``fullbloom dedup`` tells at its end."""
+"""The report of ``fullbloom dedup``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from fullbloom.cli.dedup.options import DedupOptions
 
 
-def tell(options: DedupOptions, job: Job) -> bool:
+def print_report(job: Job) -> bool:
     """Print the report; return False where an overfull filter dropped more lines than --fpr allows.
 
     This is said with ``--quiet``, too: the output lacks lines.
     """
-    stats, seen = _stats(options, job), job.seen
+    options, seen, stats = job.options, job.seen, _stats(job)
+    lines = _lines(options, stats)
     lost = stats["expected_wrongly_dropped"]
     exact = options.reads_twice
     most = 0.0 if exact else most_lost(seen, job.tally.kept, lost, stats["dropped"])
@@ -36,12 +37,12 @@ def tell(options: DedupOptions, job: Job) -> bool:
         s = "" if job.faults == 1 else "s"
         note(options, f"{job.faults:,} record{s} left out; the first: {job.first_fault}")
     free = bool(options.no_output or options.output) and options.output != "-" and options.json
-    report(options, stats, _lines(options, stats), stdout_is_free=free)
+    report(options, stats, lines, stdout_is_free=free)
     return not most
 
 
-def _stats(options: DedupOptions, job: Job) -> dict[str, Any]:
-    tally, seen, seconds = job.tally, job.seen, max(job.progress.seconds, 1e-9)
+def _stats(job: Job) -> dict[str, Any]:
+    options, tally, seen, seconds = job.options, job.tally, job.seen, max(job.progress.seconds, 1e-9)
     stats = {
         "lines_in": tally.records,
         "lines_out": tally.kept,

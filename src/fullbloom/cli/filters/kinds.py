@@ -10,9 +10,6 @@ from fullbloom import registry
 #: Any filter whose ``add`` takes the key alone.
 Seen = Any
 
-#: The note on stderr about such a --kind.
-FORGETS = "--kind {} forgets lines by design: one that was seen long ago passes as new"
-
 
 def kinds() -> list[registry.Row]:
     """Return the registry rows that --kind names: those whose ``add`` takes the key alone."""
@@ -108,3 +105,11 @@ def row_of(seen: Seen) -> registry.Row:
 def forgets(seen: Seen) -> bool:
     """Tell whether a filter has false negatives, by design, for lines of long ago."""
     return registry.forgets(row_of(seen))
+
+
+def warn_of_forgetting(seen: Seen) -> str | None:
+    """Return a warning about a filter that forgets lines by design, None for any other."""
+    row = row_of(seen)
+    if not registry.forgets(row):
+        return None
+    return f"--kind {row['name']} forgets lines by design: one that was seen long ago passes as new"

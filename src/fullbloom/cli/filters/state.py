@@ -75,6 +75,13 @@ def held(path: str | None, role: str = "--state") -> Iterator[None]:
         _folders.release(descriptor, lock)
 
 
+@contextmanager
+def open_state(options: StateOptions) -> Iterator[State | None]:
+    """Lock --state and yield it; None without --state."""
+    with held(options.state):
+        yield State(options.state, options) if options.state else None
+
+
 def _locked(lock: Path, path: str) -> int:
     """Return the descriptor of ``lock``, locked until it is closed."""
     flags = os.O_RDONLY | os.O_CREAT | NO_LINKS

@@ -316,10 +316,10 @@ class Node:
         else:
             into.merge(name, source, versions=versions)
 
-    def explained(self, fault: Any, path: str) -> Refused:
-        """Return a refusal of the native half, with the address where the filter lives if that is elsewhere.
+    def explain(self, fault: Any, path: str) -> Refused:
+        """Return the error for a fault of the native module, with the address of another node's filter.
 
-        The registry is asked about a name that is nowhere: another node may have made it a moment ago.
+        A name that is unknown here is looked up in the registry: another node may just have created it.
         """
         parts = path.split("/")
         name = parts[_NAME] if path.startswith("/v1/filters/") else ""

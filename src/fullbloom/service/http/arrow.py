@@ -156,7 +156,7 @@ class _Table:
         yield from struct.iter_unpack("<qq", self._data[at + 4 : at + 4 + count * _PAIR])
 
 
-def words(column: Any) -> bytes:
+def extract_words(column: Any) -> bytes:
     """Return the bytes of a column of 64-bit words."""
     whole = pa.array(column)
     if len(whole) == 0:

@@ -53,7 +53,7 @@ class BulkHandler:
     async def _execute(
         self, request: Request, store: Any, body: bytes, versions: Versions = None
     ) -> Response:
-        """Execute the action; changes are made only to one of the versions, None: to any."""
+        """Execute the action; it changes the filter only in one of the versions, None: in any."""
         batch = await keys.parse(request, store, body, self._limits)
         format_ = results.choose_format(request, batch)
         work = partial(getattr(store, request.action), request.name, batch.form, batch.body, of=batch.of)

@@ -50,7 +50,7 @@ class Forwarder:
         scope["fullbloom"] = request
         try:
             await self._app(scope, receive, send)
-        finally:  # the server's objects refer to each other, and only the collector would free them
+        finally:  # `receive` refers to the scope: the cycle would wait for the garbage collector
             del scope["fullbloom"]
 
     def _check_condition(self, name: str, request: Request) -> None:

@@ -58,7 +58,7 @@ class Gateway:
         except Refused as error:
             await _refuse(sender, request, error)
         except Fault as fault:
-            await _refuse(sender, request, await asyncio.to_thread(self._node.explained, fault, request.path))
+            await _refuse(sender, request, await asyncio.to_thread(self._node.explain, fault, request.path))
         except Exception as error:  # noqa: BLE001 - the one place that turns any error into a response
             _LOG.exception("request failed", extra={"request": request.id, "error": type(error).__name__})
             await _refuse(sender, request, Refused("internal", "the service failed; its log says more"))

@@ -59,7 +59,7 @@ def reserve_work(request: Request, body: bytes, limits: Limits) -> None:
 
 def parse_arrow(request: Request, store: Any, name: str, body: bytes, limits: Limits) -> Keys:
     """Hash the first column of an Arrow IPC stream."""
-    from fullbloom.service.http.arrow import read_columns, words
+    from fullbloom.service.http.arrow import extract_words, read_columns
 
     # The number is read before the hash: a filter that is created under the name meanwhile has another one.
     version = store.version(name)
@@ -74,7 +74,7 @@ def parse_arrow(request: Request, store: Any, name: str, body: bytes, limits: Li
             if form == "hashes" and len(column):
                 first.update(column.slice(0, 1))
                 form = f"hashes of {first.key_domains}"
-            parts.append(array("Q", hashes).tobytes() if isinstance(hashes, list) else words(hashes))
+            parts.append(array("Q", hashes).tobytes() if isinstance(hashes, list) else extract_words(hashes))
     except FullbloomError as error:
         raise Refused("invalid", str(error)) from None
     return Keys(form, b"".join(parts), None if version is None else version[0])

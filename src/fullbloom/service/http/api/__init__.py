@@ -64,7 +64,7 @@ def _add_handlers(app: FastAPI, node: Node) -> None:
 
     @app.exception_handler(Fault)
     def refuse_fault(request: Request, error: Any) -> Response:
-        return refuse(request, node.explained(error, request.scope["path"]))
+        return refuse(request, node.explain(error, request.scope["path"]))
 
     @app.exception_handler(RequestValidationError)
     def refuse_invalid(request: Request, error: RequestValidationError) -> Response:

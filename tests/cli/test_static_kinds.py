@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import os
@@ -148,7 +147,7 @@ class Lines:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_interrupt_ends_the_building(kind):
-    args = parse(["build", "f", "--kind", kind])
+    _, options = parse(["build", "f", "--kind", kind])
 
     class InterruptedLines(Lines):
         def __iter__(self):
@@ -157,15 +156,15 @@ def test_an_interrupt_ends_the_building(kind):
 
     with Stops() as stops, pytest.raises(Interrupted):
         blocks = InterruptedLines()
-        built(args, 0.01, blocks, [], stops, Progress(blocks, quiet=True))
+        built(options, 0.01, blocks, [], stops, Progress(blocks, quiet=True))
 
 
 def test_the_share_that_is_built_is_shown(monkeypatch):
     shown = []
     monkeypatch.setattr(Progress, "show", lambda _self, line=None: shown.append(line))
-    args: argparse.Namespace = parse(["build", "f", "--kind", KINDS[0]])
+    _, options = parse(["build", "f", "--kind", KINDS[0]])
     with Stops() as stops:
-        built(args, 0.01, Lines(), [], stops, Progress([TEXT], quiet=True))
+        built(options, 0.01, Lines(), [], stops, Progress([TEXT], quiet=True))
     assert shown[-1] == "building, 100 %"
 
 

@@ -37,7 +37,7 @@ def stream(*columns, codec="zstd"):
 
 def weighed(body, limits=LIMITS):
     held = Held()
-    return [column.to_pylist() for column in arrow.columns(body, limits, held)], held.nbytes
+    return [column.to_pylist() for column in arrow.read_columns(body, limits, held)], held.nbytes
 
 
 def zeros(nbytes):

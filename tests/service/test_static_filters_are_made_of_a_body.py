@@ -7,7 +7,7 @@ import json
 import pytest
 
 import fullbloom
-from fullbloom.service.http.freezing import KINDS
+from fullbloom.service.http.static_filters import KINDS
 
 TEXTS = [f"key:{i}" for i in range(2_000)]
 ABSENT = [f"absent:{i}" for i in range(2_000)]

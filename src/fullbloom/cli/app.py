@@ -14,7 +14,7 @@ from fullbloom.cli.standard import flush, occupy
 from fullbloom.errors import FullbloomError, KeyDomainWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 ERROR = 2
 
@@ -46,15 +46,16 @@ def _guarded(arguments: Sequence[str]) -> int:
     from fullbloom.cli.parser import parse
 
     try:
-        args = parse(arguments)
+        command, options = parse(arguments)
     except SystemExit as stop:  # argparse has said why, or printed the help that was asked for
         flush()
         return int(stop.code or 0)
-    command: Callable[..., int] = args.run
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = lambda message, *_rest, **_named: None if args.quiet else _say(_told(message))
-        code = command(args)
+        warnings.showwarning = lambda message, *_rest, **_named: (
+            None if options.quiet else _say(_told(message))
+        )
+        code = command.run(options)
     flush()
     return code
 

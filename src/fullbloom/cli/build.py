@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.cli import units
 from fullbloom.cli.filters.world import add_world
 from fullbloom.cli.io.roles import require_different
-from fullbloom.cli.options import QUIET, add_hashes, add_inputs, add_records, add_shape
+from fullbloom.cli.options import QUIET, BuildOptions, add_hashes, add_inputs, add_records, add_shape
 
 if TYPE_CHECKING:
     import argparse
 
     from fullbloom.cli.filters.kinds import Seen
 
-__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
 HELP = "write a filter of all lines to a file"
 DETAIL = """Without --capacity, regular files are read twice: to count their lines, then to add them.
@@ -29,6 +29,8 @@ FPR = 0.01
 _FIRST_STAGE = 1 << 16
 #: Lines that may have been found wrongly without a word: one in a hundred runs.
 _MISSED = 0.01
+
+OPTIONS = BuildOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,108 +49,92 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_hashes(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: BuildOptions) -> int:
     """Build and save."""
     from fullbloom.cli.filters.files import save
-    from fullbloom.cli.filters.kinds import is_map, is_static, is_world
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.report import report
     from fullbloom.cli.stops import Stops
 
-    _check(args)
+    _check(options)
     with Stops() as stops:
-        inputs = sources(args.files)
-        blocks = Blocks(inputs, stops, longest=longest_line(args))
-        progress = Progress(blocks, quiet=args.quiet)
-        if is_world(args.kind):
+        inputs = sources(options.files)
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
+        progress = Progress(blocks, quiet=options.quiet)
+        if options.structure.is_world:
             from fullbloom.cli.filters.world import built_of_two
 
-            seen, lines = built_of_two(args, stops, progress)
-        elif is_map(args.kind):
+            seen, lines = built_of_two(options, stops, progress)
+        elif options.structure.is_map:
             from fullbloom.cli.filters.pairs import built_of_pairs
 
-            seen, lines = built_of_pairs(args, args.fpr or FPR, blocks, stops, progress)
-        elif is_static(args.kind):
+            seen, lines = built_of_pairs(options, options.fpr or FPR, blocks, stops, progress)
+        elif options.structure.is_static:
             from fullbloom.cli.filters.static import built
 
-            seen, lines = built(args, args.fpr or FPR, blocks, inputs, stops, progress)
+            seen, lines = built(options, options.fpr or FPR, blocks, inputs, stops, progress)
         else:
-            seen, lines = _filled(args, blocks, inputs, stops, progress)
+            seen, lines = _fill(options, blocks, inputs, stops, progress)
         progress.clear()
-        save(seen, args.out)
-    stats: dict[str, Any] = {"file": args.out, "lines": lines, **seen.info()}
+        save(seen, options.out)
+    stats: dict[str, Any] = {"file": options.out, "lines": lines, **seen.info()}
     rate = seen.fpr()
-    about = "about " if _is_estimated(args.kind, seen, lines, rate) else ""
+    # A new line that a filter wrongly found was not counted.
+    missed = 0.0 if options.structure.is_built_at_once or seen.num_added >= lines else lines * rate
+    about = "about " if missed > _MISSED else ""
     told = f"{lines:,} lines read, {about}{seen.num_added:,} different; rate now {rate:.3g}"
-    if is_world(args.kind):
+    if options.structure.is_world:
         told = (
             f"{lines:,} lines read, {seen.num_included:,} different in it, {seen.num_excluded:,} in the other"
         )
-    report(args, stats, [f"{args.out}: {seen!r}", told], stdout_is_free=True)
+    report(options, stats, [f"{options.out}: {seen!r}", told], stdout_is_free=True)
     return 0
 
 
-def _is_estimated(kind: str | None, seen: Seen, lines: int, rate: float) -> bool:
-    """Tell whether ``num_added`` may lack lines: a new one that a filter found wrongly was not counted."""
-    from fullbloom.cli.filters.kinds import is_map, is_static
-
-    if is_map(kind) or is_static(kind) or seen.num_added >= lines:
-        return False
-    return lines * rate > _MISSED
-
-
-def _filled(
-    args: argparse.Namespace, blocks: Any, inputs: Any, stops: Any, progress: Any
-) -> tuple[Seen, int]:
+def _fill(options: BuildOptions, blocks: Any, inputs: Any, stops: Any, progress: Any) -> tuple[Seen, int]:
     """Return a filter to which all lines were added, and how many there are."""
     from fullbloom.cli.filters.fill import fill
-    from fullbloom.cli.filters.kinds import grows
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
 
-    capacity = args.capacity
-    if capacity is None and not grows(args.kind) and all(source.repeatable for source in inputs):
-        capacity = _count(args, blocks, progress)
-        inputs = sources(args.files)
-        blocks = Blocks(inputs, stops, longest=longest_line(args))
+    capacity = options.capacity
+    if capacity is None and not options.structure.grows and all(source.repeatable for source in inputs):
+        capacity = _count(options, blocks, progress)
+        inputs = sources(options.files)
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress.follow(blocks)
-    seen = _empty(args, capacity)
-    return seen, fill(args, seen, blocks, inputs, stops, progress)
+    seen = _empty(options, capacity)
+    return seen, fill(options, seen, blocks, inputs, stops, progress)
 
 
-def _check(args: argparse.Namespace) -> None:
-    from fullbloom import registry
-    from fullbloom.cli.failures import Refusal, refuse_idle_options
-    from fullbloom.cli.filters.kinds import is_map, is_static, is_world
+def _check(options: BuildOptions) -> None:
+    from fullbloom.cli.failures import Refusal
     from fullbloom.cli.filters.pairs import check_pairs
     from fullbloom.cli.filters.static import check_options
     from fullbloom.cli.filters.world import check_world, refuse_world
     from fullbloom.cli.io.output import require_writable
 
-    refuse_idle_options(args)
-    world = is_world(args.kind)
-    (check_world if world else refuse_world)(args)
-    if is_map(args.kind):
-        check_pairs(args)
-    check_options(args, static=world or is_map(args.kind) or is_static(args.kind))
-    if args.kind is not None and registry.forgets(registry.row_named(args.kind)):
-        raise Refusal(f"--kind {args.kind} forgets lines by design, so no file of it holds all lines")
-    require_different([*args.files, *(args.rest or [])], {"OUT": args.out})
-    require_writable(args.out)
+    options.check_records()
+    (check_world if options.structure.is_world else refuse_world)(options)
+    if options.structure.is_map:
+        check_pairs(options)
+    check_options(options)
+    if options.structure.forgets:
+        raise Refusal(f"--kind {options.kind} forgets lines by design, so no file of it holds all lines")
+    require_different([*options.files, *(options.rest or [])], {"OUT": options.out})
+    require_writable(options.out)
 
 
-def _count(args: argparse.Namespace, blocks: Any, progress: Any) -> int:
-    if args.select:
+def _count(options: BuildOptions, blocks: Any, progress: Any) -> int:
+    if options.select:
         from fullbloom.cli.io.records import columnar
 
-        if kind := columnar(args):
+        if kind := columnar(options):
             from fullbloom.cli.io.columns import count
 
-            return max(count(args.files, kind), 1)
+            return max(count(options.files, kind), 1)
     lines = 0
     for block in blocks:
         data = bytes(block)
@@ -157,18 +143,17 @@ def _count(args: argparse.Namespace, blocks: Any, progress: Any) -> int:
     return max(lines, 1)
 
 
-def _empty(args: argparse.Namespace, capacity: int | None) -> Seen:
+def _empty(options: BuildOptions, capacity: int | None) -> Seen:
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.kinds import grows
     from fullbloom.cli.filters.make import growing, sized
 
-    fpr = args.fpr or FPR
-    if grows(args.kind):
-        return growing(args, args.capacity or _FIRST_STAGE, fpr, quick=False)
+    fpr = options.fpr or FPR
+    if options.structure.grows:
+        return growing(options, options.capacity or _FIRST_STAGE, fpr, quick=False)
     if capacity is None:
-        if args.kind is not None:
+        if options.kind is not None:
             raise Refusal(
-                f"--kind {args.kind} has a fixed size, and a pipe cannot be counted first: give --capacity"
+                f"--kind {options.kind} has a fixed size, and a pipe cannot be counted first: give --capacity"
             )
-        return growing(args, _FIRST_STAGE, fpr, quick=False)
-    return sized(args, capacity, fpr, quick=False)
+        return growing(options, _FIRST_STAGE, fpr, quick=False)
+    return sized(options, capacity, fpr, quick=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from fullbloom.cli.options import add_hashes, add_inputs, add_records, add_secret
-from fullbloom.cli.reading import has_records, tell_faults
+from fullbloom.cli.options import RecordOptions, add_hashes, add_inputs, add_records, add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -26,6 +26,20 @@ EXAMPLE = "fullbloom check words.bloom --absent typed.txt"
 QUIET = "print nothing and stop at the first absent line: the exit code answers"
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(RecordOptions):
+    """Options of ``fullbloom check``."""
+
+    filter: str
+    absent: bool
+    count: bool
+    verify: Literal["header", "full"]
+    values: bool
+
+
+OPTIONS = CheckOptions
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("filter", metavar="FILTER", help="a file that fullbloom wrote")
@@ -43,104 +57,104 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_hashes(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: CheckOptions) -> int:
     """Look all lines up; return 0 when none was absent, else 1."""
-    from fullbloom.cli.failures import refuse_idle_options
     from fullbloom.cli.filters.files import load
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.sources import sources
     from fullbloom.cli.io.typed import Typed, is_typed
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.progress import Progress
-    from fullbloom.cli.report import note, report
+    from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
 
-    refuse_idle_options(args)
-    seen = load(args.filter, args, verify=args.verify, adds=False)
-    _check_values(args, seen)
-    secret = args.hex or args.sha1_of
-    output = None if args.count or args.quiet or secret else Output(None)
+    options.check_records()
+    seen = load(options.filter, options.secret_file, verify=options.verify, adds=False)
+    _check_values(options, seen)
+    secret = options.has_hashes
+    output = None if options.count or options.quiet or secret else Output(None)
     with Stops() as stops:
-        typed = secret and is_typed(args.files)
-        inputs = [] if typed else sources(args.files)
-        blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=longest_line(args))
-        progress = Progress(blocks, quiet=args.quiet)
-        if has_records(args):
+        typed = secret and is_typed(options.files)
+        inputs = [] if typed else sources(options.files)
+        blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=options.longest_line)
+        progress = Progress(blocks, quiet=options.quiet)
+        if options.has_records:
             from fullbloom.cli.io.records import Records
 
             keys_only = output is None
-            read = Records(args, inputs, stops, seen, longest=longest_line(args), keys_only=keys_only)
-            lines, found = _records_looked_up(args, read, output, progress)
-            tell_faults(args, read)
+            read = Records(options, inputs, stops, seen, longest=options.longest_line, keys_only=keys_only)
+            lines, found = _records_looked_up(options, read, output, progress)
+            note_faults(options, read)
         else:
-            lines, found = _looked_up(args, seen, blocks, output, progress)
+            lines, found = _looked_up(options, seen, blocks, output, progress)
         progress.clear()
-    if secret and not (args.count or args.json):
-        note(args, f"{found:,} of {lines:,} found")
+    if secret and not (options.count or options.json):
+        note(options, f"{found:,} of {lines:,} found")
     stats = {
         "lines": lines,
         "found": found,
         "absent": lines - found,
-        "fpr": seen.fpr() if args.json else None,
+        "fpr": seen.fpr() if options.json else None,
     }
-    if args.json or args.count:
-        report(args, stats, [str(lines - found if args.absent else found)], stdout_is_free=not output)
+    if options.json or options.count:
+        report(options, stats, [str(lines - found if options.absent else found)], stdout_is_free=not output)
     return 0 if found == lines else 1
 
 
-def _check_values(args: argparse.Namespace, seen: Seen) -> None:
+def _check_values(options: CheckOptions, seen: Seen) -> None:
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.filters.kinds import maps, row_of
 
-    if not args.values:
+    if not options.values:
         return
     if row_of(seen) not in maps():
-        raise Refusal(f"{args.filter}: a {type(seen).__name__} has no values; drop --values")
-    for option in ("absent", "select", "hex", "sha1_of"):
-        if getattr(args, option):
-            raise Refusal(f"--values and --{option.replace('_', '-')} exclude each other; drop one of them")
+        raise Refusal(f"{options.filter}: a {type(seen).__name__} has no values; drop --values")
+    given = {"--absent": options.absent, "--select": options.select, "--hex": options.hex}
+    given["--sha1-of"] = options.sha1_of
+    for option, value in given.items():
+        if value:
+            raise Refusal(f"--values and {option} exclude each other; drop one of them")
 
 
 def _looked_up(
-    args: argparse.Namespace, seen: Seen, blocks: Blocks | Typed, output: Output | None, progress: Progress
+    options: CheckOptions, seen: Seen, blocks: Blocks | Typed, output: Output | None, progress: Progress
 ) -> tuple[int, int]:
     """Print what is asked for; return (lines, lines found)."""
     from fullbloom import _core
     from fullbloom.cli.io.hashes import keys_of
 
     lines = found = 0
-    if args.values:
+    if options.values:
         from fullbloom.cli.filters.pairs import write_values
-    for block in keys_of(args, blocks):
-        if args.values:
+    for block in keys_of(options, blocks):
+        if options.values:
             records, hits = write_values(seen, block, output)
         else:
             records, hits, inside, outside = _core.check_lines(
-                seen, block, found=bool(output) and not args.absent, absent=bool(output) and args.absent
+                seen, block, found=bool(output) and not options.absent, absent=bool(output) and options.absent
             )
             if output:
                 output.write(inside or outside or b"")
         lines, found = lines + records, found + hits
-        if args.quiet and not args.json and found < lines:
+        if options.quiet and not options.json and found < lines:
             break
         progress.show()
     return lines, found
 
 
 def _records_looked_up(
-    args: argparse.Namespace, read: Records, output: Output | None, progress: Progress
+    options: CheckOptions, read: Records, output: Output | None, progress: Progress
 ) -> tuple[int, int]:
     """As `_looked_up`, of records; one without a key is absent."""
     lines = found = 0
     for batch in read:
         hits, inside, outside = batch.records.check(
-            read.seen, found=bool(output) and not args.absent, absent=bool(output) and args.absent
+            read.seen, found=bool(output) and not options.absent, absent=bool(output) and options.absent
         )
         lines, found = lines + len(batch.records) - batch.records.faults, found + hits
         if output:
-            output.write(batch.kept(outside if args.absent else inside))
-        if args.quiet and not args.json and found < lines:
+            output.write(batch.kept(outside if options.absent else inside))
+        if options.quiet and not options.json and found < lines:
             break
         progress.show()
     return lines, found

@@ -6,6 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fullbloom.cli.options import Options
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -15,6 +17,16 @@ EXAMPLE = 'eval "$(fullbloom completion bash)"'
 QUIET = "print nothing"
 #: The commands whose argument is the name of a command.
 _NAMING = ("help", "man")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompletionOptions(Options):
+    """Options of ``fullbloom completion``."""
+
+    shell: str
+
+
+OPTIONS = CompletionOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +50,10 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str, list[O
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001
             for name, sub in action.choices.items():
-                yield name, summaries.get(name, ""), options(sub)
+                yield name, summaries.get(name, ""), list_options(sub)
 
 
-def options(parser: argparse.ArgumentParser) -> list[Option]:
+def list_options(parser: argparse.ArgumentParser) -> list[Option]:
     """Return the options of one command; its choices of positional arguments are without names."""
     return [
         Option(
@@ -55,17 +67,17 @@ def options(parser: argparse.ArgumentParser) -> list[Option]:
     ]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: CompletionOptions) -> int:
     """Print the script."""
     import json
 
     from fullbloom.cli.parser import build_parser
     from fullbloom.cli.standard import flush
 
-    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](build_parser())
-    if args.json:
-        script = json.dumps({"shell": args.shell, "script": script})
-    if args.json or not args.quiet:
+    script = {"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](build_parser())
+    if options.json:
+        script = json.dumps({"shell": options.shell, "script": script})
+    if options.json or not options.quiet:
         flush(f"{script}\n")
     return 0
 

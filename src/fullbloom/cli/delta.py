@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.cli.options import QUIET, add_secret
+from fullbloom.cli.options import QUIET, Options, add_secret
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
 HELP = "write what differs between two versions, or apply it"
 DETAIL = """OLD and NEW are files of fullbloom build --except; NEW was built with --like OLD, or the delta is
 as long as NEW. With --apply the third file is a delta for OLD, and OUT becomes the version that it was
 made of, byte for byte. A delta for another version, or a damaged one, is refused."""
 EXAMPLE = "fullbloom delta day.delta old.cascade new.cascade"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaOptions(Options):
+    """Options of ``fullbloom delta``."""
+
+    out: str
+    old: str
+    new: str
+    apply: bool
+    secret_file: str | None
+
+
+OPTIONS = DeltaOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,52 +42,54 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_secret(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: DeltaOptions) -> int:
     """Compare or apply, and save."""
     from fullbloom.cli.io.output import require_writable
     from fullbloom.cli.io.roles import require_different
 
-    require_different([args.old, args.new], {"OUT": args.out}, replaced="OUT" if args.apply else None)
-    require_writable(args.out)
-    return _apply(args) if args.apply else _compare(args)
+    require_different(
+        [options.old, options.new], {"OUT": options.out}, replaced="OUT" if options.apply else None
+    )
+    require_writable(options.out)
+    return _apply(options) if options.apply else _compare(options)
 
 
-def _opened(args: argparse.Namespace, path: str) -> Any:
+def _opened(options: DeltaOptions, path: str) -> Any:
     import fullbloom
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.filters.secret import secret_from
 
-    found: Any = fullbloom.open(path, verify="full", secret=secret_from(args.secret_file))
+    found: Any = fullbloom.open(path, verify="full", secret=secret_from(options.secret_file))
     if not hasattr(found, "delta_to"):
         raise Refusal(f"{path}: a {type(found).__name__} has no deltas; send the file itself")
     return found
 
 
-def _compare(args: argparse.Namespace) -> int:
+def _compare(options: DeltaOptions) -> int:
     import fullbloom
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
-    old, new = _opened(args, args.old), _opened(args, args.new)
+    old, new = _opened(options, options.old), _opened(options, options.new)
     try:
         delta = old.delta_to(new)
     except fullbloom.IncompatibleFilters as error:
-        raise Refusal(f"{args.new}: {error}") from None
-    output = Output(args.out)
+        raise Refusal(f"{options.new}: {error}") from None
+    output = Output(options.out)
     try:
         output.write(delta)
         output.commit(durable=True)
     finally:
         output.discard()
     whole = len(new.to_bytes())
-    stats = {"file": args.out, "bytes": len(delta), "whole": whole}
-    told = f"{args.out}: {len(delta):,} bytes, {len(delta) / whole:.1%} of the {whole:,} of {args.new}"
-    report(args, stats, [told], stdout_is_free=args.out != "-")
+    stats = {"file": options.out, "bytes": len(delta), "whole": whole}
+    told = f"{options.out}: {len(delta):,} bytes, {len(delta) / whole:.1%} of the {whole:,} of {options.new}"
+    report(options, stats, [told], stdout_is_free=options.out != "-")
     return 0
 
 
-def _apply(args: argparse.Namespace) -> int:
+def _apply(options: DeltaOptions) -> int:
     from pathlib import Path
 
     import fullbloom
@@ -80,13 +97,13 @@ def _apply(args: argparse.Namespace) -> int:
     from fullbloom.cli.filters.files import save
     from fullbloom.cli.report import report
 
-    old = _opened(args, args.old)
-    delta = Path(args.new).read_bytes()
+    old = _opened(options, options.old)
+    delta = Path(options.new).read_bytes()
     try:
         new = old.apply_delta(delta)
     except (fullbloom.FormatError, fullbloom.IncompatibleFilters) as error:
-        raise Refusal(f"{args.new}: {error}") from None
-    save(new, args.out)
-    stats = {"file": args.out, "bytes": len(delta), **new.info()}
-    report(args, stats, [f"{args.out}: {new!r}"], stdout_is_free=True)
+        raise Refusal(f"{options.new}: {error}") from None
+    save(new, options.out)
+    stats = {"file": options.out, "bytes": len(delta), **new.info()}
+    report(options, stats, [f"{options.out}: {new!r}"], stdout_is_free=True)
     return 0

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import argparse
-
 
 class Refusal(Exception):
     """The command cannot go on; the message is the one line that a person reads."""
@@ -19,30 +14,6 @@ class Interrupted(Exception):
         """Remember the signal's number; the exit code is 128 more."""
         super().__init__(number)
         self.number = number
-
-
-def refuse_idle_options(args: argparse.Namespace) -> None:
-    """Refuse options of ``--select`` where it is not given, and such as exclude it."""
-    if args.select is not None and (getattr(args, "hex", False) or getattr(args, "sha1_of", False)):
-        raise Refusal(f"--select and {'--hex' if args.hex else '--sha1-of'} exclude each other")
-    if args.select and "" in args.select:
-        raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
-    if args.select is None:
-        options = {
-            "--format": args.format,
-            "--no-header": args.no_header,
-            "--delimiter": args.delimiter,
-            "--key-type": args.key_type,
-            "--skip-bad": args.skip_bad,
-        }
-        for option, given in options.items():
-            if given:
-                raise Refusal(f"{option} is of use with --select only: add --select COLUMN, or drop {option}")
-    elif args.key_type and len(args.key_type) not in {1, len(args.select)}:
-        raise Refusal(
-            f"--key-type is given once for all --select or once for each of {len(args.select)}, "
-            f"got {len(args.key_type)}"
-        )
 
 
 def explain(error: BaseException) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from fullbloom.cli.options import add_secret
+from fullbloom.cli.options import Options, add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -13,6 +14,18 @@ HELP = "tell what a filter's file holds"
 DETAIL = "The rate is that of the bits as they are, so the whole file is read."
 EXAMPLE = "fullbloom info --verify full words.bloom"
 QUIET = "print nothing: the exit code says whether the file is sound"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoOptions(Options):
+    """Options of ``fullbloom info``."""
+
+    filter: str
+    verify: Literal["header", "full"]
+    secret_file: str | None
+
+
+OPTIONS = InfoOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,18 +37,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_secret(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: InfoOptions) -> int:
     """Open the file and print what it holds."""
     import fullbloom
     from fullbloom.cli.filters.secret import secret_from
     from fullbloom.cli.report import report, valued
 
-    secret = secret_from(args.secret_file)
-    seen: Any = fullbloom.open(args.filter, verify=args.verify, secret=secret)
-    stats: dict[str, Any] = {"file": args.filter, **seen.info()}
+    secret = secret_from(options.secret_file)
+    seen: Any = fullbloom.open(options.filter, verify=options.verify, secret=secret)
+    stats: dict[str, Any] = {"file": options.filter, **seen.info()}
     if hasattr(seen, "stage_info"):
         stats["stage_info"] = seen.stage_info()
     width = max(map(len, stats))
     lines = [f"{name:<{width}}  {valued(value)}" for name, value in stats.items() if name != "stage_info"]
-    report(args, stats, lines, stdout_is_free=True)
+    report(options, stats, lines, stdout_is_free=True)
     return 0

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fullbloom.cli.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,6 +21,19 @@ EXAMPLE = "fullbloom man dedup > fullbloom-dedup.1"
 QUIET = "print nothing"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ManOptions(Options):
+    """Options of ``fullbloom man``."""
+
+    #: The command whose page is shown.
+    about: str | None
+    #: The folder of all pages.
+    output: str | None
+
+
+OPTIONS = ManOptions
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
@@ -26,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FOLDER", help="write the pages of all commands into this folder")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: ManOptions) -> int:
     """Show one page, or write all."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.parser import build_parser
@@ -34,30 +50,30 @@ def run(args: argparse.Namespace) -> int:
     from fullbloom.cli.standard import flush
 
     made = pages(build_parser())
-    if args.output is not None:
-        return _write(args, made)
-    name = "fullbloom" if args.about is None else f"fullbloom-{args.about}"
+    if options.output is not None:
+        return _write(options, Path(options.output), made)
+    name = "fullbloom" if options.about is None else f"fullbloom-{options.about}"
     if name not in made:
         known = ", ".join(page.removeprefix("fullbloom-") for page in list(made)[1:])
-        raise Refusal(f"there is no command {shortened(args.about)!r}; there are {known}")
-    if args.json:
+        raise Refusal(f"there is no command {shortened(str(options.about))!r}; there are {known}")
+    if options.json:
         import json
 
         flush(json.dumps({"page": name, "text": made[name]}) + "\n")
-    elif not args.quiet and not (sys.stdout.isatty() and _shown(name, made[name])):
+    elif not options.quiet and not (sys.stdout.isatty() and _shown(name, made[name])):
         flush(made[name])
     return 0
 
 
-def _write(args: argparse.Namespace, made: Mapping[str, str]) -> int:
+def _write(options: ManOptions, folder: Path, made: Mapping[str, str]) -> int:
     """Write the pages; each appears when it is whole."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
-    if args.about is not None:
+    if options.about is not None:
         raise Refusal("--output writes the pages of all commands: drop COMMAND")
-    paths = {name: str(Path(args.output) / f"{name}.1") for name in made}
+    paths = {name: str(folder / f"{name}.1") for name in made}
     for name, path in paths.items():
         output = Output(path)
         try:
@@ -66,7 +82,7 @@ def _write(args: argparse.Namespace, made: Mapping[str, str]) -> int:
         except BaseException:
             output.discard()
             raise
-    report(args, {"files": list(paths.values())}, list(paths.values()), stdout_is_free=True)
+    report(options, {"files": list(paths.values())}, list(paths.values()), stdout_is_free=True)
     return 0
 
 

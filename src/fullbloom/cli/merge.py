@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.cli.options import QUIET, add_secret
+from fullbloom.cli.options import QUIET, Options, add_secret
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
 HELP = "unite filters of one shape into a file"
 DETAIL = """The result answers as if all keys had been added to one filter. It holds more keys than each,
 so build the parts with the capacity of the whole; a result above it is reported on stderr. Any kind that
 merges will do; the filters must be of one kind, shape, seed and secret."""
 EXAMPLE = "fullbloom merge week.bloom monday.bloom tuesday.bloom"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions(Options):
+    """Options of ``fullbloom merge``."""
+
+    out: str
+    filters: list[str]
+    secret_file: str | None
+
+
+OPTIONS = MergeOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,15 +38,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_secret(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: MergeOptions) -> int:
     """Unite and save."""
     from fullbloom.cli.filters.files import save
     from fullbloom.cli.io.output import require_writable
     from fullbloom.cli.report import note, report
 
-    require_writable(args.out)
-    merged = _merged(args)
-    save(merged, args.out)
+    require_writable(options.out)
+    merged = _merged(options)
+    save(merged, options.out)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     if keys > merged.capacity + 2 * deviation:
@@ -41,16 +54,16 @@ def run(args: argparse.Namespace) -> int:
         target = f"{merged.target_fpr:.3g}"
         above = merged.fpr() > merged.target_fpr
         note(
-            args,
-            f"{args.out} is fuller than it was made for: {text}, "
+            options,
+            f"{options.out} is fuller than it was made for: {text}, "
             + (f"not {target}" if above else f"still within {target}"),
         )
-    stats = {"file": args.out, "merged": len(args.filters), **merged.info()}
-    report(args, stats, [f"{args.out}: {merged!r}"], stdout_is_free=True)
+    stats = {"file": options.out, "merged": len(options.filters), **merged.info()}
+    report(options, stats, [f"{options.out}: {merged!r}"], stdout_is_free=True)
     return 0
 
 
-def _merged(args: argparse.Namespace) -> Any:
+def _merged(options: MergeOptions) -> Any:
     """Return the first filter with all others merged into it, in memory."""
     import warnings
 
@@ -59,9 +72,9 @@ def _merged(args: argparse.Namespace) -> Any:
     from fullbloom.cli.filters.kinds import made_at_once, row_of
     from fullbloom.cli.filters.secret import secret_from
 
-    secret = secret_from(args.secret_file)
+    secret = secret_from(options.secret_file)
     merged: Any = None
-    for path in args.filters:
+    for path in options.filters:
         part: Any = fullbloom.open(path, verify="full", secret=secret)
         if not hasattr(part, "merge"):
             made = "make one of all lines" if row_of(part) in made_at_once() else "build it with a --capacity"
@@ -71,7 +84,7 @@ def _merged(args: argparse.Namespace) -> Any:
             continue
         if type(part) is not type(merged):
             raise Refusal(
-                f"{path}: holds a {type(part).__name__}, and {args.filters[0]} a {type(merged).__name__}"
+                f"{path}: holds a {type(part).__name__}, and {options.filters[0]} a {type(merged).__name__}"
             )
         try:
             with warnings.catch_warnings():  # the note tells it, with the rate

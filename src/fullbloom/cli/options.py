@@ -1,15 +1,173 @@
-"""Options that several commands have."""
+"""Options that several commands have, as values and as they are declared."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 from fullbloom.cli import units
+from fullbloom.cli.failures import Refusal
 
 if TYPE_CHECKING:
     import argparse
 
+    from fullbloom.cli.filters.kinds import Kind
+    from fullbloom.cli.window import Window
+
 QUIET = "print no progress, warnings or report"
+#: Without --max-line: the longest line, as a file of one line is seldom a file of lines, and the longest
+#: record, whose cells or values are Python objects.
+_LONGEST_LINE, _LONGEST_RECORD = 64 << 20, 16 << 20
+#: The parts of --memory that the longest line and the longest record may take, and the least that they get.
+_LINES, _RECORDS, _LEAST = 128, 512, 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of every command."""
+
+    json: bool
+    quiet: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineOptions(Options):
+    """Options of commands that read lines."""
+
+    files: list[str]
+    max_line: int | None
+    #: Of commands that read records, and of those that bound their memory.
+    select: list[str] | None = None
+    memory: int | None = None
+
+    @property
+    def longest_line(self) -> int:
+        """Bytes of the longest line to take: a share of --memory, if that is given."""
+        if self.max_line is not None:
+            return self.max_line
+        most, parts = (_LONGEST_LINE, _LINES) if self.select is None else (_LONGEST_RECORD, _RECORDS)
+        return most if self.memory is None else max(_LEAST, min(most, self.memory // parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(LineOptions):
+    """Options of commands that read lines, records, or hashes."""
+
+    format: str | None
+    no_header: bool
+    delimiter: str | None
+    key_type: list[str] | None
+    skip_bad: bool
+    threads: int
+    secret_file: str | None
+    #: Of some of these commands: keys are hashes, or their texts are compared, marked, or kept at the last.
+    hex: bool | None = False
+    sha1_of: bool = False
+    exact: bool = False
+    mark: bool = False
+    keep: str = "first"
+
+    @property
+    def has_hashes(self) -> bool:
+        """Whether keys are hashes of lines."""
+        return bool(self.hex or self.sha1_of)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether records are read: with a chosen key, by several threads, or for the last of a key."""
+        return not self.has_hashes and (bool(self.select) or self.threads > 1 or self.keep == "last")
+
+    def check_records(self) -> None:
+        """Refuse options that need ``--select`` without it, and those that exclude it."""
+        if self.select is not None and self.has_hashes:
+            raise Refusal(f"--select and {'--hex' if self.hex else '--sha1-of'} exclude each other")
+        if self.select and "" in self.select:
+            raise Refusal("--select names a column or key, got an empty text; name one, or drop it")
+        if self.select is None:
+            idle = {
+                "--format": self.format,
+                "--no-header": self.no_header,
+                "--delimiter": self.delimiter,
+                "--key-type": self.key_type,
+                "--skip-bad": self.skip_bad,
+            }
+            for option, given in idle.items():
+                if given:
+                    raise Refusal(
+                        f"{option} is of use with --select only: add --select COLUMN, or drop {option}"
+                    )
+        elif self.key_type and len(self.key_type) not in {1, len(self.select)}:
+            raise Refusal(
+                f"--key-type is given once for all --select or once for each of {len(self.select)}, "
+                f"got {len(self.key_type)}"
+            )
+
+    @property
+    def needs_output_file(self) -> bool:
+        """Whether columns cannot be written but to a file, because the state is saved once they are whole."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterOptions(RecordOptions):
+    """Options of commands that create a filter."""
+
+    fpr: float | None
+    kind: str | None
+    layout: str
+    seed: int | None
+    expected: int | None = None
+    window: Window | None = None
+    #: The secret of this run, from `draw_hash`.
+    secret: bytes | None = field(default=None, repr=False)
+
+    def draw_hash(self, *, keyed: bool) -> Self:
+        """Return options with a random seed, or ``keyed`` with a secret, unless they have one already.
+
+        With the public hash, whoever writes the lines can make any one of them look like a repetition.
+        """
+        if self.seed is not None or self.secret_file is not None:
+            return self
+        if keyed:
+            return replace(self, secret=os.urandom(16))
+        return replace(self, seed=int.from_bytes(os.urandom(8), "little"))
+
+    @cached_property
+    def hash_keywords(self) -> dict[str, Any]:
+        """Seed and secret, as constructors take them; the file of the secret is read once."""
+        from fullbloom.cli.filters.secret import secret_from
+
+        secret = secret_from(self.secret_file) if self.secret is None else self.secret
+        return {"seed": self.seed or 0, "secret": secret}
+
+    @cached_property
+    def structure(self) -> Kind:
+        """What the registry says of --kind; it is looked up once."""
+        from fullbloom.cli.filters.kinds import find_kind
+
+        return find_kind(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateOptions(FilterOptions):
+    """Options of commands whose filter may be kept from run to run."""
+
+    state: str | None
+    save_every: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(FilterOptions):
+    """Options of ``fullbloom build``."""
+
+    out: str
+    capacity: int | None
+    #: Files of the other set of lines, names of levels, and an earlier version: of --kind of two sets.
+    rest: list[str] | None
+    levels: str | None
+    like: str | None
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

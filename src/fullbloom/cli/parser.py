@@ -28,11 +28,13 @@ class Command(Protocol):
     EXAMPLE: str
     #: What ``--quiet`` does.
     QUIET: str
+    #: The type of its options.
+    OPTIONS: type[Any]
 
     def configure(self, parser: argparse.ArgumentParser, /) -> None:
         """Declare the options."""
 
-    def run(self, args: argparse.Namespace, /) -> int:
+    def run(self, options: Any, /) -> int:
         """Do the work and return the exit code."""
 
 
@@ -144,19 +146,21 @@ class Parser(argparse.ArgumentParser):
         return f"; did you mean {meant}?" if meant else ""
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments of a command, whose options may stand between its files."""
+def parse(arguments: Sequence[str]) -> tuple[Command, Any]:
+    """Return the command and its options, which may come between its files."""
     if arguments[:1] == ["help"]:
         asked = [word for word in arguments[1:] if word not in {"help", "--help", "-h"}]
         arguments = [*asked[:1], "--help"]
     name = next(iter(arguments), "")
     if name not in list(COMMANDS):
-        return build_parser().parse_args(arguments)
+        values = vars(build_parser().parse_args(arguments))
+        command = COMMANDS[values.pop("command")]
+        return command, command.OPTIONS(**values)
     # Not through the parent: argparse does not intermix where there are subparsers.
     command = COMMANDS[name]
     parser = Parser(prog=f"{_PROGRAM} {name}", **_texts(command))
     _configure(parser, command)
-    return parser.parse_intermixed_args(_only_options_dashed(arguments[1:]))
+    return command, command.OPTIONS(**vars(parser.parse_intermixed_args(_only_options_dashed(arguments[1:]))))
 
 
 def _only_options_dashed(arguments: Sequence[str]) -> list[str]:
@@ -204,4 +208,3 @@ def _configure(parser: argparse.ArgumentParser, command: Command) -> None:
     common = parser.add_argument_group("report")
     common.add_argument("--json", action="store_true", help="print the report as one JSON object")
     common.add_argument("-q", "--quiet", action="store_true", help=command.QUIET)
-    parser.set_defaults(run=command.run)

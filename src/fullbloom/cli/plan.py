@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli import units
+from fullbloom.cli.options import Options
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +24,21 @@ QUIET = "print nothing: the exit code says whether there is a choice that fits"
 _FPR = 0.01
 _ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
 _NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>8} {:>7}  {}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(Options):
+    """Options of ``fullbloom plan``."""
+
+    items: int | None
+    fpr: float | None
+    memory: int | None
+    universe: int | None
+    excluded: int | None
+    needs: list[str]
+
+
+OPTIONS = PlanOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,26 +75,26 @@ def needs() -> list[str]:
     return [*dict.fromkeys(word for row in variants() for word in row["capabilities"]), "parquet"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: PlanOptions) -> int:
     """Print the table; return 1 when nothing fits the memory."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.report import report
     from fullbloom.plan import choices
 
-    needed = [word.strip() for text in args.needs for word in text.split(",") if word.strip()]
-    if args.items is None and (args.fpr is None or args.memory is None):
+    needed = [word.strip() for text in options.needs for word in text.split(",") if word.strip()]
+    if options.items is None and (options.fpr is None or options.memory is None):
         choices(1, _FPR, needs=needed)  # an unknown word is told first
         raise Refusal("give --items, or both --fpr and --memory")
-    if args.fpr is None and args.memory is None:
-        args.fpr = _FPR
+    if options.fpr is None and options.memory is None:
+        options = replace(options, fpr=_FPR)
     left_out: dict[str, str] = {}
     rows = choices(
-        args.items,
-        args.fpr,
-        memory=args.memory,
+        options.items,
+        options.fpr,
+        memory=options.memory,
         needs=needed,
-        universe=args.universe,
-        excluded=args.excluded,
+        universe=options.universe,
+        excluded=options.excluded,
         left_out=left_out,
     )
     lines = _layouts(rows) if any(row.num_hashes for row in rows) else _structures(rows)
@@ -88,17 +104,18 @@ def run(args: argparse.Namespace) -> int:
     lines.append(
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
-    asked = {name: getattr(args, name) for name in ("items", "fpr", "memory", "universe", "excluded")}
+    values = asdict(options)
+    asked = {name: values[name] for name in ("items", "fpr", "memory", "universe", "excluded")}
     stats = {
         "asked": asked | {"needs": needed},
-        "choices": [_stats(args, row) for row in rows],
+        "choices": [_stats(options, row) for row in rows],
         "left_out": left_out,
     }
-    report(args, stats, lines, stdout_is_free=True)
+    report(options, stats, lines, stdout_is_free=True)
     return 0 if rows[0].recommended else 1
 
 
-def _stats(args: argparse.Namespace, row: Choice) -> dict[str, Any]:
+def _stats(options: PlanOptions, row: Choice) -> dict[str, Any]:
     """Return all that is known of a choice, None for what is not, and the call that builds it."""
     from fullbloom import registry
     from fullbloom.plan import has_universe
@@ -107,11 +124,11 @@ def _stats(args: argparse.Namespace, row: Choice) -> dict[str, Any]:
     layout = None if row.layout == "-" else row.layout
     if structure["adds"] == "number":
         members = f"{row.items}, " if has_universe(structure) else ""
-        call = f"{structure['class']}({members}{args.universe})"
+        call = f"{structure['class']}({members}{options.universe})"
     elif structure["adds"] == "world":
         call = f"{structure['class']}.build(included, excluded)"
     else:
-        fpr = row.fpr if args.fpr is None else args.fpr
+        fpr = row.fpr if options.fpr is None else options.fpr
         chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"
         made = {"build": ".build(keys, ", "build_pairs": ".build(keys, values, fpr="}
         call = f"{structure['class']}{made.get(structure['adds'], f'({row.items}, ')}{fpr!r}{chosen})"

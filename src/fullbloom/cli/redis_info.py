@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.options import add_secret
-from fullbloom.cli.redis_server import add_server, found
+from fullbloom.cli.redis_server import ServerOptions, add_server, found
 from fullbloom.cli.report import report, valued
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ DETAIL = "The rate is that of the bits as they are, which the server counts."
 EXAMPLE = "fullbloom redis-info redis://localhost:6379/0 words"
 QUIET = "print nothing: the exit code says whether the filter is whole"
 
+OPTIONS = ServerOptions
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -24,14 +26,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_secret(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: ServerOptions) -> int:
     """Ask the server and print what it says."""
-    there = found(args)
+    there = found(options)
     whole = there.verify()
     stats: dict[str, Any] = {**there.info(), "whole": whole.ok}
     width = max(map(len, stats))
     lines = [f"{name:<{width}}  {_shown(name, value)}" for name, value in stats.items()]
-    report(args, stats, lines, stdout_is_free=True)
+    report(options, stats, lines, stdout_is_free=True)
     return 0 if whole else 1
 
 

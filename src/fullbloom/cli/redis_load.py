@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.options import add_secret
-from fullbloom.cli.redis_server import add_server, client_of
+from fullbloom.cli.redis_server import ServerOptions, add_server, client_of
 from fullbloom.cli.report import report
 
 if TYPE_CHECKING:
@@ -17,6 +18,21 @@ HELP = "put a filter's file onto a Redis or Valkey server"
 DETAIL = """The filter there has the same bits and parameters. It appears under its name when it is whole."""
 EXAMPLE = "fullbloom redis-load words.bloom redis://localhost:6379/0 words"
 QUIET = "print nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(ServerOptions):
+    """Options of ``fullbloom redis-load``."""
+
+    file: str
+    shards: int | None
+    ttl: float | None
+    merge: bool
+    replace: bool
+    allow_eviction: bool
+
+
+OPTIONS = LoadOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,33 +54,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_secret(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: LoadOptions) -> int:
     """Open the file and send its cells."""
     import fullbloom
     from fullbloom.cli.filters.secret import secret_from
 
-    client, secret = client_of(args), secret_from(args.secret_file)
+    client, secret = client_of(options), secret_from(options.secret_file)
     from fullbloom.engines.redis import RedisBloomFilter
 
-    found = fullbloom.open(args.file, verify="full", secret=secret)
+    found = fullbloom.open(options.file, verify="full", secret=secret)
     if not isinstance(found, fullbloom.BloomFilter):
-        raise Refusal(f"{args.file}: holds a {type(found).__name__}; a server takes a BloomFilter")
-    there = RedisBloomFilter.find(client, args.name, secret=secret)
-    if there is None or args.replace:
-        options = {"shards": args.shards, "secret": secret, "allow_eviction": args.allow_eviction}
-        options["ttl"] = args.ttl
-        there = RedisBloomFilter.from_filter(client, args.name, found, **options)
-    elif args.merge:
-        there.manifest.require_match(args.name, {"ttl": args.ttl})
+        raise Refusal(f"{options.file}: holds a {type(found).__name__}; a server takes a BloomFilter")
+    there = RedisBloomFilter.find(client, options.name, secret=secret)
+    if there is None or options.replace:
+        there = RedisBloomFilter.from_filter(
+            client,
+            options.name,
+            found,
+            shards=options.shards,
+            secret=secret,
+            allow_eviction=options.allow_eviction,
+            ttl=options.ttl,
+        )
+    elif options.merge:
+        there.manifest.require_match(options.name, {"ttl": options.ttl})
         there |= found
     else:
         raise Refusal(
-            f"the server has a filter {args.name!r}; --merge adds to it, --replace takes its place, "
+            f"the server has a filter {options.name!r}; --merge adds to it, --replace takes its place, "
             "or choose another name"
         )
-    stats = {"file": args.file, **there.info()}
+    stats = {"file": options.file, **there.info()}
     count, shards = f"about {stats['approx_count']:,.0f} keys", stats["shards"]
     strings = "a string" if shards == 1 else f"{shards} strings"
-    line = f"{args.name}: {stats['nbytes']:,} bytes in {strings}, {count}"
-    report(args, stats, [line], stdout_is_free=True)
+    line = f"{options.name}: {stats['nbytes']:,} bytes in {strings}, {count}"
+    report(options, stats, [line], stdout_is_free=True)
     return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fullbloom.cli.options import add_secret
-from fullbloom.cli.redis_server import add_server, found
+from fullbloom.cli.redis_server import ServerOptions, add_server, found
 from fullbloom.cli.report import report
 
 if TYPE_CHECKING:
@@ -17,6 +18,16 @@ EXAMPLE = "fullbloom redis-save redis://localhost:6379/0 words words.bloom"
 QUIET = "print nothing"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SaveOptions(ServerOptions):
+    """Options of ``fullbloom redis-save``."""
+
+    file: str
+
+
+OPTIONS = SaveOptions
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_server(parser)
@@ -24,13 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_secret(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: SaveOptions) -> int:
     """Fetch the cells, then give the file its name."""
     from fullbloom.cli.filters.files import save
 
-    there = found(args).dump()
-    save(there, args.file)
-    stats = {"file": args.file, **there.info()}
-    line = f"{args.file}: {stats['nbytes']:,} bytes, about {stats['num_added']:,} keys"
-    report(args, stats, [line], stdout_is_free=True)
+    there = found(options).dump()
+    save(there, options.file)
+    stats = {"file": options.file, **there.info()}
+    line = f"{options.file}: {stats['nbytes']:,} bytes, about {stats['num_added']:,} keys"
+    report(options, stats, [line], stdout_is_free=True)
     return 0

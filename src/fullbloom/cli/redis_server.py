@@ -6,13 +6,25 @@ Where it is, and the password, which no list of processes shows.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.options import Options
 
 if TYPE_CHECKING:
     import argparse
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(Options):
+    """Options of commands about a filter on a server."""
+
+    url: str
+    name: str
+    secret_file: str | None
+
 
 PASSWORD = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable, as redis-cli has it
 _FROM_ENVIRONMENT = "env:"
@@ -29,15 +41,15 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the filter on the server")
 
 
-def client_of(args: argparse.Namespace) -> Any:
+def client_of(options: ServerOptions) -> Any:
     """Return a client for the address, of a cluster where a node of one answers there."""
-    url, hidden = args.url, args.url.startswith(_FROM_ENVIRONMENT)
+    url, hidden = options.url, options.url.startswith(_FROM_ENVIRONMENT)
     if hidden:
         variable = url.removeprefix(_FROM_ENVIRONMENT)
-        url = os.environ.get(variable)
-        if url is None:
+        if variable not in os.environ:
             raise Refusal(f"there is no {variable} in the environment; put the server's address there")
-    shown = args.url if hidden else "the server's address"
+        url = os.environ[variable]
+    shown = options.url if hidden else "the server's address"
     try:
         parts = urlsplit(url)
         if parts.scheme not in {"redis", "rediss", "unix"}:
@@ -55,20 +67,20 @@ def client_of(args: argparse.Namespace) -> Any:
         raise Refusal("this needs the Redis client: pip install 'fullbloom[redis]'") from None
     try:
         password = os.environ.get(PASSWORD)
-        options: dict[str, Any] = {} if parts.password or password is None else {"password": password}
-        return connect(url, args.name, **options)
+        named: dict[str, Any] = {} if parts.password or password is None else {"password": password}
+        return connect(url, options.name, **named)
     except ValueError:  # whose text repeats the address
         raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
 
 
-def found(args: argparse.Namespace) -> Any:
+def found(options: ServerOptions) -> Any:
     """Return the filter on the server."""
     from fullbloom.cli.filters.secret import secret_from
 
-    client = client_of(args)
+    client = client_of(options)
     from fullbloom.engines.redis import RedisBloomFilter
 
-    there = RedisBloomFilter.find(client, args.name, secret=secret_from(args.secret_file))
+    there = RedisBloomFilter.find(client, options.name, secret=secret_from(options.secret_file))
     if there is None:
-        raise Refusal(f"there is no filter {args.name!r} on the server; redis-load puts one there")
+        raise Refusal(f"there is no filter {options.name!r} on the server; redis-load puts one there")
     return there

@@ -11,8 +11,10 @@ from fullbloom.cli.printable import one_line, printable
 from fullbloom.cli.standard import flush
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
+
+    from fullbloom.cli.io.records import Records
+    from fullbloom.cli.options import Options
 
 
 def plain(value: Any) -> Any:
@@ -26,18 +28,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-def report(
-    args: argparse.Namespace, stats: Mapping[str, Any], lines: Sequence[str], *, stdout_is_free: bool
-) -> None:
+def report(options: Options, stats: Mapping[str, Any], lines: Sequence[str], *, stdout_is_free: bool) -> None:
     """Print the end of a command.
 
     With ``--json`` the stats are one line: on stdout when it carries nothing else, else on stderr.
     Without, ``lines`` go to stderr, or to stdout when that is free; ``--quiet`` silences them.
     """
     text = ""
-    if args.json:
+    if options.json:
         text = json.dumps(plain(dict(stats))) + "\n"
-    elif not args.quiet:
+    elif not options.quiet:
         text = "".join(f"{printable(line)}\n" for line in lines)
     if stdout_is_free:
         flush(text)
@@ -52,10 +52,17 @@ def valued(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def note(args: argparse.Namespace, text: str) -> None:
+def note(options: Options, text: str) -> None:
     """Warn in one line on stderr, unless ``--quiet``."""
-    if not args.quiet:
+    if not options.quiet:
         complain(text)
+
+
+def note_faults(options: Options, records: Records) -> None:
+    """Note how many records were left out, and what is wrong with the first."""
+    if records.faults:
+        s = "" if records.faults == 1 else "s"
+        note(options, f"{records.faults:,} record{s} left out; the first: {records.first_fault}")
 
 
 def complain(text: str) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from urllib.parse import quote
 from fullbloom import _folders
 from fullbloom.cli import remote
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.options import Options
 from fullbloom.cli.report import report
 
 if TYPE_CHECKING:
@@ -30,6 +32,19 @@ _MEMBER = re.compile(r"data/(manifest|secret\.key|registry\.db|node|filters/[0-9
 _FOLDERS = frozenset({"data", "data/filters", "data/log"})
 
 
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions(Options):
+    """Options of ``fullbloom restore``."""
+
+    file: str
+    data: str | None
+    url: str | None
+    replace: bool
+
+
+OPTIONS = RestoreOptions
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", metavar="FILE", help="what fullbloom backup wrote")
@@ -40,21 +55,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: RestoreOptions) -> int:
     """Put everything back; what is no such file is refused before anything is written."""
-    if (args.data is None) == (args.url is None):
+    if (options.data is None) == (options.url is None):
         raise Refusal("give either --data DIR or --url URL")
     try:
-        with tarfile.open(args.file) as tar:
-            index = _index(tar, args.file)
-            if args.data is None:
-                count = _send(tar, index, args.url, replace=args.replace)
+        with tarfile.open(options.file) as tar:
+            index = _index(tar, options.file)
+            if options.url is not None:
+                count = _send(tar, index, options.url, replace=options.replace)
             else:
-                count = _unpack(tar, Path(args.data))
+                count = _unpack(tar, Path(str(options.data)))
     except tarfile.TarError as error:
-        raise Refusal(f"{args.file}: not what fullbloom backup writes: {error}") from None
-    what = "filters sent" if args.data is None else "files written"
-    report(args, {"file": args.file, "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
+        raise Refusal(f"{options.file}: not what fullbloom backup writes: {error}") from None
+    what = "filters sent" if options.data is None else "files written"
+    report(options, {"file": options.file, "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
     return 0
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli import units
-from fullbloom.cli.failures import Refusal, refuse_idle_options
+from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.roles import require_different
-from fullbloom.cli.options import QUIET, add_inputs, add_records, add_shape, add_state
-from fullbloom.cli.reading import has_records, tell_faults
-from fullbloom.cli.window import window
+from fullbloom.cli.options import QUIET, StateOptions, add_inputs, add_records, add_shape, add_state
+from fullbloom.cli.window import Window, window
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
 
-__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
 HELP = "filter a live stream by what came by before"
 DETAIL = """Every line is answered as soon as it is whole. With --state the filter lives on from run to
@@ -38,6 +38,17 @@ _BLOCK = 1 << 16
 _SET_BACK = 1.0
 #: Lines in a window of time where --expected does not say: 11 MiB at a millionth.
 _IN_WINDOW = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenOptions(StateOptions):
+    """Options of ``fullbloom seen``."""
+
+    new_only: bool
+    old_only: bool
+
+
+OPTIONS = SeenOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,46 +75,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_records(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: SeenOptions) -> int:
     """Answer until the input ends."""
-    from fullbloom.cli.filters.kinds import FORGETS, forgets, row_of
-    from fullbloom.cli.filters.state import State, held
+    from fullbloom.cli.filters.kinds import warn_of_forgetting
+    from fullbloom.cli.filters.state import open_state
     from fullbloom.cli.filters.time import Time
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.records import Records
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
-    from fullbloom.cli.report import note, report
+    from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
 
-    refuse_idle_options(args)
-    require_different(args.files, {"the answers": "-", "--state": args.state})
-    inputs = sources(args.files)
-    with held(args.state), Stops() as stops:
+    options.check_records()
+    require_different(options.files, {"the answers": "-", "--state": options.state})
+    inputs = sources(options.files)
+    with open_state(options) as state, Stops() as stops:
         output = Output(None)
-        state = State(args.state, args) if args.state else None
-        seen = state.load() if state and state.exists else _empty(args)
-        if forgets(seen) and args.window is None:
-            note(args, FORGETS.format(row_of(seen)["name"]))
+        seen = state.load() if state and state.exists else _empty(options)
+        warning = warn_of_forgetting(seen)
+        if warning and options.window is None:
+            note(options, warning)
         time = Time(seen)
         if time.behind > _SET_BACK:
             late = units.duration_text(time.behind)
-            note(args, f"the clock is {late} behind that of the state: its lines are remembered longer")
-        tick = args.save_every if state else None
-        how: dict[str, Any] = {"size": _block(seen), "longest": longest_line(args), "tick": tick}
+            note(options, f"the clock is {late} behind that of the state: its lines are remembered longer")
+        tick = options.save_every if state else None
+        how: dict[str, Any] = {"size": _block(seen), "longest": options.longest_line, "tick": tick}
         blocks: Blocks | Records = Blocks(inputs, stops, **how)
-        if has_records(args):
-            blocks = Records(args, inputs, stops, seen, **how)
+        if options.has_records:
+            blocks = Records(options, inputs, stops, seen, **how)
         try:
-            lines, new, lost = _answer_all(_answers(args, seen, output), blocks, state, time)
+            lines, new, lost = _answer_all(_answers(options, seen, output), blocks, state, time)
         finally:
             if state:
                 state.save(seen)
         if isinstance(blocks, Records):
-            tell_faults(args, blocks)
+            note_faults(options, blocks)
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}
-    report(args, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False)
+    report(
+        options, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False
+    )
     return 1 if _overfull(seen, lines, new, lost) or time.crowded() else 0
 
 
@@ -127,51 +139,49 @@ def _overfull(seen: Seen, lines: int, new: int, lost: float) -> bool:
     return bool(most)
 
 
-def _empty(args: argparse.Namespace) -> Seen:
-    from fullbloom.cli.filters.kinds import grows
+def _empty(options: SeenOptions) -> Seen:
     from fullbloom.cli.filters.make import growing, sized
-    from fullbloom.cli.filters.secret import draw
 
     # SipHash: 1 to 18 % of a whole run. A secret that nobody keeps is of no use to a state.
-    draw(args, keyed=args.state is None)
-    if args.window is not None:
-        return _windowed(args)
-    if args.expected is not None:
-        if grows(args.kind):
-            raise Refusal(f"--kind {args.kind} grows: it does not take --expected")
-        return sized(args, args.expected, args.fpr or FPR, quick=True)
-    if args.kind is not None and not grows(args.kind):
-        raise Refusal(f"--kind {args.kind} has a fixed size: give --expected")
-    return growing(args, _FIRST_STAGE, args.fpr or FPR, quick=True)
+    options = options.draw_hash(keyed=options.state is None)
+    if options.window is not None:
+        return _windowed(options, options.window)
+    if options.expected is not None:
+        if options.structure.grows:
+            raise Refusal(f"--kind {options.kind} grows: it does not take --expected")
+        return sized(options, options.expected, options.fpr or FPR, quick=True)
+    if options.kind is not None and not options.structure.grows:
+        raise Refusal(f"--kind {options.kind} has a fixed size: give --expected")
+    return growing(options, _FIRST_STAGE, options.fpr or FPR, quick=True)
 
 
-def _windowed(args: argparse.Namespace) -> Seen:
+def _windowed(options: SeenOptions, window: Window) -> Seen:
     from fullbloom.cli.filters import make
     from fullbloom.cli.filters.kinds import windowed
 
     known = [row["name"] for row in windowed()]
-    if args.kind is None:
-        args.kind = known[0]
-    if args.kind not in known:
-        raise Refusal(f"--kind {args.kind} has no --window; {' and '.join(known)} have one")
-    if args.window.lines is not None and args.expected is not None:
+    if options.kind is None:
+        options = replace(options, kind=known[0])
+    if options.kind not in known:
+        raise Refusal(f"--kind {options.kind} has no --window; {' and '.join(known)} have one")
+    if window.lines is not None and options.expected is not None:
         raise Refusal("--window counts lines here, so it says how many to expect: drop --expected")
-    return make.windowed(args, args.window, args.expected or _IN_WINDOW, args.fpr or FPR)
+    return make.windowed(options, window, options.expected or _IN_WINDOW, options.fpr or FPR)
 
 
-def _answers(args: argparse.Namespace, seen: Seen, output: Output) -> Answers[Any]:
+def _answers(options: SeenOptions, seen: Seen, output: Output) -> Answers[Any]:
     from fullbloom.cli import answers
     from fullbloom.cli.filters.state import remember_printed
     from fullbloom.recipes.dedup import remember
 
-    if has_records(args):
-        mode = "mark" if args.mark else "old" if args.old_only else "new"
+    if options.has_records:
+        mode = "mark" if options.mark else "old" if options.old_only else "new"
         return answers.OfRecords(seen, output, mode)
-    if args.mark:
+    if options.mark:
         return answers.Marked(seen, output)
-    if args.old_only:
+    if options.old_only:
         return answers.Old(seen, output)
-    return answers.New(seen, output, remember_printed if args.state else remember)
+    return answers.New(seen, output, remember_printed if options.state else remember)
 
 
 def _answer_all(

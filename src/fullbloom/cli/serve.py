@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.options import Options
 from fullbloom.cli.standard import flush
 
 if TYPE_CHECKING:
@@ -17,6 +19,31 @@ DETAIL = """Needs the extra fullbloom[server]. Everything may also stand in the 
 FULLBLOOM_LIMITS__FILTER_BYTES ...) or in a TOML file; options come first, then the environment."""
 EXAMPLE = "fullbloom serve --data filters --durability always"
 QUIET = "do not print the addresses"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(Options):
+    """Options of ``fullbloom serve``; settings that are None come from the environment or the file."""
+
+    data: str | None
+    http: str | None
+    resp: str | None
+    registry: str | None
+    redis: str | None
+    durability: str | None
+    plain: bool | None
+    salvage: bool | None
+    node: str | None
+    advertise: str | None
+    tls_cert: str | None
+    tls_key: str | None
+    require_token: bool | None
+    config: str | None
+    ready_file: str | None
+    check: bool
+
+
+OPTIONS = ServeOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +103,7 @@ _FLAGS = (
 )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: ServeOptions) -> int:
     """Serve until a signal says stop."""
     try:
         from fullbloom.service.failures import StartError
@@ -84,16 +111,19 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise Refusal(missing(error)) from None
     try:
-        settings = load(as_path(args.config), **{name: getattr(args, name) for name in _FLAGS})
+        settings = load(
+            as_path(options.config),
+            **{name: value for name, value in asdict(options).items() if name in _FLAGS},
+        )
         from fullbloom.service import running
 
-        if args.check:
+        if options.check:
             flush(f"{running.check(settings)}\n")
         else:
             running.serve(
                 settings,
-                ready_file=as_path(args.ready_file),
-                tell=(lambda _text: None) if args.quiet else lambda text: flush(f"{text}\n"),
+                ready_file=as_path(options.ready_file),
+                tell=(lambda _text: None) if options.quiet else lambda text: flush(f"{text}\n"),
             )
     except StartError as error:
         raise Refusal(str(error)) from None

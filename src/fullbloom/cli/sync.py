@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.options import LineOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +22,22 @@ QUIET = "print nothing: the exit code answers"
 
 #: Seconds that the other side may be silent.
 _TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncOptions(LineOptions):
+    """Options of ``fullbloom sync``."""
+
+    #: The command that serves the other set, or the file to serve.
+    peer: str | None
+    serve: str | None
+    at_most: int | None
+    write: bool
+    timeout: float
+    limit: int
+
+
+OPTIONS = SyncOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,52 +74,52 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: SyncOptions) -> int:
     """Compare, and print or write."""
-    if args.serve is not None:
-        return _serve(args)
-    if args.at_most is not None and args.peer is None:
+    if options.serve is not None:
+        return _serve(options, options.serve)
+    if options.at_most is not None and options.peer is None:
         raise Refusal("--at-most is of use with --with COMMAND only; drop it")
-    if len(args.files) != (2 if args.peer is None else 1):
+    if len(options.files) != (2 if options.peer is None else 1):
         raise Refusal("sync takes two files, or one and --with COMMAND, or --serve FILE alone")
-    return _compare(args) if args.peer is None else _ask(args)
+    return _compare(options) if options.peer is None else _ask(options)
 
 
-def _compare(args: argparse.Namespace) -> int:
+def _compare(options: SyncOptions) -> int:
     """Two files here: their sets of lines as they are."""
     from fullbloom.cli.io.roles import require_different
 
-    if args.write:
-        require_different(args.files[1:], {"FILE": args.files[0]})
-    sides = [_read(args, path) for path in args.files]
+    if options.write:
+        require_different(options.files[1:], {"FILE": options.files[0]})
+    sides = [_read(options, path) for path in options.files]
     mine, theirs = (dict.fromkeys(side) for side in sides)
     here, there = [line for line in mine if line not in theirs], [line for line in theirs if line not in mine]
-    if args.write:
-        for path, lines in zip(args.files, (there, here), strict=True):
+    if options.write:
+        for path, lines in zip(options.files, (there, here), strict=True):
             _add(path, lines)
-    return _told(args, here, there, {})
+    return _told(options, here, there, {})
 
 
-def _ask(args: argparse.Namespace) -> int:
+def _ask(options: SyncOptions) -> int:
     import shlex
     import subprocess
 
     from fullbloom.cli.io.channel import Channel
     from fullbloom.recipes.sync import ask
 
-    lines = _read(args, args.files[0])
+    lines = _read(options, options.files[0])
     try:
-        words = shlex.split(args.peer)
+        words = shlex.split(options.peer)
     except ValueError as error:
-        raise Refusal(f"--with {args.peer}: {error}") from None
+        raise Refusal(f"--with {options.peer}: {error}") from None
     if not words:
         raise Refusal("--with names a command, got an empty text")
     peer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)  # noqa: S603 - asked for
     try:
         assert peer.stdin is not None and peer.stdout is not None  # noqa: PT018 - for the type checker
-        channel = Channel(peer.stdout.fileno(), peer.stdin.fileno(), timeout=args.timeout)
+        channel = Channel(peer.stdout.fileno(), peer.stdin.fileno(), timeout=options.timeout)
         try:
-            done = ask(lines, channel, give=args.write, limit=args.limit, at_most=args.at_most)
+            done = ask(lines, channel, give=options.write, limit=options.limit, at_most=options.at_most)
         except BrokenPipeError:
             raise Refusal(f"{words[0]}: ended before it had said all") from None
         except EOFError as error:
@@ -109,14 +127,14 @@ def _ask(args: argparse.Namespace) -> int:
         peer.stdin.close()
     finally:
         _end(peer)
-    if args.write:
-        _add(args.files[0], done.theirs)
+    if options.write:
+        _add(options.files[0], done.theirs)
     stats = {"symbols": done.symbols, "sent": channel.sent, "received": channel.received}
-    code = _told(args, done.mine, done.theirs, stats)
-    if args.write and done.mine and not done.taken:
+    code = _told(options, done.mine, done.theirs, stats)
+    if options.write and done.mine and not done.taken:
         from fullbloom.cli.report import note
 
-        note(args, "the other side takes no lines: it needs --write, too")
+        note(options, "the other side takes no lines: it needs --write, too")
         return 1
     return code
 
@@ -136,34 +154,38 @@ def _end(peer: Any) -> None:
     peer.stdout.close()
 
 
-def _serve(args: argparse.Namespace) -> int:
+def _serve(options: SyncOptions, path: str) -> int:
     from fullbloom.cli.io.channel import Channel
     from fullbloom.cli.standard import require_input, require_output
     from fullbloom.recipes.sync import serve
 
-    if args.files:
+    if options.files:
         raise Refusal("--serve FILE stands alone; drop the other files")
     require_input()
     require_output()
-    take = (lambda lines: _add(args.serve, lines)) if args.write else None
+    take = (lambda lines: _add(path, lines)) if options.write else None
     try:
-        serve(_read(args, args.serve), Channel(0, 1, timeout=args.timeout), take=take, limit=args.limit)
+        serve(
+            _read(options, path),
+            Channel(0, 1, timeout=options.timeout),
+            take=take,
+            limit=options.limit,
+        )
     except EOFError as error:
         raise Refusal(str(error)) from None
     return 0
 
 
-def _read(args: argparse.Namespace, path: str) -> list[bytes]:
+def _read(options: SyncOptions, path: str) -> list[bytes]:
     """Return all lines of a file, which is looked at, too, if it is to be written."""
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
     from fullbloom.cli.stops import Stops
 
-    _require_plain(args, path)
+    _require_plain(options, path)
     lines: list[bytes] = []
     with Stops() as stops:
-        for block in Blocks(sources([path]), stops, longest=longest_line(args)):
+        for block in Blocks(sources([path]), stops, longest=options.longest_line):
             data = bytes(block)
             some = data.split(b"\n")
             if not some[-1]:
@@ -172,14 +194,14 @@ def _read(args: argparse.Namespace, path: str) -> list[bytes]:
     return lines
 
 
-def _require_plain(args: argparse.Namespace, path: str) -> None:
+def _require_plain(options: SyncOptions, path: str) -> None:
     """Refuse what cannot be added to, where that is asked for, before any work."""
     from pathlib import Path
 
     from fullbloom.cli.io.output import is_special, require_writable
     from fullbloom.cli.io.sources import MAGICS
 
-    if not args.write:
+    if not options.write:
         return
     if path == "-" or is_special(path):
         raise Refusal(f"{path}: is no plain file that lines can be added to; drop --write")
@@ -207,12 +229,12 @@ def _add(path: str, lines: list[bytes]) -> None:
         output.discard()
 
 
-def _told(args: argparse.Namespace, mine: list[bytes], theirs: list[bytes], stats: dict[str, Any]) -> int:
+def _told(options: SyncOptions, mine: list[bytes], theirs: list[bytes], stats: dict[str, Any]) -> int:
     """Print the differences, or that they are no more."""
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
-    prints = not (args.write or args.quiet)
+    prints = not (options.write or options.quiet)
     if prints:
         output = Output(None)
         output.write(b"".join(b"< " + line + b"\n" for line in mine))
@@ -220,5 +242,5 @@ def _told(args: argparse.Namespace, mine: list[bytes], theirs: list[bytes], stat
     told = f"{len(mine):,} lines here alone, {len(theirs):,} there"
     if stats:
         told += f"; {stats['sent']:,} bytes sent, {stats['received']:,} received"
-    report(args, {"mine": len(mine), "theirs": len(theirs), **stats}, [told], stdout_is_free=not prints)
-    return 1 if (mine or theirs) and not args.write else 0
+    report(options, {"mine": len(mine), "theirs": len(theirs), **stats}, [told], stdout_is_free=not prints)
+    return 1 if (mine or theirs) and not options.write else 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.options import Options
 from fullbloom.cli.report import report
 from fullbloom.cli.serve import as_path, missing
 from fullbloom.cli.standard import flush
@@ -17,6 +19,22 @@ DETAIL = """Without a token everybody on this machine may do everything, and the
 A token is told once; only its digest is kept. A running service knows within a second."""
 EXAMPLE = "fullbloom token create crawler --scope read --scope write --pattern 'crawl:*'"
 QUIET = "print the token alone"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenOptions(Options):
+    """Options of ``fullbloom token``."""
+
+    action: str
+    name: str | None
+    scope: list[str] | None
+    pattern: list[str] | None
+    data: str | None
+    registry: str | None
+    config: str | None
+
+
+OPTIONS = TokenOptions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,11 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="its TOML file of settings")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(options: TokenOptions) -> int:
     """Do it in the registry."""
-    if (args.name is None) != (args.action == "list"):
+    if (options.name is None) != (options.action == "list"):
         raise Refusal("create and revoke take the NAME of a token, list takes none")
-    if (args.scope or args.pattern) and args.action != "create":
+    if (options.scope or options.pattern) and options.action != "create":
         raise Refusal("--scope and --pattern are of use with create only")
     try:
         from fullbloom.service.failures import StartError
@@ -51,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise Refusal(missing(error)) from None
     try:
-        settings = load(as_path(args.config), data=args.data, registry=args.registry)
+        settings = load(as_path(options.config), data=options.data, registry=options.registry)
         if not settings.registry:
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         registry = Registry(settings.registry_url)
@@ -60,43 +78,43 @@ def run(args: argparse.Namespace) -> int:
     except StartError as error:
         raise Refusal(str(error)) from None
     try:
-        if args.action == "create" and not settings.registry:
+        if options.action == "create" and not settings.registry:
             remember_tokens(settings.data)
-        _ACTIONS[args.action](args, registry.tokens)
+        _ACTIONS[options.action](options, registry.tokens)
     finally:
         registry.close()
     return 0
 
 
-def _create(args: argparse.Namespace, tokens: Any) -> None:
-    token = tokens.create(args.name, args.scope or ["read"], args.pattern or [])
+def _create(options: TokenOptions, tokens: Any) -> None:
+    token = tokens.create(options.name, options.scope or ["read"], options.pattern or [])
     if token is None:
-        raise Refusal(f"there is a token {args.name!r}; revoke it first, or choose another name")
-    if args.json:
-        report(args, {"name": args.name, "token": token}, [], stdout_is_free=True)
+        raise Refusal(f"there is a token {options.name!r}; revoke it first, or choose another name")
+    if options.json:
+        report(options, {"name": options.name, "token": token}, [], stdout_is_free=True)
     else:
         flush(f"{token}\n")
 
 
-def _list(args: argparse.Namespace, tokens: Any) -> None:
+def _list(options: TokenOptions, tokens: Any) -> None:
     rows = tokens.listed()
     lines = [
         f"{row['name']}  {','.join(row['scopes'])}  {' '.join(row['patterns']) or 'all filters'}"
         for row in rows
     ]
-    report(args, {"tokens": rows}, lines or ["there is no token"], stdout_is_free=True)
+    report(options, {"tokens": rows}, lines or ["there is no token"], stdout_is_free=True)
 
 
-def _revoke(args: argparse.Namespace, tokens: Any) -> None:
-    if not tokens.revoke(args.name):
-        raise Refusal(f"no token is called {args.name!r}")
-    lines = [f"{args.name}: revoked"]
+def _revoke(options: TokenOptions, tokens: Any) -> None:
+    if not tokens.revoke(options.name):
+        raise Refusal(f"no token is called {options.name!r}")
+    lines = [f"{options.name}: revoked"]
     last = not tokens.known()
     if last:
         from fullbloom.service.registry.tokens import NOBODY
 
         lines.append(NOBODY)
-    report(args, {"revoked": args.name, "last": last}, lines, stdout_is_free=True)
+    report(options, {"revoked": options.name, "last": last}, lines, stdout_is_free=True)
 
 
 _ACTIONS = {"create": _create, "list": _list, "revoke": _revoke}

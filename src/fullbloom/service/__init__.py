@@ -7,7 +7,7 @@ keys, answers and the bytes of files cross over.
 * ``settings``: one typed object from flags, environment and a TOML file;
 * ``engine``: the native half, opened on a folder that nobody else has open;
 * ``registry``: filters, statistics, tokens and nodes in SQL;
-* ``access``: tokens, scopes, patterns of names;
+* ``auth``: tokens, scopes, patterns of names;
 * ``http``: the HTTP port;
 * ``clock``: what happens every second and every sample;
 * ``running``: all of it, started and stopped.

@@ -1,4 +1,4 @@
-"""What Prometheus asks: requests, and the filters' figures for the largest few."""
+"""Prometheus metrics: requests, and figures of the largest filters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from prometheus_client.process_collector import ProcessCollector
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fullbloom.service.access import Grant
+    from fullbloom.service.auth import Grant
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
-#: Filters with figures of their own: each is a dozen lines of every answer.
+#: Most filters with figures of their own: each is a dozen lines of every response.
 MOST_FILTERS = 200
 #: Metric, member of a filter's info, meaning.
 GAUGES = (
@@ -30,7 +30,7 @@ GAUGES = (
     ),
 )
 COUNTED = ("hits", "misses", "adds", "new", "removed")
-#: Words that requests are counted under; anything else is "other".
+#: Actions that requests are counted under; anything else is "other".
 _ACTIONS = frozenset({"add", "check", "remove", "count", "values", "api", "dump", "merge", "history"})
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
 
@@ -39,7 +39,7 @@ class Metrics:
     """Counters of one service."""
 
     def __init__(self, service: Any, shared: Callable[[], list[dict[str, Any]]] = list) -> None:
-        """Begin at zero; ``shared`` returns the infos of filters in Redis."""
+        """Start at zero; ``shared`` returns the infos of filters in Redis."""
         self._service, self._shared = service, shared
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -55,8 +55,8 @@ class Metrics:
         self._known: dict[tuple[str, str, int], Any] = {}
         self._timed: dict[str, Any] = {}
 
-    def request(self, action: str, method: str, status: int, seconds: float) -> None:
-        """Count one request."""
+    def observe(self, action: str, method: str, status: int, seconds: float) -> None:
+        """Count one request and its time."""
         action = action if action in _ACTIONS else "other"
         counter = self._known.get((action, method, status))
         if counter is None:
@@ -68,7 +68,7 @@ class Metrics:
         self._timed[action].observe(seconds)
 
     def text(self, grant: Grant) -> bytes:
-        """Return the figures as Prometheus reads them; filters are those that the grant covers."""
+        """Return the text for Prometheus; it has the filters that the grant covers."""
         return generate_latest(self._registry) + generate_latest(_Store(self._service, self._shared, grant))
 
 
@@ -79,7 +79,7 @@ class _Store:
         self._service, self._shared, self._grant = service, shared, grant
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        """Yield them."""
+        """Yield the families of metrics."""
         service, grant = self._service, self._grant
         yield GaugeMetricFamily("fullbloom_filters", "Filters", value=len(service))
         yield GaugeMetricFamily(

@@ -33,7 +33,6 @@ Versions = list[tuple[int, int]] | None
 _UNFIT = re.compile(r"[^A-Za-z0-9._:-]")
 #: Place of a filter's name among the parts of a path.
 _NAME = 3
-_LOCAL = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 
 
 #: Filters that the registry is told of at once.
@@ -317,10 +316,10 @@ class Node:
         else:
             into.merge(name, source, versions=versions)
 
-    def explained(self, fault: Any, path: str) -> Refused:
-        """Return a refusal of the native half, with the address where the filter lives if that is elsewhere.
+    def explain(self, fault: Any, path: str) -> Refused:
+        """Return the error for a fault of the native module, with the address of another node's filter.
 
-        The registry is asked about a name that is nowhere: another node may have made it a moment ago.
+        A name that is unknown here is looked up in the registry: another node may just have created it.
         """
         parts = path.split("/")
         name = parts[_NAME] if path.startswith("/v1/filters/") else ""
@@ -341,13 +340,6 @@ class Node:
     def _lives_at(self, name: str, address: str, path: str) -> Refused:
         text = f"{name} lives on {address}{self.others.told(address)}"
         return Refused("elsewhere", text, node=address, location=address + path)
-
-    def is_own_host(self, host: bytes | None) -> bool:
-        """Tell whether a request is addressed to this machine, by its ``Host``."""
-        if host is None:
-            return True
-        bare = host.lower().rpartition(b":")[0] if host[-1:] != b"]" and b":" in host else host.lower()
-        return bare in _LOCAL
 
 
 def _taken(name: str) -> Refused:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fullbloom.cli.dedup.options import check, configure
+from fullbloom.cli.dedup.options import DedupOptions, check, configure
 from fullbloom.cli.options import QUIET
-from fullbloom.cli.reading import has_records
 
 if TYPE_CHECKING:
-    import argparse
-
     from fullbloom.cli.dedup.job import Job, Pass
 
-__all__ = ["DETAIL", "EXAMPLE", "HELP", "QUIET", "configure", "run"]
+__all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
 HELP = "drop repeated lines, order kept, in bounded memory"
 DETAIL = """A line that was not seen before is printed unchanged; a repeated one is dropped, and a new
@@ -22,35 +19,38 @@ grows. The report on stderr states how many lines were probably dropped wrongly;
 are. A --kind that forgets by design prints a line again when the last one like it is long ago."""
 EXAMPLE = "fullbloom dedup --memory 2G urls.txt > unique.txt"
 
+OPTIONS = DedupOptions
 
-def run(args: argparse.Namespace) -> int:
+
+def run(options: DedupOptions) -> int:
     """Do the job and report."""
     from fullbloom.cli.dedup.job import Job
-    from fullbloom.cli.dedup.report import tell
-    from fullbloom.cli.filters.state import held
+    from fullbloom.cli.dedup.report import print_report
+    from fullbloom.cli.filters.state import open_state
 
-    check(args)
-    with held(args.state):
-        job = Job(args)
+    check(options)
+    with open_state(options) as state:
+        job = Job(options, state)
         with job.stops:
-            job.run(_pass(args, job))
-    return 0 if tell(args, job) else 1
+            job.run(_choose_pass(job))
+    return 0 if print_report(job) else 1
 
 
-def _pass(args: argparse.Namespace, job: Job) -> Pass:
+def _choose_pass(job: Job) -> Pass:
     """Return the pass over lines, or over records with a chosen key."""
     from fullbloom.recipes.dedup import keeps_copies
 
-    if has_records(args):
+    options = job.options
+    if options.has_records:
         from fullbloom.cli.dedup import selected
 
-        if args.keep == "last":
+        if options.keep == "last":
             return selected.Last(job)
-        if args.verify:
+        if options.exact:
             return selected.Verified(job)
         return selected.Deferred(job) if job.state else selected.Direct(job)
     from fullbloom.cli.dedup import passes
 
-    if args.verify:
+    if options.exact:
         return passes.Verified(job)
     return passes.Deferred(job) if job.state or keeps_copies(job.seen) else passes.Direct(job)

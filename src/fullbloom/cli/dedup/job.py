@@ -6,13 +6,10 @@ import warnings
 from typing import TYPE_CHECKING, Protocol
 
 from fullbloom.cli.dedup.outputs import Outputs
-from fullbloom.cli.dedup.sizing import Sizing, block_size
-from fullbloom.cli.filters.kinds import FORGETS, forgets, row_of
-from fullbloom.cli.filters.secret import draw
-from fullbloom.cli.filters.state import State
+from fullbloom.cli.dedup.sizing import Sizing, block_size, largest_window
+from fullbloom.cli.filters.kinds import warn_of_forgetting
 from fullbloom.cli.io.blocks import Blocks
 from fullbloom.cli.io.sources import require_repeatable, sources
-from fullbloom.cli.limits import longest_line, window
 from fullbloom.cli.progress import Progress
 from fullbloom.cli.report import note
 from fullbloom.cli.stops import Stops
@@ -20,7 +17,8 @@ from fullbloom.errors import CapacityWarning
 from fullbloom.recipes.dedup import Tally
 
 if TYPE_CHECKING:
-    import argparse
+    from fullbloom.cli.dedup.options import DedupOptions
+    from fullbloom.cli.filters.state import State
 
 
 class Pass(Protocol):
@@ -33,36 +31,35 @@ class Pass(Protocol):
 class Job:
     """One run; its fields are what passes work with and the report tells."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, options: DedupOptions, state: State | None) -> None:
         """Open inputs and filter; nothing is written yet."""
-        self.args = args
+        self.options = options
         self.stops = Stops()
         self.tally = Tally()
         self.without_key = 0
         #: Records that cannot be read, with --skip-bad, and what is wrong with the first.
         self.faults, self.first_fault = 0, ""
-        self.longest = longest_line(args)
-        self.inputs = sources(args.files, window=window(args.memory))
-        if args.verify or args.keep == "last":
-            require_repeatable(self.inputs, "--verify" if args.verify else "--keep last")
-        self.block_size = block_size(args.memory)
-        self.blocks = self._blocks()
-        self.progress = Progress(self.blocks, quiet=args.quiet)
-        self.state = State(args.state, args) if args.state else None
-        self.outputs = Outputs(args)
+        self.block_size, self.longest = block_size(options.memory), options.longest_line
+        self._open_inputs()
+        if options.reads_twice:
+            require_repeatable(self.inputs, "--verify" if options.exact else "--keep last")
+        self.progress = Progress(self.blocks, quiet=options.quiet)
+        self.state = state
+        self.outputs = Outputs(options)
         if not (self.state and self.state.exists):
             # A secret costs SipHash: 22 to 42 % of 5M lines, 0 to 3 % of 1M records.
-            draw(args, keyed=args.keyed or bool(args.select and not self.state))
-        self.sizing = Sizing(args, self.inputs)
+            keyed = options.keyed or bool(options.select and not self.state)
+            self.options = options = options.draw_hash(keyed=keyed)
+        self.sizing = Sizing(options, self.inputs)
         self.seen = self.sizing.filter(self.state, self.blocks)
 
-    def _blocks(self) -> Blocks:
-        return Blocks(self.inputs, self.stops, size=self.block_size, longest=self.longest)
+    def _open_inputs(self) -> None:
+        self.inputs = sources(self.options.files, window=largest_window(self.options.memory))
+        self.blocks = Blocks(self.inputs, self.stops, size=self.block_size, longest=self.longest)
 
     def rewind(self) -> None:
         """Go back to the start of the inputs."""
-        self.inputs = sources(self.args.files, window=window(self.args.memory))
-        self.blocks = self._blocks()
+        self._open_inputs()
         self.progress.follow(self.blocks)
 
     def save_in_time(self) -> None:
@@ -76,8 +73,8 @@ class Job:
         What is written and cannot be taken back is in the state however the run ends; what is
         discarded is not.
         """
-        if forgets(self.seen):
-            note(self.args, FORGETS.format(row_of(self.seen)["name"]))
+        if warning := warn_of_forgetting(self.seen):
+            note(self.options, warning)
         try:
             self.outputs.open()
             # The report says it, with the remedies of this command.

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fullbloom.cli import units
-from fullbloom.cli.failures import Refusal, refuse_idle_options
+from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.roles import require_different
-from fullbloom.cli.options import add_inputs, add_records, add_shape, add_state
+from fullbloom.cli.options import StateOptions, add_inputs, add_records, add_shape, add_state
 
 if TYPE_CHECKING:
     import argparse
 
 #: One wrongly dropped line in a million; a tenth of that costs 4.8 bits a line more (classic).
 FPR = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupOptions(StateOptions):
+    """Options of ``fullbloom dedup``."""
+
+    output: str | None
+    dupes_output: str | None
+    no_output: bool
+    #: Draw a secret for this run.
+    keyed: bool
+
+    @property
+    def reads_twice(self) -> bool:
+        """Whether a second pass decides which lines are kept."""
+        return self.exact or self.keep == "last"
+
+    @property
+    def needs_output_file(self) -> bool:
+        """Whether columns cannot be written but to a file, because the state is saved once they are whole."""
+        return bool(self.state) and not (self.output or self.no_output)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dupes-output", metavar="FILE", help="where the dropped lines go")
     parser.add_argument("--no-output", action="store_true", help="only count, or only learn with --state")
     parser.add_argument(
-        "--verify", action="store_true", help="exact: a second pass looks at candidate duplicates only"
+        "--verify",
+        dest="exact",
+        action="store_true",
+        help="exact: a second pass looks at candidate duplicates only",
     )
     parser.add_argument(
         "--keep",
@@ -49,44 +74,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_records(parser)
 
 
-def check(args: argparse.Namespace) -> None:
+def check(options: DedupOptions) -> None:
     """Refuse options that contradict each other, before any work."""
-    refuse_idle_options(args)
-    if args.verify and args.state:
+    options.check_records()
+    if options.exact and options.state:
         raise Refusal("--verify reads all lines twice, so it cannot go with the --state of earlier lines")
-    if args.keep == "last" and (args.state or args.verify):
-        option = "--state" if args.state else "--verify"
+    if options.keep == "last" and (options.state or options.exact):
+        option = "--state" if options.state else "--verify"
         raise Refusal(f"--keep last reads all lines twice, and no line is lost by it: drop {option}")
-    if args.no_output and args.output:
+    if options.no_output and options.output:
         raise Refusal("--no-output and --output exclude each other")
-    for option, name in (("--output", args.output), ("--dupes-output", args.dupes_output)):
+    for option, name in (("--output", options.output), ("--dupes-output", options.dupes_output)):
         if name == "":
             raise Refusal(f"{option} names a file, got an empty text; name one, or drop it")
-    if args.keyed and (args.state or args.secret_file or args.seed is not None):
+    if options.keyed and (options.state or options.secret_file or options.seed is not None):
         raise Refusal(
             "--keyed draws a secret for one run: it goes with none of --state, --secret-file and --seed; "
             "give a --secret-file where the secret is needed again"
         )
-    output = None if args.no_output else args.output or "-"
-    written = {"--output": output, "--dupes-output": args.dupes_output, "--state": args.state}
-    require_different(args.files, written, replaced="--output")
-    if args.kind is not None:
-        _check_kind(args, args.kind)
+    output = None if options.no_output else options.output or "-"
+    written = {"--output": output, "--dupes-output": options.dupes_output, "--state": options.state}
+    require_different(options.files, written, replaced="--output")
+    if options.kind is not None:
+        _check_kind(options)
 
 
-def _check_kind(args: argparse.Namespace, kind: str) -> None:
-    from fullbloom import registry
-    from fullbloom.cli.filters.kinds import grows
-
-    row = registry.row_named(kind)
-    if grows(kind):
-        if args.memory or args.expected:
+def _check_kind(options: DedupOptions) -> None:
+    kind, structure = options.kind, options.structure
+    if structure.grows:
+        if options.memory or options.expected:
             raise Refusal(f"--kind {kind} grows: it takes neither --memory nor --expected")
         return
-    if not (args.memory or args.expected or args.state):
+    if not (options.memory or options.expected or options.state):
         raise Refusal(f"--kind {kind} has a fixed size: give --memory or --expected")
-    if "write-in-place" not in row["capabilities"] and args.memory and args.state:
+    if "write-in-place" not in structure.row["capabilities"] and options.memory and options.state:
         raise Refusal(f"--kind {kind} does not go with both --memory and --state; give --expected instead")
-    if (args.verify or args.keep == "last") and registry.forgets(row):
-        option = "--verify" if args.verify else "--keep last"
+    if (options.reads_twice) and structure.forgets:
+        option = "--verify" if options.exact else "--keep last"
         raise Refusal(f"--kind {kind} forgets lines by design, so {option} cannot be exact")

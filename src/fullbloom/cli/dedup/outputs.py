@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 from fullbloom.cli.io.output import Output
 
 if TYPE_CHECKING:
-    import argparse
+    from fullbloom.cli.dedup.options import DedupOptions
 
 
 class Outputs:
     """Both outputs; one that was not asked for takes nothing."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, options: DedupOptions) -> None:
         """Open nothing yet."""
-        self._args = args
+        self._options = options
         self._kept: Output | None = None
         self._dropped: Output | None = None
         #: Whether dropped lines are asked for.
-        self.wants_dropped = bool(args.dupes_output)
+        self.wants_dropped = bool(options.dupes_output)
 
     def open(self) -> None:
         """Open what was asked for."""
-        if not self._args.no_output:
-            self._kept = Output(self._args.output)
+        if not self._options.no_output:
+            self._kept = Output(self._options.output)
         if self.wants_dropped:
-            self._dropped = Output(self._args.dupes_output)
+            self._dropped = Output(self._options.dupes_output)
 
     @property
     def direct(self) -> bool:

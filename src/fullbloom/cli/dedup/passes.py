@@ -107,8 +107,8 @@ def check_memory(job: Job, nbytes: int) -> None:
     """Refuse candidate duplicates of ``nbytes`` where --memory does not hold them."""
     limit = job.sizing.candidates
     if limit is not None and nbytes > limit:
-        option = "--verify" if job.args.verify else "--keep last"
+        option = "--verify" if job.options.exact else "--keep last"
         raise Refusal(
-            f"--memory {size_text(job.args.memory)} does not hold the candidate duplicates "
+            f"--memory {size_text(job.options.memory or limit)} does not hold the candidate duplicates "
             f"of {option}: so many lines repeat; raise it"
         )

@@ -1,4 +1,4 @@
-"""What ``fullbloom dedup`` tells at its end."""
+"""The report of ``fullbloom dedup``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fullbloom.cli.filters.overfull import is_overfull, most_lost
 from fullbloom.cli.report import complain, note, report
 
 if TYPE_CHECKING:
-    import argparse
-
     from fullbloom.cli.dedup.job import Job
+    from fullbloom.cli.dedup.options import DedupOptions
 
 
-def tell(args: argparse.Namespace, job: Job) -> bool:
+def print_report(job: Job) -> bool:
     """Print the report; return False where an overfull filter dropped more lines than --fpr allows.
 
     This is said with ``--quiet``, too: the output lacks lines.
     """
-    stats, seen = _stats(args, job), job.seen
+    options, seen, stats = job.options, job.seen, _stats(job)
+    lines = _lines(options, stats)
     lost = stats["expected_wrongly_dropped"]
-    exact = args.verify or args.keep == "last"
+    exact = options.reads_twice
     most = 0.0 if exact else most_lost(seen, job.tally.kept, lost, stats["dropped"])
     if is_overfull(seen):
         text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
@@ -31,29 +31,29 @@ def tell(args: argparse.Namespace, job: Job) -> bool:
             text += (
                 f": it takes {seen.fpr():.0%} of new lines for known, and dropped up to {most:,.0f} of them"
             )
-        say = complain if most else partial(note, args)
+        say = complain if most else partial(note, options)
         say(f"{text}; give more --memory or --expected, or --verify")
     if job.faults:
         s = "" if job.faults == 1 else "s"
-        note(args, f"{job.faults:,} record{s} left out; the first: {job.first_fault}")
-    free = bool(args.no_output or args.output) and args.output != "-" and args.json
-    report(args, stats, _lines(args, stats), stdout_is_free=free)
+        note(options, f"{job.faults:,} record{s} left out; the first: {job.first_fault}")
+    free = bool(options.no_output or options.output) and options.output != "-" and options.json
+    report(options, stats, lines, stdout_is_free=free)
     return not most
 
 
-def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
-    tally, seen, seconds = job.tally, job.seen, max(job.progress.seconds, 1e-9)
+def _stats(job: Job) -> dict[str, Any]:
+    options, tally, seen, seconds = job.options, job.tally, job.seen, max(job.progress.seconds, 1e-9)
     stats = {
         "lines_in": tally.records,
         "lines_out": tally.kept,
         "dropped": tally.records - tally.kept,
-        "expected_wrongly_dropped": 0.0 if args.verify else tally.wrongly_dropped,
-        "exact": bool(args.verify),
+        "expected_wrongly_dropped": 0.0 if options.exact else tally.wrongly_dropped,
+        "exact": bool(options.exact),
         "bytes": job.blocks.taken,
         "seconds": seconds,
         "bytes_per_second": job.blocks.taken / seconds,
         "peak_memory": memory.peak(),
-        "memory": args.memory,
+        "memory": options.memory,
         "filter": {
             "class": type(seen).__name__,
             "nbytes": seen.nbytes,
@@ -64,20 +64,20 @@ def _stats(args: argparse.Namespace, job: Job) -> dict[str, Any]:
             "seed": seen.seed,
             "keyed": seen.keyed,
         },
-        "state": args.state,
+        "state": options.state,
     }
-    return stats | ({"without_key": job.without_key, "bad": job.faults} if args.select else {})
+    return stats | ({"without_key": job.without_key, "bad": job.faults} if options.select else {})
 
 
-def _lines(args: argparse.Namespace, stats: dict[str, Any]) -> list[str]:
+def _lines(options: DedupOptions, stats: dict[str, Any]) -> list[str]:
     lost = units.rate_text(stats["expected_wrongly_dropped"])
     return [
         f"lines in            {stats['lines_in']:,}",
         f"lines out           {stats['lines_out']:,}",
-        f"wrongly dropped     {'0 (verified)' if args.verify else f'{lost} expected'}",
+        f"wrongly dropped     {'0 (verified)' if options.exact else f'{lost} expected'}",
         f"speed               {units.size_text(stats['bytes_per_second'])}/s",
         f"peak memory         {_peak(stats['peak_memory'])}"
-        + (f" of {units.size_text(args.memory)}" if args.memory else ""),
+        + (f" of {units.size_text(options.memory)}" if options.memory else ""),
     ]
 
 

@@ -42,8 +42,8 @@ class _Pass(ABC):
     def _records(self) -> Records:
         job = self._job
         how = {"longest": job.longest, "size": job.block_size}
-        keys_only = bool(job.args.no_output and not job.outputs.wants_dropped)
-        return Records(job.args, job.inputs, job.stops, job.seen, **how, keys_only=keys_only)
+        keys_only = bool(job.options.no_output and not job.outputs.wants_dropped)
+        return Records(job.options, job.inputs, job.stops, job.seen, **how, keys_only=keys_only)
 
     @abstractmethod
     def _part(self, batch: Batch) -> int:

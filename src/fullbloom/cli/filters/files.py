@@ -12,20 +12,20 @@ from fullbloom.cli.filters.secret import secret_from
 from fullbloom.cli.io.output import Output, is_special
 
 if TYPE_CHECKING:
-    import argparse
     from typing import Literal
 
     from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.options import FilterOptions
 
 
 def load(
-    path: str, args: argparse.Namespace, *, verify: Literal["header", "full"] = "header", adds: bool = True
+    path: str, secret_file: str | None, *, verify: Literal["header", "full"] = "header", adds: bool = True
 ) -> Seen:
     """Open a filter's file as it is, mapped; whichever class it holds.
 
     One to which no line can be added is refused, unless only asked for.
     """
-    found: Seen = fullbloom.open(path, verify=verify, secret=secret_from(args.secret_file))
+    found: Seen = fullbloom.open(path, verify=verify, secret=secret_from(secret_file))
     row, made = row_of(found), made_at_once()
     if row in kinds() or (row in made and not adds):
         return found
@@ -49,24 +49,24 @@ def _made_for(seen: Seen) -> int:
     return int(first)
 
 
-def check_options(seen: Seen, path: str, args: argparse.Namespace) -> None:
+def check_options(seen: Seen, path: str, options: FilterOptions) -> None:
     """Refuse options that contradict a filter that exists already."""
     kind = row_of(seen)["name"]
     asked = {
-        "kind": (args.kind, kind),
-        "fpr": (args.fpr, seen.target_fpr),
-        "seed": (args.seed, seen.seed),
-        "layout": (None if args.layout == "auto" else args.layout, getattr(seen, "layout", None)),
-        "expected": (getattr(args, "expected", None), None if grows(kind) else _made_for(seen)),
+        "kind": (options.kind, kind),
+        "fpr": (options.fpr, seen.target_fpr),
+        "seed": (options.seed, seen.seed),
+        "layout": (None if options.layout == "auto" else options.layout, getattr(seen, "layout", None)),
+        "expected": (options.expected, None if grows(kind) else _made_for(seen)),
     }
-    window = getattr(args, "window", None)
+    window = options.window
     if window is not None:
         have = getattr(seen, "window", None)
         lines = seen.capacity if hasattr(seen, "window") and have is None else None
         if (window.lines, window.seconds) != (lines, have):
             shown = "none" if lines is have is None else f"{lines:,} lines" if have is None else f"{have:g} s"
             asked["window"] = (str(window), shown)
-    if getattr(args, "memory", None) is not None and args.expected is None:
+    if options.memory is not None and options.expected is None:
         del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
     wrong = [
         f"--{name} {want} (it has {'none' if have is None else have})"

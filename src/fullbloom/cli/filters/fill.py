@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from fullbloom import _core
 from fullbloom.cli.filters.kinds import row_of
 from fullbloom.cli.io.hashes import keys_of
-from fullbloom.cli.reading import has_records, tell_faults
+from fullbloom.cli.report import note_faults
 from fullbloom.recipes.dedup import fresh, remember
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from fullbloom.cli.filters.kinds import Seen
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import Source
+    from fullbloom.cli.options import RecordOptions
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.stops import Stops
 
 
 def fill(
-    args: argparse.Namespace,
+    options: RecordOptions,
     seen: Seen,
     blocks: Blocks,
     inputs: Sequence[Source],
@@ -36,18 +36,17 @@ def fill(
     # Copies of one line would fill a few slots and then be refused.
     once = row_of(seen)["once"]
     lines = 0
-    if has_records(args):
+    if options.has_records:
         from fullbloom.cli.io.records import Records
-        from fullbloom.cli.limits import longest_line
 
-        read = Records(args, inputs, stops, seen, longest=longest_line(args), keys_only=True)
+        read = Records(options, inputs, stops, seen, longest=options.longest_line, keys_only=True)
         for batch in read:
             batch.records.add(seen, once=once, kept=False)
             lines += len(batch.records) - batch.records.faults
             progress.show()
-        tell_faults(args, read)
+        note_faults(options, read)
         return lines
-    for block in keys_of(args, blocks, adds=True):
+    for block in keys_of(options, blocks, adds=True):
         if once:
             records, _, new, _ = fresh(block, seen)
             remember(new, seen)

@@ -10,12 +10,12 @@ from fullbloom.cli.failures import Refusal
 from fullbloom.cli.printable import printable
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from fullbloom.cli.filters.kinds import Seen
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
+    from fullbloom.cli.options import BuildOptions
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.stops import Stops
 
@@ -26,28 +26,29 @@ _NUMBER = re.compile(rb"[0-9]{1,20}")
 _MOST = (1 << 64) - 1
 
 
-def check_pairs(args: argparse.Namespace) -> None:
+def check_pairs(options: BuildOptions) -> None:
     """Refuse options that pairs have no use for."""
     for option, given in (
-        ("--select", args.select),
-        ("--hex", args.hex),
-        ("--sha1-of", args.sha1_of),
-        ("--memory", args.memory),
+        ("--select", options.select),
+        ("--hex", options.hex),
+        ("--sha1-of", options.sha1_of),
+        ("--memory", options.memory),
     ):
         if given:
-            raise Refusal(f"--kind {args.kind} is made of lines of a key, a tab and a number; drop {option}")
+            raise Refusal(
+                f"--kind {options.kind} is made of lines of a key, a tab and a number; drop {option}"
+            )
 
 
 def built_of_pairs(
-    args: argparse.Namespace, fpr: float, blocks: Blocks, stops: Stops, progress: Progress
+    options: BuildOptions, fpr: float, blocks: Blocks, stops: Stops, progress: Progress
 ) -> tuple[Seen, int]:
     """Return the map of all lines, and how many were read; 16 bytes a line are held meanwhile."""
     import fullbloom
     from fullbloom import registry
-    from fullbloom.cli.filters.secret import hashing
     from fullbloom.cli.filters.static import watching
 
-    hashes, values, hashed = array("Q"), array("Q"), hashing(args)
+    hashes, values, hashed = array("Q"), array("Q"), options.hash_keywords
     for block in blocks:
         keys = []
         for line in _lines(block):
@@ -56,14 +57,14 @@ def built_of_pairs(
             if not tab or number > _MOST:
                 raise Refusal(
                     f"{blocks.name}: line {len(values) + 1:,} of the input is no key, tab and whole number "
-                    f"up to 2**64 - 1, which --kind {args.kind} is made of{_shown(args, line)}"
+                    f"up to 2**64 - 1, which --kind {options.kind} is made of{_shown(options, line)}"
                 )
             keys.append(key)
             values.append(number)
         hashes.extend(fullbloom.hash_many(keys, **hashed))
         progress.show()
-    made: Any = registry.class_of(registry.row_named(args.kind))
-    how = {"fpr": fpr, "threads": args.threads, "progress": watching(stops, progress)}
+    made: Any = registry.class_of(options.structure.row)
+    how = {"fpr": fpr, "threads": options.threads, "progress": watching(stops, progress)}
     try:
         return made.build_hashed(hashes, values, **how, **hashed), len(values)
     except fullbloom.ParameterError as error:
@@ -73,9 +74,9 @@ def built_of_pairs(
         raise Refusal(_in_lines(told)) from None
 
 
-def _shown(args: argparse.Namespace, line: bytes) -> str:
+def _shown(options: BuildOptions, line: bytes) -> str:
     """Return a line for a message, unless keys are secret."""
-    return "" if args.secret_file else f"; it is {printable(line.decode(errors='replace'))}"
+    return "" if options.secret_file else f"; it is {printable(line.decode(errors='replace'))}"
 
 
 def _in_lines(told: str) -> str:

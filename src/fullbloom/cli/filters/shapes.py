@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from fullbloom import _core, registry
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.secret import hashing
 from fullbloom.cli.units import rate_text, size_text
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
 
     from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.options import FilterOptions
 
 #: A stream is read once, so its time counts as much as its memory: one cache miss a line instead
 #: of one a probe (720 against 155 MB/s at 1e-6 and 10 M lines of 65 bytes) is worth half as much
@@ -46,10 +45,10 @@ def _quick(costs: Mapping[str, float]) -> str:
     return quick if costs[quick] <= _SPEED_IS_WORTH * costs[least] else least
 
 
-def _layouts(args: argparse.Namespace) -> list[str]:
+def _layouts(options: FilterOptions) -> list[str]:
     """Return --layout, or those that "auto" may stand for, one line first."""
-    if args.layout != "auto":
-        return [args.layout]
+    if options.layout != "auto":
+        return [options.layout]
     return sorted(registry.layouts("auto"), key=lambda layout: layout not in registry.layouts("one_line"))
 
 
@@ -59,16 +58,16 @@ def _most_keys(layout: str, num_bits: int, fpr: float) -> tuple[int, int, int]:
     return max((_core.capacity_at(layout, bits, k, fpr), bits, k) for bits, k in shapes)
 
 
-def in_memory(args: argparse.Namespace, nbytes: int, fpr: float) -> Seen:
+def in_memory(options: FilterOptions, nbytes: int, fpr: float) -> Seen:
     """Return the filter of ``nbytes`` that holds most keys at ``fpr``."""
     require_rate(fpr, 1)
-    shapes = {layout: _most_keys(layout, 8 * nbytes, fpr) for layout in _layouts(args)}
+    shapes = {layout: _most_keys(layout, 8 * nbytes, fpr) for layout in _layouts(options)}
     layout = _quick({layout: 1 / max(keys, 1) for layout, (keys, _, _) in shapes.items()})
     keys, bits, hashes = shapes[layout]
-    return _shaped(args, layout, bits, hashes, max(keys, 1))
+    return _shaped(options, layout, bits, hashes, max(keys, 1))
 
 
-def in_memory_for(args: argparse.Namespace, nbytes: int, expected: int, fpr: float) -> Seen:
+def in_memory_for(options: FilterOptions, nbytes: int, expected: int, fpr: float) -> Seen:
     """Return a filter for ``expected`` keys with the best rate that ``nbytes`` buy.
 
     Memory is of use until less than a thousandth of a line is expected to be lost. Refused when
@@ -76,19 +75,19 @@ def in_memory_for(args: argparse.Namespace, nbytes: int, expected: int, fpr: flo
     """
     useful = max(min(fpr, 1e-3 / expected), 1e-12)
     best: tuple[float, str, int, int] | None = None
-    for layout in _layouts(args):
+    for layout in _layouts(options):
         bits = min(8 * nbytes, _core.size_for(layout, expected, useful)[0])
         shape = _best_rate(layout, bits, expected, fpr)
         best = min(best or shape, shape)
         if shape[0] <= fpr:
-            return _shaped(args, shape[1], shape[2], shape[3], expected)
-    if best is None or args.fpr is not None:
-        reached = best[0] if best else 1.0
+            return _shaped(options, shape[1], shape[2], shape[3], expected)
+    if best is None or options.fpr is not None:
+        reached, memory = best[0] if best else 1.0, options.memory or nbytes
         raise Refusal(
-            f"fpr {rate_text(fpr)} for {expected} lines does not fit --memory {size_text(args.memory)}: "
+            f"fpr {rate_text(fpr)} for {expected} lines does not fit --memory {size_text(memory)}: "
             f"it reaches {rate_text(reached)}; raise --memory or --fpr"
         )
-    return _shaped(args, best[1], best[2], best[3], expected)
+    return _shaped(options, best[1], best[2], best[3], expected)
 
 
 def _best_rate(layout: str, num_bits: int, expected: int, fpr: float) -> tuple[float, str, int, int]:
@@ -103,6 +102,6 @@ def _best_rate(layout: str, num_bits: int, expected: int, fpr: float) -> tuple[f
     return min(rates) if not enough or layout in registry.layouts("one_line") else enough[0]
 
 
-def _shaped(args: argparse.Namespace, layout: str, bits: int, hashes: int, capacity: int) -> Seen:
+def _shaped(options: FilterOptions, layout: str, bits: int, hashes: int, capacity: int) -> Seen:
     plain = registry.class_of(registry.with_role("plain"))
-    return plain.with_shape(bits, hashes, capacity=capacity, layout=layout, **hashing(args))
+    return plain.with_shape(bits, hashes, capacity=capacity, layout=layout, **options.hash_keywords)

@@ -24,10 +24,10 @@ from fullbloom.recipes.dedup import remember
 from fullbloom.recipes.seen import Clock
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.options import StateOptions
 
 
 #: Of the 255 bytes that file systems take; temporary names have up to 40 more.
@@ -75,6 +75,13 @@ def held(path: str | None, role: str = "--state") -> Iterator[None]:
         _folders.release(descriptor, lock)
 
 
+@contextmanager
+def open_state(options: StateOptions) -> Iterator[State | None]:
+    """Lock --state and yield it; None without --state."""
+    with held(options.state):
+        yield State(options.state, options) if options.state else None
+
+
 def _locked(lock: Path, path: str) -> int:
     """Return the descriptor of ``lock``, locked until it is closed."""
     flags = os.O_RDONLY | os.O_CREAT | NO_LINKS
@@ -116,10 +123,10 @@ class State:
     memory beside the mapping would count twice; the copy takes the file's name at the end.
     """
 
-    def __init__(self, path: str, args: argparse.Namespace) -> None:
+    def __init__(self, path: str, options: StateOptions) -> None:
         """Look for the file; a directory in its place is refused."""
         self.path = path
-        self._args = args
+        self._options = options
         self._working: Path | None = None
         self._target = _target_of(path, "--state")
         self.exists = self._target.exists()
@@ -132,8 +139,8 @@ class State:
 
         Within a memory budget it may take ``nbytes`` of it.
         """
-        found = load(self.path, self._args, verify="full")
-        check_options(found, self.path, self._args)
+        found = load(self.path, self._options.secret_file, verify="full")
+        check_options(found, self.path, self._options)
         self._types = found.key_domains
         if nbytes is None:
             copy = found.copy()
@@ -155,7 +162,7 @@ class State:
         try:
             with self._target.open("rb") as old, os.fdopen(descriptor, "wb") as new:
                 shutil.copyfileobj(old, new, _COPY)
-            return fullbloom.open(self._working, mode="r+", secret=secret_from(self._args.secret_file))
+            return fullbloom.open(self._working, mode="r+", secret=secret_from(self._options.secret_file))
         except BaseException:
             self.drop_working_copy()
             raise
@@ -163,7 +170,7 @@ class State:
     def save_in_time(self, seen: Seen) -> None:
         """Save when ``--save-every`` seconds have gone by; rarer where saving takes long."""
         begin = time.monotonic()
-        if begin - self._saved < max(self._args.save_every, _PAUSE * self._took):
+        if begin - self._saved < max(self._options.save_every, _PAUSE * self._took):
             return
         seen.save(self._target)
         self._saved = time.monotonic()

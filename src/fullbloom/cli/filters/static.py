@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core, registry
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.secret import hashing
 from fullbloom.cli.io.hashes import keys_of
-from fullbloom.cli.reading import has_records, tell_faults
+from fullbloom.cli.report import note_faults
 from fullbloom.cli.units import size_text
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Sequence
 
     from fullbloom.cli.filters.kinds import Seen
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import Source
+    from fullbloom.cli.options import BuildOptions
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.stops import Stops
 
@@ -27,23 +26,18 @@ if TYPE_CHECKING:
 _OWN, _SHARE = 40 << 20, 16
 
 
-def check_options(args: argparse.Namespace, *, static: bool) -> None:
+def check_options(options: BuildOptions) -> None:
     """Refuse options that a static --kind, or any other, has no use for."""
-    if not static:
-        if args.memory is not None:
+    if not options.structure.is_built_at_once:
+        if options.memory is not None:
             raise Refusal("--memory is of use with a static --kind only; drop it")
         return
-    if args.capacity is not None and not _has_capacity(args.kind):
-        raise Refusal(f"--kind {args.kind} counts its lines itself; drop --capacity")
-    if args.layout != "auto" and args.rest is None:
-        raise Refusal(f"--kind {args.kind} has no layout {args.layout}; it has none to choose")
-    if args.memory is not None and granted(args.memory) <= 0:
-        raise Refusal(f"--memory must be above {size_text(2 * _OWN)}, got {size_text(args.memory)}")
-
-
-def _has_capacity(kind: str) -> bool:
-    """Tell whether a structure may be made for more keys than it is made of, so that it can be merged."""
-    return any(name == "capacity" for name, _, _ in registry.row_named(kind)["parameters"])
+    if options.capacity is not None and not options.structure.has_capacity:
+        raise Refusal(f"--kind {options.kind} counts its lines itself; drop --capacity")
+    if options.layout != "auto" and options.rest is None:
+        raise Refusal(f"--kind {options.kind} has no layout {options.layout}; it has none to choose")
+    if options.memory is not None and granted(options.memory) <= 0:
+        raise Refusal(f"--memory must be above {size_text(2 * _OWN)}, got {size_text(options.memory)}")
 
 
 def granted(memory: int) -> int:
@@ -52,7 +46,7 @@ def granted(memory: int) -> int:
 
 
 def built(
-    args: argparse.Namespace,
+    options: BuildOptions,
     fpr: float,
     blocks: Blocks,
     inputs: Sequence[Source],
@@ -60,30 +54,32 @@ def built(
     progress: Progress,
 ) -> tuple[Seen, int]:
     """Return the filter of all lines, or of the keys of all records, and how many were read."""
-    memory = None if args.memory is None else granted(args.memory)
-    gathering = _core.Gathering(**hashing(args), memory=memory)
-    lines = gather(args, gathering, blocks, inputs, stops, progress)
+    memory = None if options.memory is None else granted(options.memory)
+    gathering = _core.Gathering(**options.hash_keywords, memory=memory)
+    lines = gather(options, gathering, blocks, inputs, stops, progress)
     watch = watching(stops, progress)
-    made: Any = registry.class_of(registry.row_named(args.kind))
-    more = {} if args.capacity is None else {"capacity": args.capacity}
-    with telling_memory(args):
-        seen = made.build_hashed(gathering, fpr, threads=args.threads, progress=watch, memory=memory, **more)
+    made: Any = registry.class_of(options.structure.row)
+    more = {} if options.capacity is None else {"capacity": options.capacity}
+    with telling_memory(options):
+        seen = made.build_hashed(
+            gathering, fpr, threads=options.threads, progress=watch, memory=memory, **more
+        )
     return seen, lines
 
 
 @contextmanager
-def telling_memory(args: argparse.Namespace) -> Iterator[None]:
+def telling_memory(options: BuildOptions) -> Iterator[None]:
     """Say of work that --memory is too small for what would do; the core knows only of its own part."""
     try:
         yield
     except MemoryError as error:
         needed = re.search(r"need (\d+) bytes of memory", str(error))
-        if needed is None or args.memory is None:
+        if needed is None or options.memory is None:
             raise
         whole = (int(needed[1]) + _OWN) * _SHARE // (_SHARE - 1) + (1 << 20)
         raise Refusal(
-            f"--memory {size_text(args.memory)} is too little for so many lines on {args.threads} threads; "
-            f"give {whole >> 20}M or more, or fewer threads"
+            f"--memory {size_text(options.memory)} is too little for so many lines on "
+            f"{options.threads} threads; give {whole >> 20}M or more, or fewer threads"
         ) from None
 
 
@@ -99,7 +95,7 @@ def watching(stops: Stops, progress: Progress) -> Callable[[int, int], None]:
 
 
 def gather(
-    args: argparse.Namespace,
+    options: BuildOptions,
     gathering: _core.Gathering,
     blocks: Blocks,
     inputs: Sequence[Source],
@@ -108,18 +104,17 @@ def gather(
 ) -> int:
     """Take the hashes of all lines or records; return how many there are."""
     lines = 0
-    if has_records(args):
+    if options.has_records:
         from fullbloom.cli.io.records import Records
-        from fullbloom.cli.limits import longest_line
 
-        read = Records(args, inputs, stops, gathering, longest=longest_line(args), keys_only=True)
+        read = Records(options, inputs, stops, gathering, longest=options.longest_line, keys_only=True)
         for batch in read:
             gathering.records(batch.records)
             lines += len(batch.records) - batch.records.faults
             progress.show()
-        tell_faults(args, read)
+        note_faults(options, read)
         return lines
-    for block in keys_of(args, blocks, adds=True):
+    for block in keys_of(options, blocks, adds=True):
         lines += gathering.lines(block)
         progress.show()
     return lines

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.options import BuildOptions
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.stops import Stops
 
@@ -43,100 +44,102 @@ def add_world(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse_world(args: argparse.Namespace) -> None:
+def refuse_world(options: BuildOptions) -> None:
     """Refuse options that another --kind has no use for."""
     from fullbloom.cli.filters.kinds import worlds
 
     names = " or ".join(row["name"] for row in worlds())
-    for option, given in (("--except", args.rest), ("--levels", args.levels), ("--like", args.like)):
+    for option, given in (("--except", options.rest), ("--levels", options.levels), ("--like", options.like)):
         if given is not None:
             raise Refusal(f"{option} is of use with --kind {names} only; drop it")
 
 
-def check_world(args: argparse.Namespace) -> None:
+def check_world(options: BuildOptions) -> None:
     """Refuse a --kind of two sets without the second, and options that it has no use for."""
-    if args.rest is None:
+    if options.rest is None:
         raise Refusal(
-            f"--kind {args.kind} is made of two sets: give --except FILE, the lines that are not in it"
+            f"--kind {options.kind} is made of two sets: give --except FILE, the lines that are not in it"
         )
-    if args.fpr is not None:
-        raise Refusal(f"--kind {args.kind} makes no mistake among its lines; drop --fpr")
-    if [*(args.files or ["-"]), *args.rest].count("-") > 1:
+    if options.fpr is not None:
+        raise Refusal(f"--kind {options.kind} makes no mistake among its lines; drop --fpr")
+    if [*(options.files or ["-"]), *options.rest].count("-") > 1:
         raise Refusal("standard input can be read once; give one of the two sets as a file")
-    if args.like is not None:
-        for option, given in (("--levels", args.levels), ("--seed", args.seed)):
+    if options.like is not None:
+        for option, given in (("--levels", options.levels), ("--seed", options.seed)):
             if given is not None:
-                raise Refusal(f"{option} is that of --like {args.like}; drop it")
-        if args.layout != "auto":
-            raise Refusal(f"--layout is that of --like {args.like}; drop it")
+                raise Refusal(f"{option} is that of --like {options.like}; drop it")
+        if options.layout != "auto":
+            raise Refusal(f"--layout is that of --like {options.like}; drop it")
 
 
-def built_of_two(args: argparse.Namespace, stops: Stops, progress: Progress) -> tuple[Seen, int]:
+def built_of_two(options: BuildOptions, stops: Stops, progress: Progress) -> tuple[Seen, int]:
     """Return what tells the two sets apart, and how many lines were read."""
     import fullbloom
     from fullbloom import _core, registry
-    from fullbloom.cli.filters.secret import hashing, secret_from
+    from fullbloom.cli.filters.secret import secret_from
     from fullbloom.cli.filters.static import gather, granted, telling_memory, watching
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
 
-    made: Any = registry.class_of(registry.row_named(args.kind))
-    how: dict[str, Any] = {"kind": args.levels or made.kinds()[0], "layout": args.layout, **hashing(args)}
-    hashes = hashing(args)
-    if args.like is not None:
-        old: Any = fullbloom.open(args.like, verify="full", secret=secret_from(args.secret_file))
+    made: Any = registry.class_of(options.structure.row)
+    how: dict[str, Any] = {
+        "kind": options.levels or made.kinds()[0],
+        "layout": options.layout,
+        **options.hash_keywords,
+    }
+    hashes = dict(options.hash_keywords)
+    if options.like is not None:
+        old: Any = fullbloom.open(options.like, verify="full", secret=secret_from(options.secret_file))
         if type(old) is not made:
             raise Refusal(
-                f"{args.like}: holds a {type(old).__name__}, which --kind {args.kind} cannot be like"
+                f"{options.like}: holds a {type(old).__name__}, which --kind {options.kind} cannot be like"
             )
         how, hashes["seed"] = {"like": old}, old.seed
-    memory = None if args.memory is None else granted(args.memory)
+    memory = None if options.memory is None else granted(options.memory)
     lines, sets = 0, []
-    for inputs in [sources(files) for files in (args.files, args.rest)]:
-        blocks = Blocks(inputs, stops, longest=longest_line(args))
+    for inputs in [sources(files) for files in (options.files, options.rest or [])]:
+        blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress.follow(blocks)
         sets.append(_core.Gathering(**hashes, memory=None if memory is None else max(memory // 2, 1)))
-        lines += gather(args, sets[-1], blocks, inputs, stops, progress)
-    how |= {"threads": args.threads, "progress": watching(stops, progress), "memory": memory}
+        lines += gather(options, sets[-1], blocks, inputs, stops, progress)
+    how |= {"threads": options.threads, "progress": watching(stops, progress), "memory": memory}
     try:
-        with telling_memory(args):
+        with telling_memory(options):
             return made.build(*sets, **how), lines
     except fullbloom.ParameterError as error:
         if "overlap" not in str(error):
             raise
-        raise Refusal(_common(args, str(error), hashes, stops)) from None
+        raise Refusal(_common(options, str(error), hashes, stops)) from None
 
 
-def _common(args: argparse.Namespace, told: str, hashes: dict[str, Any], stops: Stops) -> str:
+def _common(options: BuildOptions, told: str, hashes: dict[str, Any], stops: Stops) -> str:
     """Return what to say of a key that both sets have: the line, where the inputs can be read once more."""
     from fullbloom.cli.io.sources import sources
     from fullbloom.cli.printable import printable
-    from fullbloom.cli.reading import has_records
 
     remedy = "take it out of one of the two sets"
-    hidden = has_records(args) or args.hex or args.sha1_of or args.secret_file is not None
-    files = [*(args.files or ["-"]), *args.rest]
+    hidden = options.has_records or options.has_hashes or options.secret_file is not None
+    rest = options.rest or []
+    files = [*(options.files or ["-"]), *rest]
     number = re.search(r"the hash (\d+)", told)
     if hidden or number is None or not all(source.repeatable for source in sources(files)):
         return f"a key is in both sets; {remedy}"
     (name, line), (other, _) = (
-        _where(args, side, int(number[1]), hashes, stops) for side in (args.files, args.rest)
+        _where(options, side, int(number[1]), hashes, stops) for side in (options.files, rest)
     )
     return f"{name} and {other} have a line in common: {printable(line)}; {remedy}"
 
 
 def _where(
-    args: argparse.Namespace, files: list[str], wanted: int, hashes: dict[str, Any], stops: Stops
+    options: BuildOptions, files: list[str], wanted: int, hashes: dict[str, Any], stops: Stops
 ) -> tuple[str, str]:
     """Return the file and the line of a hash."""
     import fullbloom
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.limits import longest_line
 
     found = (files[0], "")
-    blocks = Blocks(sources(files), stops, longest=longest_line(args))
+    blocks = Blocks(sources(files), stops, longest=options.longest_line)
     for block in blocks:  # to the end, which closes the files
         lines = [line.removesuffix(b"\r") for line in bytes(block).removesuffix(b"\n").split(b"\n")]
         keys = fullbloom.hash_many(lines, **hashes)

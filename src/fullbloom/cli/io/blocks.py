@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 Block = bytes | bytearray | memoryview
 
-#: The longest line where none is asked for; a file of one line is seldom a file of lines.
-LONGEST_LINE = 64 << 20
-
 
 class Blocks:
     """Whole lines of all inputs, in blocks of about ``size`` bytes.
@@ -34,8 +31,8 @@ class Blocks:
         inputs: Sequence[Source],
         stops: Stops,
         *,
+        longest: int,
         size: int = 1 << 20,
-        longest: int = LONGEST_LINE,
         tick: float | None = None,
     ) -> None:
         """Read ``inputs`` in order."""

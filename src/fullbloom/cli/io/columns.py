@@ -13,12 +13,12 @@ from fullbloom.cli.io.column_keys import Keys
 from fullbloom.cli.io.column_output import Writer
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from fullbloom import _core
     from fullbloom.cli.filters.kinds import Seen
     from fullbloom.cli.io.sources import Source
+    from fullbloom.cli.options import RecordOptions
     from fullbloom.cli.stops import Stops
 
 #: Rows that are read at a time: a thousand calls for 64M rows, and 8 MB where a row has 128 bytes.
@@ -114,9 +114,9 @@ class _Rows(Batch):
 class ColumnRecords:
     """Batches of all inputs, which have the columns of the first."""
 
-    def __init__(self, args: argparse.Namespace, inputs: Sequence[Source], stops: Stops, seen: Seen) -> None:
+    def __init__(self, options: RecordOptions, inputs: Sequence[Source], stops: Stops, seen: Seen) -> None:
         """Read ``inputs`` in order."""
-        self._args, self._inputs, self._stops, self._seen = args, inputs, stops, seen
+        self._options, self._inputs, self._stops, self._seen = options, inputs, stops, seen
 
     def batches(self, kind: str, *, keys_only: bool) -> Iterator[Batch]:
         """Yield the rows; where they are interrupted, the end of the output comes before that is raised."""
@@ -126,14 +126,15 @@ class ColumnRecords:
                 raise Refusal(
                     f"{file.name}: has other columns than {files[0].name}; give files of one schema"
                 )
-        keys = [Keys(self._args.select, self._args.key_type, file.schema, file.name) for file in files]
+        selects = self._options.select or []
+        keys = [Keys(selects, self._options.key_type, file.schema, file.name) for file in files]
         writers = [] if keys_only else [Writer(files[0].kind, files[0].schema) for _ in range(2)]
         interrupted: Interrupted | None = None
         try:
             for source, file, wanted in zip(self._inputs, files, keys, strict=True):
                 done = 0
                 for table in self._waited(
-                    file.batches(wanted.columns if keys_only else None, threads=self._args.threads > 1)
+                    file.batches(wanted.columns if keys_only else None, threads=self._options.threads > 1)
                 ):
                     yield _Rows(wanted.records(self._seen, table), table, writers, last=False)
                     done += table.num_rows

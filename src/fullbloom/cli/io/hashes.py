@@ -13,11 +13,11 @@ from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.signatures import require_no_hashes
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator
 
     from fullbloom.cli.io.blocks import Block, Blocks
     from fullbloom.cli.io.typed import Typed
+    from fullbloom.cli.options import RecordOptions
 
 #: What is behind the hash, and a carriage return.
 _REST = re.compile(rb":[^\n]*|\r(?=\n)")
@@ -26,16 +26,16 @@ _DIGITS = b"0123456789ABCDEF"
 _LENGTHS = (32, 40, 56, 64, 96, 128)
 
 
-def keys_of(args: argparse.Namespace, blocks: Blocks | Typed, *, adds: bool = False) -> Iterable[Block]:
+def keys_of(options: RecordOptions, blocks: Blocks | Typed, *, adds: bool = False) -> Iterable[Block]:
     """Return the blocks, or with ``--hex`` or ``--sha1-of`` blocks of the hashes of their lines.
 
     Where lines are to be added, a list of hashes is refused unless ``--no-hex`` says that it is one of lines.
     """
-    if args.hex:
+    if options.hex:
         return _Hexadecimal(blocks)
-    if args.sha1_of:
+    if options.sha1_of:
         return map(_sha1, blocks)
-    return _not_hashes(blocks) if adds and args.hex is None else blocks
+    return _not_hashes(blocks) if adds and options.hex is None else blocks
 
 
 def _not_hashes(blocks: Blocks | Typed) -> Iterator[Block]:

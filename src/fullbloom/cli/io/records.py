@@ -13,11 +13,11 @@ from fullbloom.cli.io.blocks import Blocks
 from fullbloom.cli.io.tables import LONGEST_CONTINUED, columns, first_row
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     from fullbloom.cli.filters.kinds import Seen
     from fullbloom.cli.io.sources import Source
+    from fullbloom.cli.options import RecordOptions
     from fullbloom.cli.stops import Stops
 
 #: Half of a usual L2 cache, as for lines.
@@ -31,12 +31,12 @@ _SUFFIXES |= _COLUMNAR
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def format_of(args: argparse.Namespace, name: str) -> str:
+def format_of(options: RecordOptions, name: str) -> str:
     """Return csv, tsv, jsonl, parquet or arrow: as asked, else by the name; lines without ``--select``."""
-    if not args.select:
+    if not options.select:
         return "lines"
-    if args.format:
-        return str(args.format)
+    if options.format:
+        return options.format
     bare = name.removesuffix(".gz").removesuffix(".zst").lower()
     for suffix, known in _SUFFIXES.items():
         if bare.endswith(suffix):
@@ -46,29 +46,32 @@ def format_of(args: argparse.Namespace, name: str) -> str:
     )
 
 
-def columnar(args: argparse.Namespace) -> str | None:
+def columnar(options: RecordOptions) -> str | None:
     """Return parquet or arrow where the inputs are that, None where they are text."""
-    kinds = {format_of(args, name) for name in args.files or ["standard input"]} if args.select else set()
+    kinds = (
+        {format_of(options, name) for name in options.files or ["standard input"]}
+        if options.select
+        else set()
+    )
     found = kinds & set(_COLUMNAR.values())
     if found and len(kinds) > 1:
         raise Refusal(f"the files are {' and '.join(sorted(kinds))}; give files of one format")
     return found.pop() if found else None
 
 
-def _require_text(args: argparse.Namespace, kind: str) -> None:
+def _require_text(options: RecordOptions, kind: str) -> None:
     """Refuse what is of text only."""
-    reasons = {
-        "--verify": "compares the text of keys",
-        "--mark": "puts a word in front of lines",
-        "--memory": "does not bind what pyarrow takes: give --expected",
-        "--no-header": "is of CSV and TSV",
-        "--delimiter": "is of CSV and TSV",
-    }
-    for option, why in reasons.items():
-        value = getattr(args, option[2:].replace("-", "_"), None)
-        if value and value not in {"header", "full"}:  # --verify of check
+    reasons = (
+        ("--verify", options.exact, "compares the text of keys"),
+        ("--mark", options.mark, "puts a word in front of lines"),
+        ("--memory", options.memory, "does not bind what pyarrow takes: give --expected"),
+        ("--no-header", options.no_header, "is of CSV and TSV"),
+        ("--delimiter", options.delimiter, "is of CSV and TSV"),
+    )
+    for option, given, why in reasons:
+        if given:
             raise Refusal(f"{option} {why}, and {kind} is no text; drop it")
-    if getattr(args, "state", None) and hasattr(args, "output") and not (args.output or args.no_output):
+    if options.needs_output_file:
         raise Refusal(f"{kind} is of no use before it is whole, so that --state needs --output FILE with it")
 
 
@@ -80,7 +83,7 @@ class Records:
 
     def __init__(
         self,
-        args: argparse.Namespace,
+        options: RecordOptions,
         inputs: Sequence[Source],
         stops: Stops,
         seen: Seen,
@@ -95,12 +98,12 @@ class Records:
         With ``tick``, a batch of no records comes after so many idle seconds. With ``keys_only`` no record is
         written.
         """
-        self.args, self.stops, self.seen = args, stops, seen
+        self.options, self.stops, self.seen = options, stops, seen
         self._inputs = inputs
         self.longest, self.size, self.tick = longest, size, tick
-        self._columnar, self._keys_only = columnar(args), keys_only
+        self._columnar, self._keys_only = columnar(options), keys_only
         if self._columnar:
-            _require_text(args, self._columnar)
+            _require_text(options, self._columnar)
         self._header: bytes | None = None
         self.faults = 0
         self.first_fault = ""
@@ -110,7 +113,7 @@ class Records:
         if self._columnar:
             from fullbloom.cli.io.columns import ColumnRecords
 
-            read = ColumnRecords(self.args, self._inputs, self.stops, self.seen)
+            read = ColumnRecords(self.options, self._inputs, self.stops, self.seen)
             yield from read.batches(self._columnar, keys_only=self._keys_only)
             return
         for index, source in enumerate(self._inputs):
@@ -125,7 +128,7 @@ class Records:
     def count_faults(self, records: _core.KeyedRecords, name: str, before: int) -> None:
         """Refuse records that cannot be read, or with --skip-bad count them."""
         told = f"{name}: {records.fault(before)}"
-        if not self.args.skip_bad:
+        if not self.options.skip_bad:
             raise Refusal(told)
         self.faults += records.faults
         self.first_fault = self.first_fault or told
@@ -136,9 +139,9 @@ class _Input:
 
     def __init__(self, records: Records, source: Source, *, last: bool) -> None:
         self._all, self._source, self._last = records, source, last
-        self._args = records.args
-        self._kind = format_of(self._args, source.name)
-        self._delimiter = self._args.delimiter or _DELIMITERS.get(self._kind, "")
+        self._options = records.options
+        self._kind = format_of(self._options, source.name)
+        self._delimiter = self._options.delimiter or _DELIMITERS.get(self._kind, "")
         self._lines = 0
 
     def batches(self) -> Iterator[Batch]:
@@ -153,7 +156,7 @@ class _Input:
         chunks = map(bytes, blocks)
         first = next(filter(None, chunks), b"")
         mark = _BOM if self._kind != "lines" and first.startswith(_BOM) else b""
-        if self._args.select and first.startswith(_WIDE):
+        if self._options.select and first.startswith(_WIDE):
             raise Refusal(
                 f"{self._source.name}: line 1: the text is UTF-16 or UTF-32; convert it to UTF-8, "
                 "such as by iconv -t UTF-8"
@@ -165,9 +168,9 @@ class _Input:
             header, first = mark, first.removeprefix(mark)
         header = self._all.take_header(header) if header or first else b""
         selection = self._selection(names)
-        work = partial(selection.read, skip=self._args.skip_bad)
+        work = partial(selection.read, skip=self._options.skip_bad)
         pieces = self._pieces(selection, first, chunks)
-        for records in Ahead(work, self._args.threads, self._is_idle)(pieces):
+        for records in Ahead(work, self._options.threads, self._is_idle)(pieces):
             if records.faults:
                 self._all.count_faults(records, self._source.name, self._lines)
             self._lines += records.lines
@@ -183,7 +186,7 @@ class _Input:
 
     @property
     def _has_header(self) -> bool:
-        return self._kind in _DELIMITERS and not self._args.no_header
+        return self._kind in _DELIMITERS and not self._options.no_header
 
     def _first_row(self, first: bytes, chunks: Iterator[bytes]) -> tuple[list[str], bytes, bytes]:
         """Return the names, the bytes of the row, and what is read behind it."""
@@ -206,13 +209,13 @@ class _Input:
         return names, first[:end], first[end:]
 
     def _selection(self, names: list[str] | None) -> _core.Selection:
-        args, seen = self._args, self._all.seen
+        options, seen = self._options, self._all.seen
         if self._kind == "lines":
             return _core.Selection.lines(seen)
-        types = args.key_type or ["auto"]
+        types = options.key_type or ["auto"]
         if self._kind == "jsonl":
-            return _core.Selection.objects(seen, args.select, types)
-        places = columns(args.select, names, self._source.name)
+            return _core.Selection.objects(seen, options.select or [], types)
+        places = columns(options.select or [], names, self._source.name)
         quotes = self._kind == "csv"
         return _core.Selection.rows(seen, places, types, delimiter=self._delimiter, quotes=quotes)
 

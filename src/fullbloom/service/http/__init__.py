@@ -1,9 +1,11 @@
 """The HTTP port.
 
-* ``server``: connections, their deadlines and caps;
-* ``gateway``: every request passes here: its number, who sent it, what it may do; bulk requests end here;
-* ``bodies``, ``answers``: keys in, answers out, each in several forms;
-* ``repeats``: requests that are sent twice;
-* ``api``, ``shapes``: the JSON surface and its description;
+* ``server``: connections, their deadlines and limits;
+* ``gateway``: every request passes here: it gets an id, is authorized, measured and responded to;
+* ``request``, ``asgi``: one request, its head parsed once; responses;
+* ``authorization``: which requests are answered;
+* ``bulk``: requests about keys: ``bodies`` and ``keys`` in, ``results`` out, each in several formats;
+* ``conditions``, ``idempotency``: If-Match and entity tags; requests that are sent twice;
+* ``forwarding``: all other requests, on their way to FastAPI: ``api``, ``schemas``;
 * ``page``: the description for people.
 """

@@ -31,25 +31,25 @@ _PAIR = 16
 #: 0 for each byte but 0, and 1 for 0.
 _FLIPPED = bytes(number == 0 for number in range(256))
 _WORD = 8
-#: Bytes that a row takes at work: its hash where it is made, gathered and looked up, and its answer.
+#: Bytes that a row takes during its request: its hash, in three places, and its result.
 _ROW = 48
 
 
-def columns(body: bytes, limits: Limits, held: Any) -> Iterator[Any]:
+def read_columns(body: bytes, limits: Limits, budget: Any) -> Iterator[Any]:
     """Yield the first column of each batch; nulls are refused.
 
-    What the stream states is added up before anything is unpacked: rows are held against ``batch_keys``,
-    bytes against ``request_bytes``, and ``held`` grows by them.
+    What the stream states is added up before anything is unpacked: rows are compared with ``batch_keys``,
+    bytes with ``request_bytes``, and ``budget`` grows by them.
     """
     try:
-        unpacked, rows = _stated(body, limits)
+        unpacked, rows = _sum_stated(body, limits)
         if len(body) + unpacked > limits.request_bytes:
             raise Refused(
                 "large",
                 f"a request may have {limits.request_bytes} bytes, unpacked; the stream states {unpacked}, "
                 f"send it in several",
             )
-        held.grow(unpacked + _ROW * rows)
+        budget.grow(unpacked + _ROW * rows)
         options = ipc.IpcReadOptions(included_fields=[0], use_threads=False)
         with ipc.open_stream(pa.py_buffer(body), options=options) as stream:
             if len(stream.schema) == 0:
@@ -66,7 +66,7 @@ def columns(body: bytes, limits: Limits, held: Any) -> Iterator[Any]:
         raise Refused("invalid", "the body is not an Arrow stream: a message is malformed") from None
 
 
-def _stated(body: bytes, limits: Limits) -> tuple[int, int]:
+def _sum_stated(body: bytes, limits: Limits) -> tuple[int, int]:
     """Return the bytes that the stream's compressed buffers state for what they unpack to, and its rows."""
     total = rows = 0
     most = 8 * limits.request_bytes
@@ -90,11 +90,11 @@ def _stated(body: bytes, limits: Limits) -> tuple[int, int]:
         if any(not 0 <= length <= most for length, _ in batch.pairs(_NODES)):
             raise Refused("limit", "a column states more values than a request may hold")
         if batch.has(_COMPRESSION):
-            total += _unpacked(batch, memoryview(message.body))
+            total += _sum_unpacked(batch, memoryview(message.body))
     return total, rows
 
 
-def _unpacked(batch: _Table, data: memoryview) -> int:
+def _sum_unpacked(batch: _Table, data: memoryview) -> int:
     """Add up what a compressed batch's buffers state: each begins with its length, -1 for one as it is."""
     total = 0
     for start, length in batch.pairs(_BUFFERS):
@@ -156,7 +156,7 @@ class _Table:
         yield from struct.iter_unpack("<qq", self._data[at + 4 : at + 4 + count * _PAIR])
 
 
-def words(column: Any) -> bytes:
+def extract_words(column: Any) -> bytes:
     """Return the bytes of a column of 64-bit words."""
     whole = pa.array(column)
     if len(whole) == 0:
@@ -165,19 +165,19 @@ def words(column: Any) -> bytes:
     return bytes(memoryview(whole.buffers()[1])[start : start + _WORD * len(whole)])
 
 
-def answers(bits: bytes, count: int) -> bytes:
+def write_flags(bits: bytes, count: int) -> bytes:
     """Return a stream of one column of booleans, from a bit a key."""
-    return _stream(pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(bits)]), "answer")
+    return _write_stream(pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(bits)]), "answer")
 
 
-def numbers(name: str, values: bytes, nulls: bytes = b"") -> bytes:
+def write_numbers(name: str, values: bytes, nulls: bytes = b"") -> bytes:
     """Return a stream of one column of numbers, from 8 bytes each; null where a byte of ``nulls`` is 1."""
     valid = pa.py_buffer(packed(nulls.translate(_FLIPPED))) if nulls else None
     column = pa.Array.from_buffers(pa.uint64(), len(values) // _WORD, [valid, pa.py_buffer(values)])
-    return _stream(column, name)
+    return _write_stream(column, name)
 
 
-def _stream(column: Any, name: str) -> bytes:
+def _write_stream(column: Any, name: str) -> bytes:
     batch = pa.record_batch([column], names=[name])
     sink = pa.BufferOutputStream()
     with ipc.new_stream(sink, batch.schema) as writer:

@@ -1,4 +1,4 @@
-"""Connections of the HTTP port: caps and deadlines that the server itself has none for."""
+"""Connections of the HTTP port: limits and deadlines that uvicorn lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fullbloom.service.http.wire import App
+    from fullbloom.service.http.asgi import App
     from fullbloom.service.settings import Settings
 
 #: Most bytes of a request's first line and headers.
@@ -20,12 +20,12 @@ _HEAD = 1 << 16
 #: Seconds that a connection may idle between two requests.
 _IDLE = 75
 _DRAIN = 10
-#: Bytes of an answer beyond which its next piece waits for the client.
+#: Bytes of a response above which its next chunk waits for the client.
 _UNREAD = 1 << 14
 
 
-class _Ending:
-    """A transport to which something may be written between its end and its telling of it."""
+class _ClosingTransport:
+    """A transport that ignores writes after it was closed and before it reports that."""
 
     __slots__ = ("_transport",)
 
@@ -43,27 +43,27 @@ class _Ending:
         return getattr(self._transport, name)
 
 
-class Guarded(HttpToolsProtocol):
-    """A connection, closed when a request takes too long to arrive or an answer too long to be taken."""
+class GuardedProtocol(HttpToolsProtocol):
+    """A connection, closed if a request takes too long to arrive or its response too long to be read."""
 
-    #: When the request that is arriving began; None between requests.
+    #: When the current request began to arrive; None between requests.
     begun: float | None = None
     #: Bytes of its head so far.
     head = 0
-    #: Since when the client has not taken what was written.
+    #: Since when the client has not read what was written; None if it reads.
     stuck: float | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """A client that says nothing has as long as one that says something slowly."""
-        super().connection_made(_Ending(transport))  # type: ignore[arg-type]
-        # A client that takes nothing leaves little in memory once its answer is written.
+        """Start the deadline: a silent client has as long as a slow one."""
+        super().connection_made(_ClosingTransport(transport))  # type: ignore[arg-type]
+        # The unread response of a client that reads nothing takes little memory.
         transport.set_write_buffer_limits(high=_UNREAD)
         self.begun = self.loop.time()
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
             self.cut()  # idle ones count: each has a descriptor, and at the limit requests get 503
 
     def data_received(self, data: bytes) -> None:
-        """Note when a request began; one whose head does not end is cut off."""
+        """Record when a request began; close the connection if its head is too large."""
         if self.begun is None:
             self.begun = self.loop.time()
         self.head += len(data)
@@ -72,60 +72,60 @@ class Guarded(HttpToolsProtocol):
             self.cut()
 
     def send_400_response(self, msg: str) -> None:
-        """Say what is wrong; an answer that is on its way is not wanted any more."""
-        self._let_go()
+        """Report a malformed request, and drop a response that is in progress."""
+        self._end_cycle()
         if not self.transport.is_closing():
             super().send_400_response(msg)
 
     def cut(self) -> None:
         """Close at once."""
-        self._let_go()
+        self._end_cycle()
         self.transport.abort()
 
     def cut_late(self, late: float) -> None:
-        """Close if what is waited for began before ``late``."""
+        """Close if the current request or an unread response began before ``late``."""
         if any(since is not None and since < late for since in (self.begun, self.stuck)):
             self.cut()
 
-    def _let_go(self) -> None:
-        # The transport tells of its end later; until then an answer would come behind what was said last.
+    def _end_cycle(self) -> None:
+        # The transport reports its end later; until then a response would follow the last bytes sent.
         cycle: Any = self.cycle  # None before the first request
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
 
     def on_headers_complete(self) -> None:
-        """The head is there."""
-        # Far below any cap: what follows is the body, which is held against its own.
+        """End the head of a request."""
+        # Far below the limit: the body that follows has its own.
         self.head = -(1 << 62)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The request is there."""
+        """End a request."""
         self.begun, self.head = None, 0
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """The client does not take its answer."""
+        """Start the deadline of a client that does not read its response."""
         self.stuck = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It does."""
+        """End that deadline."""
         self.stuck = None
         super().resume_writing()
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, with deadlines, and without its own idea of signals."""
+    """Uvicorn with deadlines, and without its signal handlers."""
 
     def __init__(self, app: App, settings: Settings, ready: Callable[[], None]) -> None:
-        """Set it up; ``ready`` is called once it listens."""
+        """Configure uvicorn; ``ready`` is called once it listens."""
         self._receive, self._ready = settings.limits.receive, ready
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Guarded,
+                http=GuardedProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -147,11 +147,11 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: Any = None) -> None:
-        """Listen, and say so. A TLS handshake has as long as a request, whether it has begun or not."""
+        """Listen, and call ``ready``. A TLS handshake has the same deadline as a request."""
         loop, config = asyncio.get_running_loop(), self.config
 
         def protocol() -> asyncio.Protocol:
-            return Guarded(config=config, server_state=self.server_state, app_state={})
+            return GuardedProtocol(config=config, server_state=self.server_state, app_state={})
 
         named: dict[str, Any] = {"ssl": config.ssl, "backlog": config.backlog}
         if config.ssl is not None:
@@ -161,10 +161,10 @@ class Server(uvicorn.Server):
         self._ready()
 
     async def watch(self) -> None:
-        """Close connections that are late; goes on until cancelled."""
+        """Close connections past their deadline, until cancelled."""
         while True:
             await asyncio.sleep(min(1.0, self._receive / 4))
             late = asyncio.get_running_loop().time() - self._receive
             for connection in list(self.server_state.connections):
-                if isinstance(connection, Guarded):
+                if isinstance(connection, GuardedProtocol):
                     connection.cut_late(late)

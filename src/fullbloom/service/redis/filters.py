@@ -15,7 +15,7 @@ from fullbloom.errors import (
     FullbloomError,
     IncompatibleFilters,
 )
-from fullbloom.service.access import Grant
+from fullbloom.service.auth import Grant
 from fullbloom.service.failures import Refused
 from fullbloom.service.redis.asked import Asked
 from fullbloom.service.redis.described import BACKEND, described

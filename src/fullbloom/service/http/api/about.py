@@ -1,15 +1,16 @@
-"""The service itself: whether it lives, what it holds, its figures."""
+"""The service itself: health, settings, kinds, nodes, metrics."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Path, Request, Response
+from fastapi import APIRouter, FastAPI, Path, Response
 
 import fullbloom
 from fullbloom import registry as structures
 from fullbloom.service.failures import STATUS
-from fullbloom.service.http.page import written
+from fullbloom.service.http.page import render_page
+from fullbloom.service.http.schemas import CurrentRequest
 
 if TYPE_CHECKING:
     from fullbloom.service.metrics import Metrics
@@ -22,7 +23,7 @@ class About:
     """Routes about the service."""
 
     def __init__(self, app: FastAPI, node: Node, metrics: Metrics) -> None:
-        """Take what they tell of."""
+        """Describe a node."""
         self._app, self._node, self._metrics = app, node, metrics
         self.router = router = APIRouter(tags=["service"])
         router.add_api_route("/healthz", self.healthz)
@@ -33,15 +34,15 @@ class About:
         router.add_api_route("/v1/service", self.service)
         router.add_api_route("/v1/kinds", self.kinds)
         router.add_api_route("/v1/nodes", self.nodes)
-        router.add_api_route("/v1/nodes/{node}", self.let_go, methods=["DELETE"], status_code=204)
+        router.add_api_route("/v1/nodes/{node}", self.forget_node, methods=["DELETE"], status_code=204)
         router.add_api_route("/v1/checkpoint", self.checkpoint, methods=["POST"])
 
     def healthz(self) -> dict[str, str]:
-        """The process lives."""
+        """The process is alive."""
         return {"status": "ok"}
 
     def readyz(self, response: Response) -> dict[str, str]:
-        """Changes are taken and the registry answers; 503 says what is not so."""
+        """The service accepts changes and the registry responds; 503 names what does not work."""
         trouble = self._node.service.trouble()
         if trouble is None and not self._node.registry.answers():
             trouble = "the registry does not answer"
@@ -51,21 +52,21 @@ class About:
             response.status_code = STATUS["read-only"]
         return {"status": "ok" if trouble is None else trouble}
 
-    def metrics(self, request: Request) -> Response:
-        """Figures for Prometheus: of the service, and of the largest filters that the token is for."""
-        text = self._metrics.text(request.scope["fullbloom"].grant)
+    def metrics(self, request: CurrentRequest) -> Response:
+        """Prometheus metrics of the service, and of the largest filters that the token covers."""
+        text = self._metrics.text(request.grant)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def page(self) -> Response:
         """This description, for people."""
         return Response(
-            written(self._app.openapi()), media_type="text/html; charset=utf-8", headers=_NO_SCRIPTS
+            render_page(self._app.openapi()), media_type="text/html; charset=utf-8", headers=_NO_SCRIPTS
         )
 
-    def service(self, request: Request) -> dict[str, Any]:
-        """What the service is and holds; a token for some filters is not told which others were damaged."""
+    def service(self, request: CurrentRequest) -> dict[str, Any]:
+        """State and settings of the service; a token for some filters does not see which were skipped."""
         node = self._node
-        salvaged = [] if request.scope["fullbloom"].grant.patterns else node.service.salvaged
+        salvaged = [] if request.grant.patterns else node.service.salvaged
         return {
             "version": fullbloom.__version__,
             "node": node.id,
@@ -83,26 +84,26 @@ class About:
 
     def kinds(self) -> dict[str, Any]:
         """The kinds of filters, what they can do, and their parameters."""
-        return {"kinds": [_kind(row) for row in structures.rows()]}
+        return {"kinds": [_describe_kind(row) for row in structures.rows()]}
 
     def nodes(self) -> dict[str, Any]:
-        """The nodes of the registry; silent says for how many seconds another has said nothing."""
+        """The nodes of the registry; silent is the number of seconds since a node last reported."""
         node = self._node
         rows = node.registry.nodes.listed()
         return {"nodes": [{**row, "silent": node.others.silent(str(row["id"]))} for row in rows]}
 
-    def let_go(self, node: Annotated[str, Path(max_length=64)]) -> Response:
-        """Forget a node that has been silent for long, its names and statistics; its folder stays."""
+    def forget_node(self, node: Annotated[str, Path(max_length=64)]) -> Response:
+        """Forget a node that has long been silent, with its names and statistics; its folder is kept."""
         self._node.others.let_go(node)
         return Response(status_code=204)
 
     def checkpoint(self) -> dict[str, int]:
-        """Write what changed since the last checkpoint; it happens by itself, too."""
+        """Write the changes since the last checkpoint; the service also does so periodically."""
         files, nbytes = self._node.service.checkpoint()
         return {"files": files, "bytes": nbytes}
 
 
-def _kind(row: dict[str, Any]) -> dict[str, Any]:
+def _describe_kind(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": row["name"],
         "class": row["class"],

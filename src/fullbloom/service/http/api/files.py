@@ -1,4 +1,4 @@
-"""Filters as files, and a copy of them all."""
+"""Filters as files, and backups."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from fullbloom.service import backup, rests
 from fullbloom.service.failures import Refused
-from fullbloom.service.http import bodies, bulk, freezing, pieces, shapes
-from fullbloom.service.http.shapes import NameInPath
+from fullbloom.service.http import bodies, keys, schemas, static_filters, streaming
+from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, wanted_versions
+from fullbloom.service.http.schemas import CurrentRequest, NameInPath
 
 if TYPE_CHECKING:
     from fullbloom.service.node import Node
@@ -23,9 +24,9 @@ CONTAINER = "application/vnd.fullbloom"
 TAR = "application/x-tar"
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _KEYS = {
-    bodies.JSON: {"schema": shapes.ALL_KEYS},
-    bodies.TEXT: {"schema": {"type": "string", "description": "a key a line"}},
-    bodies.NDJSON: {"schema": {"type": "string", "description": "a key a line, in JSON"}},
+    keys.JSON: {"schema": schemas.ALL_KEYS},
+    keys.TEXT: {"schema": {"type": "string", "description": "one key per line"}},
+    keys.NDJSON: {"schema": {"type": "string", "description": "one key per line, in JSON"}},
 }
 
 
@@ -33,7 +34,7 @@ class Files:
     """Routes of files."""
 
     def __init__(self, node: Node) -> None:
-        """Take the node."""
+        """Serve the filters of a node."""
         self._node, self._service = node, node.service
         self.router = router = APIRouter(tags=["files"])
         dump = "/v1/filters/{name}/dump"
@@ -49,7 +50,7 @@ class Files:
             self.restore,
             methods=["PUT"],
             status_code=201,
-            response_model=shapes.Filter,
+            response_model=schemas.Filter,
             openapi_extra={
                 "requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}
             },
@@ -59,7 +60,7 @@ class Files:
             self.freeze,
             methods=["POST"],
             status_code=201,
-            response_model=shapes.Filter,
+            response_model=schemas.Filter,
             openapi_extra={"requestBody": {"required": True, "content": _KEYS}},
         )
         router.add_api_route("/v1/filters/{name}/secret", self.secret)
@@ -70,67 +71,64 @@ class Files:
             **file,
         )
 
-    def dump(self, request: Request, name: NameInPath) -> Response:
+    def dump(self, request: CurrentRequest, name: NameInPath) -> Response:
         """The filter as a file, which fullbloom.open reads; a keyed one with its secret."""
         store = self._node.store(name)
-        tag = bulk.etag(store, name)
-        if bulk.is_known(request.scope, tag):
-            return Response(status_code=304, headers=bulk.tagged(tag))
-        held = request.scope["fullbloom"].held
+        tag = make_etag(store, name)
+        if is_not_modified(request, tag):
+            return Response(status_code=304, headers=etag_header(tag))
         if store is self._service:
-            return self._in_pieces(name, bulk.tagged(tag), held)
+            return self._stream(name, etag_header(tag), request.budget)
         # The bytes of the file, and a copy of them on their way to Python.
         nbytes = store.info(name, counted=False)["nbytes"]
-        held.grow(2 * nbytes + bodies.SMALL)
+        request.budget.grow(2 * nbytes + bodies.SMALL)
         data = store.dump(name)
-        held.resize(len(data))
-        return Response(data, headers=bulk.tagged(tag), media_type=CONTAINER)
+        request.budget.resize(len(data))
+        return Response(data, headers=etag_header(tag), media_type=CONTAINER)
 
-    def _in_pieces(self, name: str, headers: dict[str, str], held: Any) -> Response:
-        held.grow(2 * pieces.PIECE)
+    def _stream(self, name: str, headers: dict[str, str], budget: Any) -> Response:
+        budget.grow(2 * streaming.CHUNK)
         file = self._service.open_dump(name)
         try:
-            file.read(0, 1)  # makes the checksums, so that a fault is an answer of its own
+            file.read(0, 1)  # computes the checksums: a fault is raised before the response starts
         except BaseException:
             file.close()
             raise
-        return pieces.Pieces(file, headers=headers, media_type=CONTAINER)
+        return streaming.DumpResponse(file, headers=headers, media_type=CONTAINER)
 
-    async def restore(self, request: Request, name: NameInPath, *, replace: bool = False) -> Any:
-        """Put the filter in a file under a name."""
-        most = min(self._node.settings.limits.filter_bytes, self._node.settings.limits.file_bytes)
-        data = await bodies.read(request.scope, request.receive, most, request.scope["fullbloom"].held)
-        versions = bulk.wanted(request.scope)
+    async def restore(self, request: CurrentRequest, name: NameInPath, *, replace: bool = False) -> Any:
+        """Store the filter of a file under a name."""
+        limits, versions = self._node.settings.limits, wanted_versions(request)
+        data = await bodies.read(request, min(limits.filter_bytes, limits.file_bytes))
         return await asyncio.to_thread(self._node.restore, name, data, replace=replace, versions=versions)
 
     async def freeze(
         self,
-        request: Request,
+        request: CurrentRequest,
         name: NameInPath,
-        kind: Annotated[str, Query(max_length=64, description=f"one of {', '.join(freezing.KINDS)}")],
+        kind: Annotated[str, Query(max_length=64, description=f"one of {', '.join(static_filters.KINDS)}")],
         *,
         fpr: Annotated[float, Query(gt=0, lt=1)] = 0.01,
         replace: bool = False,
     ) -> Any:
-        """Make a static filter of the keys in the body, which no key is added to or taken from any more."""
-        settings, versions = self._node.settings, bulk.wanted(request.scope)
-        limits, held = settings.limits, request.scope["fullbloom"].held
-        body = await bodies.read(request.scope, request.receive, limits.request_bytes, held)
+        """Build a static filter of the keys in the body; it never changes afterwards."""
+        settings, versions = self._node.settings, wanted_versions(request)
+        limits, keyed = settings.limits, not settings.plain
+        body = await bodies.read(request, limits.request_bytes)
 
-        def made() -> dict[str, Any]:
-            asked = (request.scope, body, held)
-            data = freezing.frozen(self._service, kind, fpr, asked, limits, keyed=not settings.plain)
+        def build() -> dict[str, Any]:
+            data = static_filters.build_file(self._service, kind, fpr, request, body, limits, keyed=keyed)
             return self._node.restore(name, data, replace=replace, versions=versions)
 
-        return await asyncio.to_thread(made)
+        return await asyncio.to_thread(build)
 
     def secret(self, name: NameInPath) -> dict[str, Any]:
-        """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash alike."""
+        """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash keys as it does."""
         seed, own, base = self._node.store(name).hashing(name)
         return {"seed": seed, "secret": None if own is None else own.hex(), "hash": base}
 
     def backup(self) -> Response:
-        """A copy of all filters, and of the registry if it is a file: a tar for fullbloom restore."""
+        """A backup of all filters, and of the registry if it is a file: a tar for fullbloom restore."""
         if self._service.durability is None:
             raise Refused("unsupported", "the service keeps nothing")
         folder = tempfile.mkdtemp(prefix=rests.PREFIX, dir=self._node.settings.data)
@@ -139,5 +137,5 @@ class Files:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-        return FileResponse(path, media_type=TAR, filename="fullbloom.tar", background=gone)
+        cleanup = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        return FileResponse(path, media_type=TAR, filename="fullbloom.tar", background=cleanup)

@@ -1,4 +1,4 @@
-"""Keys in, answers out, described: `fullbloom.service.http.bulk` answers before FastAPI hears of it."""
+"""The description of requests about keys: `fullbloom.service.http.bulk` serves them without FastAPI."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from fullbloom.service.http import shapes
-from fullbloom.service.http.shapes import NameInPath
+from fullbloom.service.http import schemas
+from fullbloom.service.http.schemas import NameInPath
 
 if TYPE_CHECKING:
     from fullbloom.service.node import Node
 
 _TEXTS = {
     "add": "Add keys: for each whether it was certainly new.",
-    "check": "Look for keys: for each whether it is probably there.",
+    "check": "Look up keys: for each whether it is probably in the filter.",
     "remove": "Remove keys: for each whether it was not certainly absent.",
     "count": "Occurrences of each key.",
-    "values": "The label or value of each key, for kinds with such; 0 without one, null in a bloomier map.",
+    "values": "The label or value of each key, for kinds that store one; 0 or null if absent.",
 }
 _NUMBER = {"type": "integer"}
 _NUMBERS = {"type": "array", "items": _NUMBER}
 _OVER = {
     "type": "boolean",
-    "description": "true where the filter holds more keys than its capacity, else left out",
+    "description": "true if the filter holds more keys than its capacity, otherwise absent",
 }
 _WARNING = {
     "type": "string",
-    "description": "there where keys of a type were looked up of which the filter holds none, else left out",
+    "description": "a warning if the filter holds no key of the type that was looked up, otherwise absent",
 }
 _MAYBE = {"type": ["integer", "null"]}
 _MAYBES = {"type": "array", "items": _MAYBE}
-_ANSWERS: dict[str, dict[str, Any]] = {
+_RESULTS: dict[str, dict[str, Any]] = {
     "add": {"new": {}, "keys": _NUMBER, "yes": _NUMBER, "over_capacity": _OVER},
     "check": {
         "found": {},
@@ -52,11 +52,11 @@ _ANSWERS: dict[str, dict[str, Any]] = {
 }
 _HEADERS = {
     "X-Fullbloom-Over-Capacity": {
-        "description": "true where the filter holds more keys than its capacity, else left out",
+        "description": "true if the filter holds more keys than its capacity, otherwise absent",
         "schema": {"type": "string"},
     },
     "X-Fullbloom-Key-Domain-Warning": {
-        "description": "the types that were looked up and those that the filter holds, where these differ",
+        "description": "the types of the keys looked up and of those in the filter, if they differ",
         "schema": {"type": "string"},
     },
 }
@@ -67,7 +67,7 @@ class Keys:
     """Routes of keys."""
 
     def __init__(self, node: Node) -> None:
-        """Take the node."""
+        """Describe requests about the filters of a node."""
         self._node = node
         self.router = APIRouter(tags=["keys"])
         self.router.add_api_route("/v1/filters/{name}/positions", self.positions)
@@ -77,31 +77,33 @@ class Keys:
     def positions(
         self, name: NameInPath, key: Annotated[str, Query(max_length=4096)]
     ) -> dict[str, list[int]]:
-        """The cells of a text."""
+        """The cells of a text key."""
         return {"positions": self._node.store(name).positions(name, key.encode())}
 
     def _describe(self, action: str, text: str) -> None:
         content = {
-            "application/json": {"schema": shapes.SOME_KEYS},
-            "text/plain": {"schema": {"type": "string", "description": "a key a line"}},
-            "application/x-ndjson": {"schema": {"type": "string", "description": "a key a line, in JSON"}},
+            "application/json": {"schema": schemas.SOME_KEYS},
+            "text/plain": {"schema": {"type": "string", "description": "one key per line"}},
+            "application/x-ndjson": {
+                "schema": {"type": "string", "description": "one key per line, in JSON"}
+            },
         }
-        answers = {
-            "application/json": {"schema": {"type": "object", "properties": _ANSWERS[action]}},
+        results = {
+            "application/json": {"schema": {"type": "object", "properties": _RESULTS[action]}},
             "application/octet-stream": _TEXT,
             "application/x-ndjson": _TEXT,
         }
-        form = "one bit a key, the first in the lowest bit of the first byte; or as Accept asks"
+        form = "one bit per key, the first in the lowest bit of the first byte; or the format of Accept"
         self.router.add_api_route(
             f"/v1/filters/{{name}}/{action}",
-            _never,
+            _unreachable,
             methods=["POST"],
             name=action,
             description=text,
-            responses={200: {"description": form, "content": answers, "headers": _HEADERS}},
+            responses={200: {"description": form, "content": results, "headers": _HEADERS}},
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
 
 
-def _never(name: NameInPath) -> None:  # the gateway answers
+def _unreachable(name: NameInPath) -> None:  # the gateway responds
     del name

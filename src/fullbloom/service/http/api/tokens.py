@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Tokens: create, list, revoke."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Body, Path, Response
 
 from fullbloom.service.failures import Refused
-from fullbloom.service.http import shapes
+from fullbloom.service.http import schemas
 from fullbloom.service.registry.tokens import NOBODY
 from fullbloom.service.remembered import remember_tokens
 
@@ -23,19 +23,19 @@ class Tokens:
     """Routes of tokens."""
 
     def __init__(self, node: Node) -> None:
-        """Take the node."""
+        """Manage the tokens of a node's registry."""
         self._node, self._rows = node, node.registry.tokens
         self.router = router = APIRouter(tags=["tokens"])
-        router.add_api_route("/v1/tokens", self.listed)
+        router.add_api_route("/v1/tokens", self.list_tokens)
         router.add_api_route("/v1/tokens", self.create, methods=["POST"], status_code=201)
         router.add_api_route("/v1/tokens/{name}", self.revoke, methods=["DELETE"], status_code=204)
 
-    def listed(self) -> dict[str, Any]:
-        """Tokens, without what opens anything."""
+    def list_tokens(self) -> dict[str, Any]:
+        """All tokens, without their secrets."""
         return {"tokens": self._rows.listed()}
 
-    def create(self, new: Annotated[shapes.NewToken, Body()]) -> dict[str, str]:
-        """Make a token; it is told this once."""
+    def create(self, new: Annotated[schemas.NewToken, Body()]) -> dict[str, str]:
+        """Create a token; it is shown once."""
         remember_tokens(self._node.settings.data)
         token = self._rows.create(new.name, new.scopes, new.patterns)
         if token is None:

@@ -1,4 +1,4 @@
-"""Who may do what: a token opens scopes, for names of some patterns."""
+"""Authentication and grants: a token grants scopes on filters whose names match its patterns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _NAMES = {READ: "read", WRITE: "write", ADMIN: "admin"}
 
 
 class Grant(NamedTuple):
-    """What the holder of a token may do; token 0 is nobody's."""
+    """What the holder of a token may do; token 0 means that no token was needed."""
 
     token: int
     scopes: int
     patterns: tuple[str, ...] = ()
 
     def check(self, scope: int, name: str | None) -> None:
-        """Refuse what it does not cover."""
+        """Raise ``Refused`` unless the grant has the scope and covers the filter's name."""
         if not self.scopes & scope:
             raise Refused("denied", f"the token has no scope {_NAMES[scope]}")
         if name is not None and not self.covers(name):
@@ -28,18 +28,18 @@ class Grant(NamedTuple):
             )
 
     def covers(self, name: str) -> bool:
-        """Tell whether it is for filters of this name."""
+        """Return whether the grant covers filters of this name."""
         return not self.patterns or bool(Service.covers(list(self.patterns), name))
 
 
-#: What everybody on this machine may do while there is no token.
-EVERYTHING = Grant(0, READ | WRITE | ADMIN)
+#: What every local client may do while there is no token.
+FULL_ACCESS = Grant(0, READ | WRITE | ADMIN)
 
 
-def grant_of(service: Any, authorization: bytes | None) -> Grant:
-    """Return what a request's ``Authorization`` opens; everything, where no token is needed."""
+def authenticate(service: Any, authorization: bytes | None) -> Grant:
+    """Return the grant of an ``Authorization`` header; full access while the service needs no token."""
     if not service.needs_token():
-        return EVERYTHING
+        return FULL_ACCESS
     word, _, token = (authorization or b"").partition(b" ")
     found = service.open_token(token.strip()) if word.lower() == b"bearer" else None
     if found is None:

@@ -1,92 +1,108 @@
-"""What JSON requests and answers look like."""
+"""Schemas of JSON requests and responses."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import Path
+from fastapi import Depends, Path
+from fastapi import Request as HTTPRequest
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from fullbloom.service.http.request import Request
 
 NAME = r"^[A-Za-z0-9._:{}-]{1,128}$"
 Name = Annotated[str, Field(pattern=NAME, max_length=128, description="1 to 128 of A-Z a-z 0-9 . _ : - { }")]
 NameInPath = Annotated[str, Path(pattern=NAME, max_length=128)]
-#: The largest number of 64 bits with a sign: beyond what any filter holds.
-_MOST = (1 << 63) - 1
+#: The largest signed number of 64 bits: more than any filter holds.
+_MAX = (1 << 63) - 1
 
 
-class Asked(BaseModel):
+async def _current(request: HTTPRequest) -> Request:
+    current: Request = request.scope["fullbloom"]
+    return current
+
+
+#: The gateway's request, as a parameter of a handler.
+CurrentRequest = Annotated[Request, Depends(_current)]
+
+
+class Body(BaseModel):
     """A request's body."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class NewFilter(Asked):
-    """A filter to be made."""
+class NewFilter(Body):
+    """A filter to create."""
 
     name: Name
     kind: str | None = Field(
-        None, max_length=64, description="one of /v1/kinds; plain, growing or with a window unasked"
+        None, max_length=64, description="one of /v1/kinds; by default plain, growing or with a window"
     )
-    capacity: StrictInt | None = Field(None, gt=0, le=_MOST, description="keys it is sized for")
+    capacity: StrictInt | None = Field(None, gt=0, le=_MAX, description="keys it is sized for")
     fpr: float | None = Field(None, gt=0, lt=1, description="share of absent keys found at capacity")
     backend: Literal["memory", "redis"] = Field(
         "memory",
-        description="memory: of this node; redis: on the server of --redis, every node answers for it",
+        description="memory: on this node; redis: on the server of --redis, served by every node",
     )
     grow: StrictBool = Field(default=False, description="grows beyond its first size")
     window: float | None = Field(None, gt=0, le=1e9, description="seconds after which a key is forgotten")
-    strict: StrictBool = Field(default=False, description="refuses keys beyond its capacity")
-    expire: float | None = Field(None, gt=0, le=1e9, description="seconds after which the filter is dropped")
+    strict: StrictBool = Field(default=False, description="rejects keys beyond its capacity")
+    expire: float | None = Field(None, gt=0, le=1e9, description="seconds after which the filter is deleted")
     keyed: StrictBool | None = Field(
-        None, description="hashes keys under a secret; the service's choice unasked"
+        None, description="hashes keys with a secret; by default as the service is configured"
     )
-    seed: StrictInt | None = Field(None, ge=0, lt=1 << 64, description="seed of the key hash; drawn unasked")
+    seed: StrictInt | None = Field(
+        None, ge=0, lt=1 << 64, description="seed of the key hash; random by default"
+    )
     options: dict[str, StrictStr | StrictBool | StrictInt | StrictFloat] = Field(
         default_factory=dict, description="further parameters of the kind, by name"
     )
 
 
-class Change(Asked):
-    """What may be changed of a filter."""
+class Change(Body):
+    """Changes of a filter."""
 
     name: Name | None = None
     replace: StrictBool = Field(
-        default=False, description="takes the new name over from the filter that has it, in one step"
+        default=False, description="replaces the filter that has the new name, in one step"
     )
     expire: float | None = Field(None, gt=0, le=1e9, description="seconds from now; null: never")
 
 
-class Source(Asked):
-    """The filter that is merged."""
+class Source(Body):
+    """The filter to merge."""
 
     source: Name
 
 
-class Copy(Asked):
+class Copy(Body):
     """The name of a copy."""
 
     name: Name
     replace: StrictBool = False
 
 
-class Time(Asked):
-    """A time of a filter with a window."""
+class Time(Body):
+    """The time of a filter with a window."""
 
-    now: float | None = Field(None, ge=0, le=1e12, description="seconds; the clock's unasked")
+    now: float | None = Field(None, ge=0, le=1e12, description="seconds; by default the current time")
 
 
-class NewToken(Asked):
-    """A token to be made."""
+class NewToken(Body):
+    """A token to create."""
 
     name: str = Field(min_length=1, max_length=128, pattern=NAME)
     scopes: list[Annotated[str, Field(pattern="^(read|write|admin)$")]] = Field(min_length=1, max_length=3)
     patterns: list[Annotated[str, Field(min_length=1, max_length=128)]] = Field(
-        default_factory=list, max_length=100, description="names of filters, * for any text; none: all"
+        default_factory=list,
+        max_length=100,
+        description="patterns of filter names, * for any text; none: all filters",
     )
 
 
 _KEY = {"anyOf": [{"type": kind} for kind in ("string", "integer", "number", "boolean", "array")]}
-#: A body with a key, or with several.
+#: A body with one key or several.
 SOME_KEYS = {
     "type": "object",
     "properties": {
@@ -95,7 +111,7 @@ SOME_KEYS = {
         "values": {
             "type": "array",
             "items": {"type": "integer", "minimum": 0},
-            "description": "with add: a label or value a key, for kinds that have such",
+            "description": "with add: one label or value per key, for kinds that store them",
         },
     },
 }
@@ -108,7 +124,7 @@ ALL_KEYS = {
 
 
 class Filter(BaseModel):
-    """What a filter is and holds."""
+    """State and parameters of a filter."""
 
     id: int
     name: str
@@ -116,14 +132,14 @@ class Filter(BaseModel):
     backend: str = "memory"
     capacity: int
     target_fpr: float
-    num_added: int = Field(description="keys that were new when they were added, less those removed")
+    num_added: int = Field(description="keys that were new when they were added, minus those removed")
     fpr: float = Field(description="false-positive rate at the present number of keys")
     over_capacity: bool = Field(description="true: more keys than capacity, and fpr is above target_fpr")
     fill: float | None
     nbytes: int
     estimated: float | None
     version: int | None = Field(
-        description="moves with every change; null in Redis, where any node changes it"
+        description="increases with every change; null in Redis, where any node may change the filter"
     )
     created: int
     expires: int | None
@@ -131,14 +147,14 @@ class Filter(BaseModel):
 
 
 class Page(BaseModel):
-    """Some filters."""
+    """One page of filters."""
 
     filters: list[Filter]
-    next: str | None = Field(description="what to send as after for the next page; null at the end")
+    next: str | None = Field(description="the value of after for the next page; null at the end")
 
 
 class Sample(BaseModel):
-    """What a filter told of itself at one time (milliseconds since 1970)."""
+    """Statistics of a filter at one time (milliseconds since 1970)."""
 
     sampled_at: int
     estimated_items: float | None
@@ -159,7 +175,7 @@ class History(BaseModel):
 
 
 class Problem(BaseModel):
-    """A refusal (RFC 9457); code is stable, detail is for people."""
+    """An error (RFC 9457); code is stable, detail is for people."""
 
     type: str
     title: str

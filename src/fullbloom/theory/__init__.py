@@ -1,40 +1,39 @@
 """The formulas of the family as pure functions: no state, no third-party import.
 
-What is where (one noun a file):
+Modules:
 
 - ``rates``: rates of the classic filter in closed form, the fill, the AND of two filters, colliding hashes
 - ``occupancy``: the exact law of the occupied bits, and exact rates from it (float and rational)
-- ``bounds``: upper bounds, tail bounds, and what no filter can beat
+- ``bounds``: upper bounds, tail bounds, and limits that no filter can beat
 - ``sizing``: bits, hashes, capacity and rate from each other, for the classic layout
-- ``constructor``: what a constructor really picks, handed on from the Rust core
+- ``constructor``: sizes and rates as the constructors choose them, computed by the Rust core
 - ``layouts``: laws of the partitioned, the blocked and the two-block layouts
-- ``cardinality``: how many keys went in, with the deviation of the estimate
+- ``cardinality``: estimates of the number of keys, with their deviation
 - ``counting``: laws of counters: thresholds, overflow, variable increments
 - ``deletion``: d-left tables, deletable and retouched filters
 - ``scalable``: stages of a filter that grows
 - ``quotient``: tables of fingerprints, and the quotient filter
-- ``golomb``: sorted values in codes of their gaps
+- ``golomb``: sorted values coded by their gaps
 - ``tables``: the cuckoo filter, alone and in stages, and the prefix filter
 - ``ribbon``: ribbon filters
 - ``peeled``: xor and binary fuse filters, Bloomier maps
 - ``window``: filters that forget: stable, aging, rolling
 - ``invertible``: tables whose keys can be listed
-- ``cascade``: levels that tell two sets apart
-- ``zone``: rests of whole numbers, without false positives
+- ``cascade``: levels that separate two sets
+- ``zone``: exact integer sets from remainders
 - ``labelled``: filters that answer with a depth, a label, a value
 - ``card``: the quick-reference card
 
-Words: ``items`` n are in the filter, ``capacity`` n are expected, ``fpr`` p is the false-positive rate,
-``num_bits`` m, ``num_hashes`` k. Every function that takes numbers one by one also takes lists, tuples and
-NumPy arrays (elementwise; list in, list out). A number out of range raises ``ParameterError``, which is a
-``ValueError``.
+Symbols: ``items`` n is the number of keys in the filter, ``capacity`` n the number expected, ``fpr`` p the
+false-positive rate, ``num_bits`` m, ``num_hashes`` k. Every function of single numbers also takes lists,
+tuples and NumPy arrays (elementwise; list in, list out). A number out of range raises ``ParameterError``,
+which is a ``ValueError``.
 
-Where a formula lives: what a filter's own rate or size comes from is Rust (``sizing/`` of the core), and
-``constructor`` and every function marked "Handed on from the core" pass it on. Those marked "independent of
-the core" compute such a law a second time, in another or the published form, and tests hold both together:
-the classic filter (``rates``, ``occupancy``), the layouts, the estimates, the counters, ``deletability``,
-``quotient_size``, ``spatial_cell_fprs``, ``stage_capacity``. All others are laws that only people and tests
-need.
+Filters take their own rates and sizes from Rust (``sizing/`` of the core). ``constructor`` and every function
+marked "Computed by the core" call that code. Functions marked "independent of the core" compute such a law a
+second time, in another or the published form, and tests check that both agree: the classic filter (``rates``,
+``occupancy``), the layouts, the estimates, the counters, ``deletability``, ``quotient_size``,
+``spatial_cell_fprs``, ``stage_capacity``. No filter uses the other laws; they are for planning and for tests.
 
 It may import: the standard library's ``math``, ``fullbloom.errors``, and (in ``constructor`` and ``_law``, on
 first use) ``fullbloom._core``.

@@ -1,6 +1,6 @@
-"""The exceptions of Fullbloom: one tree, each also the built-in exception it is.
+"""The exceptions of Fullbloom: one tree; each class also subclasses the matching built-in exception.
 
-Every message names the value at fault and the remedy.
+Every message names the invalid value and the remedy.
 
 >>> import fullbloom
 >>> try:
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class FullbloomError(Exception):
-    """Root of all exceptions raised on purpose."""
+    """Base class of all exceptions that Fullbloom raises."""
 
 
 class ParameterError(FullbloomError, ValueError):
@@ -49,19 +49,19 @@ class ParameterTypeError(FullbloomError, TypeError):
 
 
 class KeyTypeError(FullbloomError, TypeError):
-    """A key has no canonical bytes; the message lists the types that do."""
+    """A key's type has no canonical bytes; the message lists the types that do."""
 
 
 class MissingOperation(FullbloomError, AttributeError, TypeError):
-    """A structure has no such method or operator; the message names what has."""
+    """A structure does not support this method or operator; the message names one that does."""
 
 
 class FilterMemoryError(FullbloomError, MemoryError):
-    """The filter would need more memory than this machine can give; raised before allocation."""
+    """The filter needs more memory than the machine has; raised before allocation."""
 
 
 class FilterFull(FullbloomError, OverflowError):
-    """A strict filter is at its capacity, or a growing one cannot grow; earlier keys stay found."""
+    """A strict filter is at its capacity, or a growing filter cannot grow; existing keys are unaffected."""
 
 
 class IncompatibleFilters(FullbloomError, ValueError):
@@ -69,7 +69,7 @@ class IncompatibleFilters(FullbloomError, ValueError):
 
 
 class FormatError(FullbloomError, ValueError):
-    """Bytes or a file are not a filter, are damaged, or come from a newer release."""
+    """The bytes or the file are not a filter, are damaged, or come from a newer release."""
 
 
 class ReadOnlyFilter(FullbloomError, TypeError):
@@ -77,51 +77,51 @@ class ReadOnlyFilter(FullbloomError, TypeError):
 
 
 class RemovedKeyError(FullbloomError, ValueError):
-    """A removed key cannot be added again, because what remembers the removal cannot forget it."""
+    """A removed key cannot be added again, because the filter of removed keys cannot remove."""
 
 
 class SecretError(FullbloomError, ValueError):
-    """A secret that nobody was handed, so that no file could be opened, or that was handed out before."""
+    """A secret was never retrieved, so a saved file could not be opened, or it was retrieved before."""
 
 
 class EngineError(FullbloomError):
-    """A server that holds a filter answered with an error; the message names the filter, never a key."""
+    """The server of a filter returned an error; the message names the filter, never a key."""
 
 
 class EngineUnavailable(EngineError, ConnectionError):
-    """The server cannot be reached, or cannot serve now: it loads its data, or its cluster is down."""
+    """The server cannot be reached or is not ready: it is loading its data, or its cluster is down."""
 
 
 class EngineTimeout(EngineError, TimeoutError):
-    """The server did not answer in time; an add that was sent may have been done."""
+    """The server did not answer in time; an add that was sent may have been applied."""
 
 
 class EngineRefused(EngineError, PermissionError):
-    """The server refuses this client, or it is a replica, which takes no changes."""
+    """The server refused this client, or it is a read-only replica."""
 
 
 class EngineFull(EngineError, MemoryError):
-    """The server is at its limit of memory; nothing of the refused change was done."""
+    """The server is at its memory limit; no part of the change was applied."""
 
 
 class EngineNameTaken(EngineError, ValueError):
-    """Something else has the filter's name on the server."""
+    """The server holds something else under the filter's name."""
 
 
 class FilterLost(EngineError, LookupError):
-    """The server no longer has the filter, or part of it: keys that it acknowledged are gone."""
+    """The server no longer has the filter or a part of it: acknowledged keys are lost."""
 
 
 class FilterRolledBack(FilterLost):
-    """The server went back to an earlier state of the filter: the keys that it acknowledged last are gone."""
+    """The server returned to an earlier state of the filter: the latest acknowledged keys are lost."""
 
 
 class KeyDomainWarning(UserWarning):
-    """Keys were looked up of a type of which the filter holds none; given once a filter.
+    """A lookup used keys of a type that the filter does not hold; issued once per filter.
 
-    The HTTP client gives it with each such answer of the service.
+    The HTTP client issues it for each such response of the service.
     """
 
 
 class CapacityWarning(UserWarning):
-    """A filter holds more keys than it was sized for; given once a filter."""
+    """A filter holds more keys than it was sized for; issued once per filter."""

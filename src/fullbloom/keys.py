@@ -1,15 +1,15 @@
-"""What a key is and what a batch of keys is, as types to annotate with; docs/keys.md has the rule.
+"""Type aliases for keys and batches of keys; docs/keys.md has the rules.
 
-A ``str`` is one key and no batch. It is an ``Iterable[str]``, too, so what takes batches takes none of
-these: annotate ``Collection[str]``, ``Iterator[str]`` or `Keys`. Arrays and columns are known by what they
-can do, so that no library need be there.
+A ``str`` is one key, not a batch. A ``str`` is also an ``Iterable[str]``, so functions that take batches do
+not accept that annotation: use ``Collection[str]``, ``Iterator[str]`` or `Keys`. Protocols describe arrays
+and columns by their methods, so no library needs to be installed.
 
 >>> from fullbloom import BloomFilter
->>> def filled(keys: Keys) -> BloomFilter:
+>>> def build(keys: Keys) -> BloomFilter:
 ...     f = BloomFilter(1000)
 ...     f.update(keys)
 ...     return f
->>> "ada" in filled(["ada", "alan"])
+>>> "ada" in build(["ada", "alan"])
 True
 """
 
@@ -28,78 +28,78 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class NumPyScalar(Protocol):
-    """A number, text, moment or record of NumPy."""
+    """A NumPy scalar: a number, text, timestamp or record."""
 
     @property
     def dtype(self) -> Any:
-        """Its type."""
+        """Data type of the scalar."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Where it lies."""
+        """Address and layout of the data."""
 
     def __hash__(self) -> int:
-        """What arrays have none of."""
+        """Return the hash; arrays are not hashable."""
 
 
 class NumPyArray(Protocol):
-    """An array of NumPy."""
+    """A NumPy array."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Where it lies."""
+        """Address and layout of the data."""
 
     def __len__(self) -> int:
-        """Its rows."""
+        """Return the number of rows."""
 
 
 class ArrowArray(Protocol):
-    """A column in one piece that speaks the Arrow PyCapsule interface, such as `pyarrow.Array`."""
+    """A contiguous column with the Arrow PyCapsule interface, such as `pyarrow.Array`."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Its schema and its data."""
+        """Export the schema and the data."""
 
 
 class ArrowStream(Protocol):
-    """A column or table in any number of pieces, such as `pyarrow.Table` or a frame of Polars."""
+    """A column or table in any number of chunks, such as `pyarrow.Table` or a Polars frame."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Its pieces."""
+        """Export the chunks."""
 
 
 class Series(ArrowStream, Protocol):
-    """A column with a name, of Polars or pandas."""
+    """A named column, such as a Polars or pandas series."""
 
     @property
     def name(self) -> Any:
-        """Its name."""
+        """Name of the column."""
 
 
 class Frame(ArrowStream, Protocol[T]):
-    """A frame of Polars, whose columns are ``T``."""
+    """A Polars frame with columns of type ``T``."""
 
     def get_columns(self) -> list[T]:
-        """Its columns."""
+        """Return the columns."""
 
 
 class Column(Protocol):
-    """What gives its values to NumPy, such as an index of pandas."""
+    """An object that converts its values to NumPy, such as a pandas index."""
 
     def to_numpy(self) -> Any:
-        """The values."""
+        """Return the values as an array."""
 
 
 class Many(Protocol[T_co]):
-    """A list, tuple, set, dict, range, ...: has items and can be asked for any object, as a text cannot."""
+    """A list, tuple, set, dict, range, ...: an iterable whose ``in`` accepts any object, unlike a ``str``."""
 
     def __iter__(self) -> Iterator[T_co]:
-        """Its items."""
+        """Iterate over the items."""
 
     def __contains__(self, item: object, /) -> bool:
-        """Tell whether it holds ``item``."""
+        """Return whether it contains ``item``."""
 
 
-# bool and NumPy's float64 are among int and float, a datetime is a date, pandas' moments are Python's.
+# bool is an int, NumPy's float64 a float, datetime a date, and pandas timestamps are Python datetimes.
 OtherKey: TypeAlias = (
     bytes
     | bytearray
@@ -116,11 +116,11 @@ OtherKey: TypeAlias = (
 )
 Key: TypeAlias = str | OtherKey
 
-# What is answered by a list: all that can be walked but a str. Checkers take [1, "a"] for a list of objects.
+# Batches whose result is a list: every iterable except a str. Checkers infer list[object] for [1, "a"].
 ListedKeys: TypeAlias = Many[Key] | Iterator[Key] | Iterable[OtherKey] | list[object] | set[object]
 ListedHashes: TypeAlias = Iterable[SupportsIndex]
 
-# Of these a checker cannot know the answer's kind.
+# Batches whose result type a checker cannot infer.
 OtherColumns: TypeAlias = ArrowStream | Column
 Keys: TypeAlias = ListedKeys | NumPyArray | ArrowArray | OtherColumns
 Hashes: TypeAlias = ListedHashes | NumPyArray | ArrowArray | OtherColumns

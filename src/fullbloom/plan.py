@@ -1,10 +1,10 @@
-"""Choose a filter: from items, rate, memory and needs to a ranked list with its costs.
+"""Choose a filter: rank the structures by items, rate, memory and needs, with the cost of each.
 
 >>> best, *others = choices(items=1_000_000, fpr=0.01)
 >>> best.layout, round(best.bits_per_key, 1), best.recommended
 ('blocked', 10.1, True)
 
-Without needs it compares the layouts of the plain filter; with needs, all structures that meet them:
+Without needs, `choices` compares the layouts of the plain filter; with needs, all structures that meet them:
 
 >>> [choice.structure for choice in choices(1_000_000, 0.01, needs={"union"})]
 ['bloom']
@@ -36,13 +36,13 @@ _LINE_NS = (
 )
 #: Hashing a 64-bit key and writing the answer.
 _BASE_NS = 3.0
-#: "auto" means: speed as long as it costs at most this much more than the least space.
+#: "auto" prefers speed as long as it costs at most this factor over the least space.
 _STRETCH = 1.2
-#: Where items and memory are given, the rate is the answer: speed decides between rates this close.
+#: Given items and memory, the rate decides; speed decides only between rates within this factor.
 _RATE_STRETCH = 1.05
-#: What a need asks of a layout or structure beyond the registry's capabilities.
+#: The one need that is not a capability in the registry.
 PARQUET = "parquet"
-#: Needs in the words of other libraries.
+#: Names of needs in other libraries.
 _SYNONYMS = {
     "delete": "remove",
     "deletion": "remove",
@@ -55,11 +55,11 @@ _SYNONYMS = {
 _MOST_ITEMS = 1 << 62
 _FEW_ITEMS = 1000
 _HASHES = 2.0**64
-#: A filter that finds more than half of all absent keys is shown to those only who ask for it.
+#: Higher rates are listed only if the caller passes one.
 _USEFUL_FPR = 0.5
-#: Ways of adding of structures that make no mistake.
+#: Values of ``adds`` of structures without false positives.
 _EXACT = {"number", "world"}
-#: Bytes of levels of a closed world beside their bits.
+#: Bytes of the levels of a cascade, in addition to their bits.
 _WORLD_BYTES = 300
 
 
@@ -67,10 +67,10 @@ _WORLD_BYTES = 300
 class Choice:
     """One way to build the filter: ``nbytes`` of memory, ``fpr`` at ``items``, and its speed.
 
-    ``ns_per_key`` is expected of a batch lookup on one core when half of the keys are found,
-    ``add_ns_per_key`` of a batch add (0 where it was not asked for); within a factor of two on
-    other machines. ``num_hashes`` is 0 for structures that are not made of probes.
-    ``false_negatives`` is the registry's guarantee: "never", "only on misuse" or "by design".
+    ``ns_per_key`` is the expected time of a batch lookup on one core when half of the keys are found,
+    ``add_ns_per_key`` that of a batch add (0 if unknown); other machines are within a factor of two.
+    ``num_hashes`` is 0 for structures without probes. ``false_negatives`` is the registry's guarantee:
+    "never", "only on misuse" or "by design".
     """
 
     structure: str
@@ -92,22 +92,22 @@ class Choice:
 
     @property
     def bits_per_key(self) -> float:
-        """Bits for each of ``items``."""
+        """Bits per key at ``items`` keys."""
         return self.num_bits / self.items
 
 
 def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
-    """Return the expected nanoseconds a key of a batch lookup, half of the keys being found.
+    """Return the expected nanoseconds per key of a batch lookup that finds half of the keys.
 
-    A layout of one line or two touches these; the others k lines for a key that is found and about two,
-    at half-full, for one that is not.
+    A key touches one or two cache lines in the layouts that keep it there. In the others a present key
+    touches k lines and an absent key about two, in a half-full filter.
 
     >>> 8 < expected_ns("blocked", 100_000_000, 8) < expected_ns("classic", 100_000_000, 7) < 40
     True
     """
     if not isinstance(layout, str):
         raise ParameterTypeError(f"layout must be a str, got {layout!r}")
-    nbytes, num_hashes = _number("num_bits", num_bits) / 8, int(_number("num_hashes", num_hashes))
+    nbytes, num_hashes = _check_number("num_bits", num_bits) / 8, int(_check_number("num_hashes", num_hashes))
     sizes = [size for size, _ in _LINE_NS]
     index = bisect_left(sizes, nbytes)
     if index in {0, len(sizes)}:
@@ -133,56 +133,58 @@ def choices(
 ) -> list[Choice]:
     """Return all ways to build the filter, best first; the first one that fits is recommended.
 
-    Give two of ``items``, ``fpr`` and ``memory`` (bytes), or all three: then a choice larger than
-    ``memory`` comes with ``fits=False``. ``needs`` names capabilities of the registry ("remove",
-    "count", "expire", "merge", "label", "grow", ...) or "parquet"; a text is one need. "static" asks for
-    what is made of all its keys at once, whose ``add_ns_per_key`` is that of building. ``universe`` says
-    that keys are whole numbers below it, which structures that take only such can be sized for. ``excluded``
-    says that every other key is known too, and how many there are: structures that answer without a mistake
-    in such a world are sized for it. Within 1.2 times the least space the faster comes first; where items and
-    memory are given, within 1.05 times the lowest rate that fits. What forgets keys by design comes after
-    what does not. Only what the constructors take is shown, and without ``fpr`` only rates up to a half;
-    ``left_out`` is given the layouts that cannot be built, and why. Raises `ParameterError` when
-    fewer than two are given, for values out of range, for a need that is unknown (the message lists
-    those that are known), for needs that no structure meets and when no choice is left. Costs
-    milliseconds.
+    Pass two of ``items``, ``fpr`` and ``memory`` (bytes), or all three; then choices larger than ``memory``
+    have ``fits=False``. ``needs`` names capabilities of the registry ("remove", "count", "expire", "merge",
+    "label", "grow", ...) or "parquet"; a ``str`` is one need. "static" includes structures that are built
+    from all keys at once; their ``add_ns_per_key`` is the build time. ``universe``: keys are whole numbers
+    below it, which includes structures for such keys. ``excluded``: the number of all other keys, if they are
+    known too, which includes structures that answer exactly among known keys.
+
+    Within 1.2 times the least space the faster choice comes first; given items and memory, within 1.05 times
+    the lowest rate that fits. Structures that forget keys by design come after the others. The list has only
+    sizes that the constructors accept and, without ``fpr``, only rates up to 0.5. ``left_out``, a dict,
+    receives the layouts that cannot be built, with the reason. Raises `ParameterError` for fewer than two
+    values, values out of range, an unknown need (the message lists the known ones), needs that no structure
+    meets, and when no choice remains. Costs milliseconds.
 
     >>> choices(fpr=0.001, memory=1 << 20)[0].items > 500_000
     True
     >>> [choice.layout for choice in choices(1000, 0.01, needs={"parquet"})]
     ['split']
     """
-    wanted = _wanted(needs)
-    _check_needs(wanted)
-    _check(items, fpr, memory)
+    names = _normalize_needs(needs)
+    _check_needs(names)
+    _check_values(items, fpr, memory)
     _check_worlds(items, universe, excluded)
     left_out = {} if left_out is None else left_out
     if not isinstance(left_out, dict):
-        raise ParameterTypeError(f"left_out must be a dict, which is filled, got {left_out!r}")
-    meeting = _meeting(wanted, universe, excluded)
-    if wanted and PARQUET not in wanted:
-        found = (_structure(row, items, fpr, memory) for row in meeting if row["adds"] not in _EXACT)
+        raise ParameterTypeError(f"left_out must be a dict to fill, got {left_out!r}")
+    matching = _find_rows(names, universe, excluded)
+    if names and PARQUET not in names:
+        found = (_size_structure(row, items, fpr, memory) for row in matching if row["adds"] not in _EXACT)
         rows = [choice for choice in found if choice is not None]
     else:
-        rows = _layouts(wanted, items, fpr, memory, left_out)
-    if PARQUET not in wanted:
-        exact = (_exact(row, items, universe, excluded, memory) for row in meeting if row["adds"] in _EXACT)
+        rows = _size_layouts(names, items, fpr, memory, left_out)
+    if PARQUET not in names:
+        exact = (
+            _size_exact(row, items, universe, excluded, memory) for row in matching if row["adds"] in _EXACT
+        )
         rows += [choice for choice in exact if choice is not None]
     if fpr is None:
         rows = [row for row in rows if row.fpr <= _USEFUL_FPR]
     if not rows:
-        raise ParameterError(_nothing(items, fpr, memory, left_out))
+        raise ParameterError(_explain_empty(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
-    lasting = [row.fpr for row in rows if row.fits and not _forgets(row)]
-    lowest = min(lasting or [row.fpr for row in rows])
+    permanent = [row.fpr for row in rows if row.fits and not _forgets(row)]
+    lowest = min(permanent or [row.fpr for row in rows])
 
     def rank(row: Choice) -> tuple[bool, bool, bool, float, bool, float, float]:
         by_rate = fpr is None
         wasteful = row.fpr > _RATE_STRETCH * lowest if by_rate else row.bits_per_key > _STRETCH * least
-        # "auto" does not stand for two lines, and what is recommended is what it picks.
-        named = row.layout in registry.layouts("two_lines")
+        # Rank layouts of two lines lower: the recommended layout must be the one that "auto" picks.
+        two_lines = row.layout in registry.layouts("two_lines")
         rate = row.fpr if wasteful and by_rate else 0.0
-        return (not row.fits, _forgets(row), wasteful, rate, named, row.ns_per_key, row.bits_per_key)
+        return (not row.fits, _forgets(row), wasteful, rate, two_lines, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
@@ -194,12 +196,12 @@ def _forgets(choice: Choice) -> bool:
     return registry.forgets(registry.row_named(choice.structure))
 
 
-def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
+def _check_values(items: int | None, fpr: float | None, memory: int | None) -> None:
     if (items is None) + (fpr is None) + (memory is None) > 1:
-        raise ParameterError("give two of items, fpr and memory")
+        raise ParameterError("pass two of items, fpr and memory")
     for name, value in (("items", items), ("fpr", fpr), ("memory", memory)):
         if value is not None:
-            _number(name, value)
+            _check_number(name, value)
     if items is not None and items < 1:
         raise ParameterError(f"items must be at least 1, got {items}")
     if fpr is not None and not 0 < fpr < 1:
@@ -214,74 +216,75 @@ def _check(items: int | None, fpr: float | None, memory: int | None) -> None:
 
 
 def _check_worlds(items: int | None, universe: int | None, excluded: int | None) -> None:
-    if universe is not None and _number("universe", universe) < (items or 1):
+    if universe is not None and _check_number("universe", universe) < (items or 1):
         raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
-    if excluded is not None and _number("excluded", excluded) < 0:
+    if excluded is not None and _check_number("excluded", excluded) < 0:
         raise ParameterError(f"excluded must be at least 0, got {excluded}")
 
 
-def _number(name: str, value: Any) -> Any:
-    """Return ``value`` if it is a number."""
+def _check_number(name: str, value: Any) -> Any:
+    """Return ``value``; raise ``ParameterTypeError`` unless it is a number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ParameterTypeError(f"{name} must be a number, got {value!r}")
     return value
 
 
-def _wanted(needs: str | Collection[str]) -> frozenset[str]:
-    """The words of ``needs``; a text is one."""
+def _normalize_needs(needs: str | Collection[str]) -> frozenset[str]:
+    """Return ``needs`` as a set; a ``str`` is one need."""
     words: Any = (needs,) if isinstance(needs, str) else needs
     if not isinstance(words, Collection) or not all(isinstance(word, str) for word in words):
-        raise ParameterTypeError(f"needs must be a str or several, got {needs!r}")
+        raise ParameterTypeError(f"needs must be a str or a collection of str, got {needs!r}")
     return frozenset(words)
 
 
-def _nothing(items: int | None, fpr: float | None, memory: int | None, left_out: dict[str, str]) -> str:
-    """Say that no choice is left, and what to change."""
+def _explain_empty(items: int | None, fpr: float | None, memory: int | None, left_out: dict[str, str]) -> str:
+    """Return the message for an empty list, with the value to change."""
     if left_out:
         why = ", ".join(f"{layout} ({reason})" for layout, reason in left_out.items())
         return f"no layout can be built: {why}; lower {'memory' if items is None else 'items'}"
     if items is None:
-        return f"nothing of {memory} bytes holds an item at fpr {fpr}; raise memory or fpr"
+        return f"{memory} bytes cannot hold one item at fpr {fpr}; raise memory or fpr"
     if fpr is None:
-        return f"nothing of {memory} bytes holds {items} items at a rate of use; raise memory or lower items"
+        return f"{memory} bytes cannot hold {items} items at a useful rate; raise memory or lower items"
     return f"no structure can hold {items} items at fpr {fpr}; lower items or raise fpr"
 
 
 def _check_needs(needs: frozenset[str]) -> None:
     known = {PARQUET}.union(*(row["capabilities"] for row in registry.rows()))
     if unknown := needs - known:
-        meant = [f"{_SYNONYMS[word]} for {word}" for word in sorted(unknown) if word in _SYNONYMS]
-        hint = f"use {', '.join(meant)}; " if meant else ""
+        synonyms = [f"{_SYNONYMS[word]} for {word}" for word in sorted(unknown) if word in _SYNONYMS]
+        hint = f"use {', '.join(synonyms)}; " if synonyms else ""
         raise ParameterError(
             f"unknown need {', '.join(sorted(unknown))}; {hint}known are {', '.join(sorted(known))}"
         )
 
 
-def _layouts(
+def _size_layouts(
     needs: frozenset[str],
     items: int | None,
     fpr: float | None,
     memory: int | None,
     left_out: dict[str, str],
 ) -> list[Choice]:
-    """Return the layouts of the plain filter; those that have no shape go to ``left_out``."""
+    """Return the layouts of the plain filter; record those that cannot be built in ``left_out``."""
     row = registry.with_role("plain")
     found = []
     for layout in registry.layouts("parquet") if PARQUET in needs else row["layouts"]:
         try:
-            choice = _choice(row["name"], layout, items, fpr, memory)
+            choice = _size_layout(row["name"], layout, items, fpr, memory)
         except (ParameterError, FilterMemoryError) as error:
-            left_out[layout] = str(error)  # this layout has no shape so large; another may
+            left_out[layout] = str(error)  # this layout cannot be so large; another may
             continue
         if choice is not None:
             found.append(choice)
     return found
 
 
-def _meeting(needs: frozenset[str], universe: int | None, excluded: int | None) -> list[dict[str, Any]]:
-    """Return the rows of the registry that meet ``needs``; of numbers or a closed world where there is one.
+def _find_rows(needs: frozenset[str], universe: int | None, excluded: int | None) -> list[dict[str, Any]]:
+    """Return the rows that meet ``needs``, with those for numbers or a closed world if the caller has one.
 
-    What is made of all its keys at once takes none later, so it is for who names that, or what only such can.
+    A static structure accepts no keys after it is built, so it must be needed: by "static", or by a
+    capability that only static structures have.
     """
     meet = [
         row
@@ -290,12 +293,12 @@ def _meeting(needs: frozenset[str], universe: int | None, excluded: int | None) 
         and (PARQUET not in needs or row["role"] == "plain")
         and (
             row["adds"] == "key"
-            or (row["adds"] == "pair" and needs & _of_pairs("pair", "key"))
-            or (row["adds"] == "build" and needs & ({"static"} | _of_pairs("build", "key")))
+            or (row["adds"] == "pair" and needs & _extra_capabilities("pair", "key"))
+            or (row["adds"] == "build" and needs & ({"static"} | _extra_capabilities("build", "key")))
             or (
                 row["adds"] == "build_pairs"
                 and "static" in needs
-                and needs & _of_pairs("build_pairs", "build")
+                and needs & _extra_capabilities("build_pairs", "build")
             )
             or (row["adds"] == "number" and universe is not None)
             or (row["adds"] == "world" and excluded is not None)
@@ -307,7 +310,7 @@ def _meeting(needs: frozenset[str], universe: int | None, excluded: int | None) 
 
 
 def has_universe(row: dict[str, Any]) -> bool:
-    """Return whether the structure is sized for a few members of a universe, and not for all of it.
+    """Return whether the structure is sized for a few members of a universe instead of all of it.
 
     >>> [row["name"] for row in registry.rows() if has_universe(row)]
     ['zone']
@@ -315,8 +318,8 @@ def has_universe(row: dict[str, Any]) -> bool:
     return any(name == "universe" for name, _, _ in row["parameters"])
 
 
-def _of_pairs(pairs: str, keys: str) -> set[str]:
-    """Return what only classes can do that take more than a key: of use to who asks for it."""
+def _extra_capabilities(pairs: str, keys: str) -> set[str]:
+    """Return the capabilities of structures with ``adds`` of ``pairs`` that those of ``keys`` lack."""
     more, less = (
         {word for row in registry.rows() if row["adds"] == adds for word in row["capabilities"]}
         for adds in (pairs, keys)
@@ -324,15 +327,15 @@ def _of_pairs(pairs: str, keys: str) -> set[str]:
     return more - less
 
 
-def _structure(
+def _size_structure(
     row: dict[str, Any], items: int | None, fpr: float | None, memory: int | None
 ) -> Choice | None:
-    """Return a structure as its own class sizes it; None where it has none of this size and rate."""
+    """Return a structure with the size that its class computes; None if it cannot have this size and rate."""
     if items is None:
         items = most_items(row, fpr or 0.5, memory or 0)
     elif fpr is None:
         fpr = best_rate(row, items, memory or 0)
-    nbytes = _nbytes(row, items, fpr) if items and fpr else None
+    nbytes = _nbytes_or_none(row, items, fpr) if items and fpr else None
     if not items or not fpr or nbytes is None:
         return None
     add_ns, ns = row["ns"]
@@ -350,10 +353,10 @@ def _structure(
     )
 
 
-def _exact(
+def _size_exact(
     row: dict[str, Any], items: int | None, universe: int | None, excluded: int | None, memory: int | None
 ) -> Choice | None:
-    """Return a structure without false positives: of the numbers of a universe, or of a closed world."""
+    """Return a structure without false positives, for the numbers of a universe or for a closed world."""
     try:
         if row["adds"] == "world":
             bits = cascade_bits(items or 0, excluded or 0)
@@ -361,9 +364,9 @@ def _exact(
         elif has_universe(row):
             nbytes = None if items is None else math.ceil(zone_cells(universe or 2, items) / 8)
         else:
-            nbytes = _nbytes(row, universe or 1, 0.5)
+            nbytes = _nbytes_or_none(row, universe or 1, 0.5)
     except ParameterError:
-        return None  # more numbers than a structure of few takes
+        return None  # more numbers than such a structure can hold
     if nbytes is None:
         return None
     add_ns, ns = row["ns"]
@@ -381,8 +384,8 @@ def _exact(
     )
 
 
-def _nbytes(row: dict[str, Any], items: int, fpr: float) -> int | None:
-    """Return the bytes that the class of ``row`` would take; None where it refuses."""
+def _nbytes_or_none(row: dict[str, Any], items: int, fpr: float) -> int | None:
+    """Return the size in bytes that the class of ``row`` computes; None if it rejects the parameters."""
     try:
         nbytes: int = registry.class_of(row).nbytes_for(items, fpr)
     except (ParameterError, FilterMemoryError):
@@ -391,7 +394,7 @@ def _nbytes(row: dict[str, Any], items: int, fpr: float) -> int | None:
 
 
 def most_items(row: dict[str, Any], fpr: float, memory: int) -> int:
-    """Return the number of keys at ``fpr`` for which ``memory`` is enough; 0 when it is for none.
+    """Return the largest number of keys at ``fpr`` that fit into ``memory``; 0 if not even one fits.
 
     ``row`` is one of `fullbloom.variants`. Costs some dozen sizings, microseconds each.
 
@@ -400,21 +403,21 @@ def most_items(row: dict[str, Any], fpr: float, memory: int) -> int:
     True
     """
 
-    def enough(items: int) -> bool:
-        nbytes = _nbytes(row, items, fpr)
+    def fits(items: int) -> bool:
+        nbytes = _nbytes_or_none(row, items, fpr)
         return nbytes is not None and nbytes <= memory
 
     low, high = 0, 1
-    while high <= _MOST_ITEMS and enough(high):
+    while high <= _MOST_ITEMS and fits(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if enough(middle) else (low, middle)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
 def best_rate(row: dict[str, Any], items: int, memory: int) -> float:
-    """Return about the lowest rate for which ``memory`` is enough; 0 when it is for none.
+    """Return about the lowest rate at which ``items`` keys fit into ``memory``; 0 if no rate fits.
 
     ``row`` is one of `fullbloom.variants`. Costs some dozen sizings, microseconds each.
 
@@ -423,26 +426,26 @@ def best_rate(row: dict[str, Any], items: int, memory: int) -> float:
     True
     """
 
-    def enough(rate: float) -> bool:
-        nbytes = _nbytes(row, items, rate)
+    def fits(rate: float) -> bool:
+        nbytes = _nbytes_or_none(row, items, rate)
         return nbytes is not None and nbytes <= memory
 
     low, high = -64.0, math.log2(0.99)  # rates as powers of two; hashes have 64 bits
-    if not enough(math.exp2(high)):
+    if not fits(math.exp2(high)):
         return 0.0
-    if enough(math.exp2(low)):
+    if fits(math.exp2(low)):
         return math.exp2(low)
     if items < _FEW_ITEMS:
-        # In whole lines a few keys may take fewer bytes at a lower rate: octave by octave.
-        high = next((float(octave) for octave in range(-63, 0) if enough(math.exp2(octave))), high)
+        # Sizes are whole lines, so few keys may take fewer bytes at a lower rate: try every power of two.
+        high = next((float(octave) for octave in range(-63, 0) if fits(math.exp2(octave))), high)
         low = max(low, high - 1.0)
     while high - low > 1e-3:  # noqa: PLR2004 - a rate within a thousandth
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(math.exp2(middle)) else (middle, high)
+        low, high = (low, middle) if fits(math.exp2(middle)) else (middle, high)
     return math.exp2(high)
 
 
-def _choice(
+def _size_layout(
     structure: str, layout: str, items: int | None, fpr: float | None, memory: int | None
 ) -> Choice | None:
     if items is not None and fpr is not None:
@@ -450,7 +453,7 @@ def _choice(
         keys = items
     else:
         whole_lines = (memory or 0) // _core.LINE_BYTES * _core.LINE_BYTES
-        keys, bits, hashes = _within(layout, 8 * whole_lines, items, fpr)
+        keys, bits, hashes = _fit_layout(layout, 8 * whole_lines, items, fpr)
         if bits == 0 or keys == 0:
             return None
     reached = max(_core.fpr_at(layout, bits, hashes, keys), _core.least_fpr(keys))
@@ -458,24 +461,24 @@ def _choice(
     return replace(choice, fits=memory is None or choice.nbytes <= memory)
 
 
-def _within(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int, int]:
-    """Return (keys, bits, k) of the best shape of at most ``bits``, no larger than is of any use."""
-    # 64-bit hashes end the rate that many keys can have, or the keys that a rate can have.
+def _fit_layout(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int, int]:
+    """Return (keys, bits, k) of the best shape of at most ``bits``, and no larger than useful."""
+    # 64-bit hashes limit the rate for many keys, and the number of keys for a rate.
     rate = _core.least_fpr(items or 1) if fpr is None else fpr
     keys = int(rate * _HASHES / 2) if items is None else items
     try:
-        enough, hashes = _core.size_for(layout, keys, rate)
+        needed, hashes = _core.size_for(layout, keys, rate)
     except (ParameterError, FilterMemoryError):
-        enough = bits + 1
-    if enough <= bits:
-        return keys, enough, hashes
-    bits, hashes = _best_in(layout, bits, items, fpr)
+        needed = bits + 1
+    if needed <= bits:
+        return keys, needed, hashes
+    bits, hashes = _best_shape(layout, bits, items, fpr)
     if items is None and bits:
         keys = _core.capacity_at(layout, bits, hashes, rate)
     return keys, bits, hashes
 
 
-def _best_in(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int]:
+def _best_shape(layout: str, bits: int, items: int | None, fpr: float | None) -> tuple[int, int]:
     """Return the shape of at most ``bits`` with the lowest rate at ``items``, or most keys at ``fpr``."""
 
     def score(shape: tuple[int, int]) -> float:

@@ -1,8 +1,8 @@
-"""What a filter can do, as types: any class with these methods fits, native or not.
+"""Protocols for the capabilities of filters: any class with these methods matches, native or not.
 
-A class has exactly the methods it can honour, so ``isinstance(f, Removable)`` tells whether keys can be taken
-out of ``f``. Only names are compared at run time; a type checker compares signatures too. What answers a
-batch takes anything here, as a class may answer each kind of batch in its own way.
+A class has only the methods that it supports, so ``isinstance(f, Removable)`` is True exactly if ``f``
+supports removal. Run-time checks compare names only; a type checker compares signatures too. Methods that
+return a result for each key accept any batch here, since the result type depends on the batch.
 
 >>> from fullbloom import BloomFilter
 >>> isinstance(BloomFilter(100), Addable), isinstance(BloomFilter(100), Removable)
@@ -23,78 +23,78 @@ __all__ = ["Addable", "Countable", "Estimating", "Filter", "Mergeable", "Removab
 
 @runtime_checkable
 class Filter(Protocol):
-    """Answers membership: False is certain, True is probable at the rate ``fpr()``."""
+    """Supports lookups: False is certain, True is wrong at the rate ``fpr()``."""
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether ``key`` was probably added."""
+        """Return whether ``key`` was probably added."""
 
     def contains_many(self, keys: Any) -> Any:
-        """Answer for each key, in the caller's kind."""
+        """Look up each key; return the results in the batch's own container type."""
 
     @property
     def num_added(self) -> int:
-        """Keys that were new when they were added, less those removed."""
+        """Number of keys that were new when added, minus removed keys."""
 
     def fpr(self) -> float:
-        """Model rate of false positives at the present load."""
+        """Return the false-positive rate at the current load."""
 
 
 @runtime_checkable
 class Addable(Filter, Protocol):
-    """Takes new keys."""
+    """Supports adding keys."""
 
     def add(self, key: Key, /) -> bool:
-        """Add ``key``; True when it was certainly new."""
+        """Add ``key``; return True if it was certainly new."""
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch."""
 
     def add_many(self, keys: Any) -> Any:
-        """Add many keys and answer, for each, whether it was new."""
+        """Add many keys; return whether each was new."""
 
     def clear(self) -> None:
-        """Forget every key."""
+        """Remove all keys."""
 
 
 @runtime_checkable
 class Removable(Addable, Protocol):
-    """Takes keys out again."""
+    """Supports removing keys."""
 
     def remove(self, key: Key, /) -> None:
-        """Remove one occurrence; ``KeyError`` when ``key`` is absent or cannot be taken out."""
+        """Remove one occurrence; raise ``KeyError`` if ``key`` is absent or cannot be removed."""
 
     def discard(self, key: Key, /) -> bool:
-        """Remove one occurrence, and tell whether there was one."""
+        """Remove one occurrence, if any; return whether there was one."""
 
     def remove_many(self, keys: Keys) -> None:
-        """Remove many keys; ``KeyError`` at the first that is absent or cannot be taken out."""
+        """Remove many keys; raise ``KeyError`` for the first that is absent or cannot be removed."""
 
     def discard_many(self, keys: Any) -> Any:
-        """Discard many keys and answer, for each, whether it was there."""
+        """Discard many keys; return whether each was present."""
 
 
 @runtime_checkable
 class Countable(Filter, Protocol):
-    """Tells how often a key was added."""
+    """Supports counting occurrences."""
 
     def count(self, key: Key, /) -> int:
-        """Estimated number of occurrences of ``key``."""
+        """Return the estimated number of occurrences of ``key``."""
 
     def count_many(self, keys: Any) -> Any:
-        """Estimated number of occurrences of each key, in the caller's kind."""
+        """Return the estimated number of occurrences of each key, in the batch's own container type."""
 
 
 @runtime_checkable
 class Mergeable(Filter, Protocol):
-    """Takes in another filter of its own kind."""
+    """Supports merging another filter of the same class."""
 
     def merge(self, other: Self, /) -> None:
-        """Merge ``other`` into this filter; ``IncompatibleFilters`` when the two do not fit."""
+        """Merge ``other`` into this filter; raise ``IncompatibleFilters`` if their parameters differ."""
 
 
 @runtime_checkable
 class Estimating(Filter, Protocol):
-    """Tells from its cells how many keys it holds."""
+    """Supports estimating the number of keys from the cells."""
 
     def approx_count(self) -> tuple[float, float]:
-        """Estimate the number of distinct keys, with its standard deviation."""
+        """Return the estimated number of distinct keys and its standard deviation."""

@@ -1,6 +1,6 @@
-"""What the registry says: the row of a structure, its class, the layouts of the plain filter.
+"""The registry of structures: rows, classes, and the layouts of the plain filter.
 
-Tools name no structure. They ask for the one that plays a role, or go by what a row says.
+Tools do not name structures. They look one up by its role, or decide by the fields of a row.
 
 >>> class_of(with_role("plain")).__name__
 'BloomFilter'
@@ -20,7 +20,7 @@ _FORGETS = "by design"
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Return the rows of `fullbloom.variants`, asked for once; not to be changed."""
+    """Return the rows of `fullbloom.variants`, read once; callers must not change them."""
     return tuple(_core.variants())
 
 
@@ -30,7 +30,7 @@ def class_of(row: Row) -> Any:
 
 
 def row_named(name: str) -> Row:
-    """Return the row of a structure; ``KeyError`` when there is none of this name.
+    """Return the row of the structure ``name``; raise ``KeyError`` if it does not exist.
 
     >>> row_named("cuckoo")["class"]
     'CuckooFilter'
@@ -38,25 +38,25 @@ def row_named(name: str) -> Row:
     return {row["name"]: row for row in rows()}[name]
 
 
-def row_of(seen: object) -> Row | None:
-    """Return the row of a filter; None for an object of another make.
+def row_of(value: object) -> Row | None:
+    """Return the row of a filter; None for an object of any other class.
 
     >>> row_of(set()) is None
     True
     """
-    return next((row for row in rows() if class_of(row) is type(seen)), None)
+    return next((row for row in rows() if class_of(row) is type(value)), None)
 
 
 def with_role(role: str) -> Row:
-    """Return the row that tools take unasked.
+    """Return the row of the default structure for ``role``.
 
-    "plain" where the number of keys is known, "growing" where it is not. ``KeyError`` for other words.
+    "plain" if the number of keys is known, "growing" otherwise. Raises ``KeyError`` for other roles.
     """
     return {row["role"]: row for row in rows() if row["role"]}[role]
 
 
 def forgets(row: Row) -> bool:
-    """Tell whether the structure has false negatives by design.
+    """Return whether the structure has false negatives by design.
 
     >>> forgets(row_named("aging")), forgets(row_named("cuckoo"))
     (True, False)
@@ -66,10 +66,10 @@ def forgets(row: Row) -> bool:
 
 @cache
 def layouts(having: str = "name") -> tuple[str, ...]:
-    """Return the layouts of the plain filter, or those that the core says ``having`` of.
+    """Return the layouts of the plain filter, or those with the property ``having``.
 
     ``having`` is "one_line" (all bits of a key in one cache line), "two_lines" (in two), "auto" ("auto" may
-    stand for it) or "parquet" (the bits of a Parquet file's filter).
+    select it) or "parquet" (the bits of a Parquet file's filter).
 
     >>> layouts("parquet")
     ('split',)

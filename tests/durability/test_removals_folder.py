@@ -1,4 +1,4 @@
-"""The folder of a WithRemovals: opened during a save it is one pair or the other; only its own files go."""
+"""Guarantee: a folder of WithRemovals always holds one whole pair; a save deletes only its own files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fullbloom.compose import WithRemovals, folder
 
 
 def pair(*keys: str, removed: str) -> WithRemovals[Any, Any]:
-    """A pair that says which it is."""
+    """Return a pair with these keys."""
     made = WithRemovals(BloomFilter(100, 1e-6), QuotientFilter(100, 1e-6))
     made.update(keys)
     made.remove(removed)
@@ -30,7 +30,7 @@ OLD, NEW = pair("a", "old", removed="a"), pair("a", "b", "new", removed="b")
 
 
 def names(folder: Path) -> set[str]:
-    """What lies there."""
+    """Return the names in a folder."""
     return {entry.name for entry in folder.iterdir()}
 
 
@@ -53,7 +53,7 @@ def test_opened_during_a_save_it_is_one_pair(
     assert ("a" in found, "b" in found) == (True, False)
 
 
-def test_a_part_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_missing_part_is_named(tmp_path: Path) -> None:
     OLD.save(tmp_path)
     next(tmp_path.glob("kept-*")).unlink()
     with pytest.raises(FileNotFoundError, match="kept-"):
@@ -102,15 +102,15 @@ while True:
 
 
 def saver(folder: Path) -> subprocess.Popen[str]:
-    """A process that saves into the folder for ever."""
+    """Start a process that saves into the folder until it is killed."""
     process = subprocess.Popen([sys.executable, "-c", SAVER, str(folder)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
 
 
-def ended(process: subprocess.Popen[str]) -> None:
-    """Kill it."""
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill the process and wait for it."""
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert process.stdout is not None
@@ -126,7 +126,7 @@ def test_opening_while_another_process_saves(tmp_path: Path) -> None:
             assert "a" not in found
             assert ("old" in found) + ("new" in found) == 1
     finally:
-        ended(process)
+        kill(process)
 
 
 def test_two_processes_that_save_leave_a_pair(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_two_processes_that_save_leave_a_pair(tmp_path: Path) -> None:
             assert "new" in WithRemovals.open(tmp_path, verify="full")
     finally:
         for process in processes:
-            ended(process)
+            kill(process)
     assert "new" in WithRemovals.open(tmp_path, verify="full")
 
 
@@ -148,7 +148,7 @@ def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
         process = saver(tmp_path)
         while len(names(tmp_path)) < 5:
             pass
-        ended(process)
+        kill(process)
         littered += len(names(tmp_path)) > 3
         assert len(names(tmp_path)) < 12
         assert "a" not in WithRemovals.open(tmp_path, verify="full")
@@ -159,14 +159,14 @@ def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Raised in place of a kill."""
 
 
 @pytest.mark.parametrize("step", range(9))
 def test_a_save_killed_at_any_step_leaves_nothing_for_long(
     step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after the new pair has its name, when the old one is not yet deleted."""
+    """This includes the step after the manifest names the new pair and before the old one is deleted."""
     OLD.save(tmp_path)
     steps = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Guarantee: what `plan.choices` recommends is, of all that fits, within 1.05 of the lowest rate."""
+"""Guarantee: the rate that `plan.choices` recommends is within 1.05 of the lowest rate that fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fullbloom.errors import FilterMemoryError, ParameterError
 from fullbloom.plan import choices
 
 QUESTIONS = 40
-#: Rates are tried in steps of a sixteenth of a power of two: 4.4 %.
+#: Steps per power of two in the grid of rates: 4.4 % each.
 STEPS = 16
 NEEDS = [
     "remove",
@@ -38,13 +38,13 @@ def fits(row: dict[str, Any], items: int, rate: float, memory: int) -> bool:
 
 
 def lowest_rate(row: dict[str, Any], items: int, memory: int, below: float) -> float:
-    """The lowest rate of the grid at which the class itself says that it fits; 1 for none below ``below``."""
-    # No structure of so many bits has a lower rate than the first: it could not tell its sets of keys apart.
+    """Return the lowest rate of the grid that fits into memory; 1 if none is below ``below``."""
+    # No structure of so many bits has a lower rate than the first: it could not distinguish its sets of keys.
     most = min(64 * STEPS, STEPS * (8 * memory // items + 1))
     grid = [rate for rate in (2.0 ** (-step / STEPS) for step in range(most, 0, -1)) if rate < below]
     if items < 1000:
         return next((rate for rate in grid if fits(row, items, rate, memory)), 1.0)
-    # Bytes fall with the rate but for a few keys in whole lines.
+    # The size falls with the rate, except for a few keys, since sizes are whole lines.
     at = bisect(grid, False, key=lambda rate: fits(row, items, rate, memory))
     return grid[at] if at < len(grid) else 1.0
 
@@ -74,7 +74,7 @@ def test_the_lowest_rate_that_fits_is_recommended() -> None:
     assert answered > QUESTIONS / 4
 
 
-def test_layouts_are_ranked_by_rate_where_memory_is_given() -> None:
+def test_layouts_are_ranked_by_rate_if_memory_is_given() -> None:
     random = Random(23)
     for _ in range(100 * SCALE):
         items = int(10 ** random.uniform(0, 8))
@@ -86,21 +86,21 @@ def test_layouts_are_ranked_by_rate_where_memory_is_given() -> None:
         assert ranked[0].fpr <= 1.05 * min(choice.fpr for choice in ranked), (items, memory)
 
 
-def test_forty_thousand_keys_with_removal_are_not_counted_at_six_percent() -> None:
+def test_removal_of_forty_thousand_keys_does_not_cost_a_rate_of_six_percent() -> None:
     first = choices(41_382, memory=123_120, needs="remove")[0]
     assert first.fpr < 2e-6
     assert first.nbytes <= 123_120
 
 
-def test_structures_without_mistakes_are_compared_where_all_keys_are_known() -> None:
+def test_exact_structures_are_compared_if_all_keys_are_known() -> None:
     exact = [c for c in choices(500, 0.01, universe=1 << 20, excluded=10_000, needs="map") if c.fpr == 0.0]
     assert {registry.row_named(c.structure)["adds"] for c in exact} == {"number", "world"}
     assert len(exact) == 3
     for choice in exact:
         row = registry.row_named(choice.structure)
         if row["adds"] == "world":
-            made = registry.class_of(row).build(range(500), range(500, 10_500))
-            assert 0.8 < made.nbytes / choice.nbytes < 1.25
+            built = registry.class_of(row).build(range(500), range(500, 10_500))
+            assert 0.8 < built.nbytes / choice.nbytes < 1.25
         elif any(name == "universe" for name, _, _ in row["parameters"]):
             assert choice.nbytes == registry.class_of(row)(500, universe=1 << 20).nbytes
         else:

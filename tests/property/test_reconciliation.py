@@ -1,4 +1,4 @@
-"""Guarantee: what two sets have not in common comes out, exactly or as told, whatever the way."""
+"""Guarantee: every method finds the difference of two sets, exactly or as documented."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_characteristic_sketches_refuse_nonsense():
         CharacteristicSketch([2**64 - 1], 5, hashed=True)
 
 
-def test_numbers_come_back_themselves_and_arguments_are_checked():
+def test_numbers_are_returned_unchanged_and_arguments_are_checked():
     table = InvertibleBloomFilter(10)
     numbers = [-(2**63), -1, 0, 7, 2**63 - 1]
     table.update(numbers)
@@ -139,7 +139,7 @@ def test_hashed_keys_are_keys():
     assert plain.produce(300) == ready.produce(100) + ready.produce(200)
 
 
-def test_what_a_table_cannot_list_is_told():
+def test_a_table_reports_an_incomplete_listing():
     table = InvertibleBloomFilter(20)
     table.update(range(1000))
     assert not table.decode().complete
@@ -174,7 +174,7 @@ def test_streams_of_nonsense_end_in_a_named_error(seed):
 
 
 @pytest.mark.parametrize("differences", [0, 3, 50])
-def test_a_counting_filter_tells_how_many_keys_are_not_here(differences):
+def test_a_counting_filter_counts_the_keys_that_are_not_local(differences):
     errors = []
     for fpr in (0.2, 0.01, 1e-5):
         theirs = CountingBloomFilter(2000, fpr=fpr)
@@ -185,7 +185,7 @@ def test_a_counting_filter_tells_how_many_keys_are_not_here(differences):
         assert theirs.to_bytes() == before
         assert told <= differences
         errors.append(differences - told)
-    # More cells, fewer accidents; with so many that no key meets another in all of its cells, none.
+    # More cells, fewer collisions; with so many cells that no two keys share all of theirs, none.
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == 0
 
@@ -202,7 +202,7 @@ def test_a_tree_finds_only_what_is_missing_and_most_of_it(differences):
         assert set(found) <= missing
         shares.append(len(found))
     assert shares == sorted(shares)
-    # Of leaves and of five labels in a row by accident, no more than 2 % and a few.
+    # False positives of leaves, and of five labels in a row, hide at most 2 % and a few keys.
     assert shares[-1] >= 0.98 * differences - 4.5 * (0.02 * differences) ** 0.5 - 1
 
 

@@ -36,7 +36,7 @@ def again() -> WithRemovals[BloomFilter, QuotientFilter]:
     return WithRemovals(BloomFilter(5000, 1e-6), QuotientFilter(1000, 1e-6))
 
 
-def test_protocols_tell_what_a_class_can_do() -> None:
+def test_protocols_match_the_capabilities_of_a_class() -> None:
     assert isinstance(BloomFilter(10), (Addable, Mergeable, Estimating))
     assert isinstance(ScalableBloomFilter(10), Addable)
     assert not isinstance(BloomFilter(10), Removable)
@@ -70,7 +70,7 @@ def test_a_key_is_removed_once(make: Any) -> None:
     assert f.add("a")
 
 
-def test_what_cannot_forget_refuses_removed_keys() -> None:
+def test_a_removed_key_is_refused_if_the_second_filter_cannot_remove() -> None:
     f = once()
     f.update(range(10))
     f.remove(3)
@@ -85,7 +85,7 @@ def test_what_cannot_forget_refuses_removed_keys() -> None:
     assert 100 not in f
 
 
-def test_what_can_forget_takes_removed_keys_back() -> None:
+def test_a_removed_key_is_added_again_if_the_second_filter_can_remove() -> None:
     f = again()
     f.update(range(100))
     f.remove_many(np.array([3, 4, 4, 5]))
@@ -126,7 +126,7 @@ def test_operations_agree_with_a_set() -> None:
 
 
 @pytest.mark.parametrize(("removed", "rate"), [(200, 0.02), (1000, 0.05), (5000, 0.01)])
-def test_rates_are_as_displayed(removed: int, rate: float) -> None:
+def test_rates_are_as_reported(removed: int, rate: float) -> None:
     members, trials = max(6_000, 20 * removed), 10_000
     missing, finding = [], []
     for seed in range(30):
@@ -161,7 +161,7 @@ def test_a_folder_holds_the_old_pair_or_the_new_one(tmp_path: Path) -> None:
     free = opened.copy()
     free.remove(9)
     assert (9 in opened, 9 in free) == (True, False)
-    # A writer that died before it named its parts leaves the pair that was named.
+    # A writer that died before it replaced the manifest leaves the previous pair.
     (tmp_path / "f" / "kept-half.bloom").write_bytes(b"half")
     assert WithRemovals.open(tmp_path / "f") == f
     keyed = once(secret=SECRET)
@@ -170,7 +170,7 @@ def test_a_folder_holds_the_old_pair_or_the_new_one(tmp_path: Path) -> None:
     assert "k" in WithRemovals.open(tmp_path / "keyed", secret=SECRET)
 
 
-def test_a_folder_that_lies_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         WithRemovals.open(tmp_path)
     once().save(tmp_path)

@@ -1,8 +1,8 @@
-"""Filters made of filters: plain Python over any classes that have the methods of ``fullbloom.protocols``.
+"""Combinations of filters: plain Python over any classes that implement ``fullbloom.protocols``.
 
-- ``removals``: one-time removal from any filter by a second one that holds what was removed
-- ``reconciliation``: what two sets have not in common, exactly or nearly
-- ``folder``: several filters in a folder, saved and opened as one
+- ``removals``: one-time removal from any filter, with a second filter of the removed keys
+- ``reconciliation``: the difference of two sets, exact or approximate
+- ``folder``: several filters in one folder, saved and opened together
 
 It may import: the standard library, ``fullbloom.errors``, ``fullbloom.protocols``, ``fullbloom.theory`` and
 ``fullbloom._core``.

@@ -1,9 +1,9 @@
-"""Filters that belong together, in a folder: each in a file of its own, and a manifest that names them.
+"""A folder of filters that belong together: one file for each filter, and a manifest that names the files.
 
-``save`` writes the parts under new names, replaces the manifest, and deletes the parts it named before. Names
-of parts hold a tag, drawn anew for each save. Before a save writes the first of them its tag stands in a
-note, with the names of the parts before it, so that the next save knows what a killed one has left; no other
-file is ever deleted.
+``save`` writes the parts under new names, replaces the manifest, and deletes the previous parts. The names of
+the parts contain a random tag for each save. Before it writes the first part, a save writes a journal with
+its tag and the names of the previous parts. If the process is killed, the next save uses the journal to
+delete the leftovers; it never deletes any other file.
 """
 
 from __future__ import annotations
@@ -22,90 +22,92 @@ from fullbloom.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["opened", "save"]
+__all__ = ["load", "save"]
 
 _MANIFEST = "removals.json"
-_NOTE = "removals.saving"
+_JOURNAL = "removals.saving"
 _FORMAT = "fullbloom.WithRemovals"
 _VERSION = 1
 _TAG = re.compile("[0-9a-f]{32}")
-#: A manifest that another process replaces so often is not waited for.
+#: Attempts to open a folder while other processes keep replacing its manifest.
 _ATTEMPTS = 1000
 
 
 def save(home: Path, parts: Mapping[str, Any]) -> None:
-    """Write the parts into ``home``, made if need be: the old ones or the new, whenever it is opened."""
+    """Write the parts into ``home``, created if missing; readers see all old parts or all new ones."""
     home.mkdir(parents=True, exist_ok=True)
-    with _locked(home):
-        before = _named(home, parts)
-        _remove_leftovers(home, parts, before)
+    with _lock(home):
+        previous = _read_own_parts(home, parts)
+        _delete_leftovers(home, parts, previous)
         tag = uuid.uuid4().hex
-        names = {part: _name(part, tag) for part in parts}
-        _write(home / _NOTE, "\n".join([tag, *before.values()]))
+        names = {part: _file_name(part, tag) for part in parts}
+        _write(home / _JOURNAL, "\n".join([tag, *previous.values()]))
         _folders.sync(home)
         for part, filter_ in parts.items():
             filter_.save(home / names[part])
-        fresh = home / _fresh_manifest(tag)
-        _write(fresh, json.dumps({"format": _FORMAT, "version": _VERSION, **names}) + "\n")
-        fresh.replace(home / _MANIFEST)
+        manifest = home / _manifest_name(tag)
+        _write(manifest, json.dumps({"format": _FORMAT, "version": _VERSION, **names}) + "\n")
+        manifest.replace(home / _MANIFEST)
         _folders.sync(home)
-        for old in before.values():
-            (home / old).unlink(missing_ok=True)
-        (home / _NOTE).unlink(missing_ok=True)
+        for name in previous.values():
+            (home / name).unlink(missing_ok=True)
+        (home / _JOURNAL).unlink(missing_ok=True)
 
 
-def opened(home: Path, parts: Iterable[str], options: Mapping[str, Any]) -> list[Any]:
-    """Open the parts that the manifest of ``home`` names, all of one save."""
-    names = _read(home, parts)
+def load(home: Path, parts: Iterable[str], options: Mapping[str, Any]) -> list[Any]:
+    """Open the parts that the manifest of ``home`` names, all from the same save."""
+    names = _read_manifest(home, parts)
     for _ in range(_ATTEMPTS):
         try:
             return [_core.open(home / name, **options) for name in names]
         except FileNotFoundError:
-            # Deleted by a save that has replaced the manifest: then that names others.
-            before, names = names, _read(home, parts)
-            if names == before:
+            # Another save may have replaced the manifest and deleted this file: read the manifest again.
+            previous, names = names, _read_manifest(home, parts)
+            if names == previous:
                 raise
-    raise OSError(f"{home / _MANIFEST} is being replaced over and over; try later")
+    raise OSError(f"another process keeps replacing {home / _MANIFEST}; try again later")
 
 
-def _name(part: str, tag: str) -> str:
+def _file_name(part: str, tag: str) -> str:
     return f"{part}-{tag}.bloom"
 
 
-def _fresh_manifest(tag: str) -> str:
+def _manifest_name(tag: str) -> str:
+    """Return the name of a manifest that has not replaced the current one yet."""
     return f"{_MANIFEST}.{tag}"
 
 
-def _named(home: Path, parts: Iterable[str]) -> dict[str, str]:
-    """Parts of the manifest that an earlier save wrote, by their names; others are not ours to delete."""
+def _read_own_parts(home: Path, parts: Iterable[str]) -> dict[str, str]:
+    """Return the files of the manifest by part, without files that `save` did not name."""
     try:
-        names = dict(zip(parts, _read(home, parts), strict=True))
+        names = dict(zip(parts, _read_manifest(home, parts), strict=True))
     except (OSError, FormatError):
         return {}
-    return {part: name for part, name in names.items() if _is_ours(part, name)}
+    return {part: name for part, name in names.items() if _is_own(part, name)}
 
 
-def _is_ours(part: str, name: str) -> bool:
+def _is_own(part: str, name: str) -> bool:
+    """Return whether `save` creates such a name."""
     tag = name.removeprefix(f"{part}-").removesuffix(".bloom")
-    return _TAG.fullmatch(tag) is not None and name == _name(part, tag)
+    return _TAG.fullmatch(tag) is not None and name == _file_name(part, tag)
 
 
-def _remove_leftovers(home: Path, parts: Iterable[str], named: Mapping[str, str]) -> None:
-    """Delete what a killed save has written or not yet deleted, as the note beside it says."""
+def _delete_leftovers(home: Path, parts: Iterable[str], current: Mapping[str, str]) -> None:
+    """Delete the files that a killed save wrote, or did not delete yet, according to its journal."""
     try:
-        tag, *before = (home / _NOTE).read_text(encoding="ascii").split("\n")
+        tag, *previous = (home / _JOURNAL).read_text(encoding="ascii").split("\n")
     except (OSError, ValueError):
         return
     if _TAG.fullmatch(tag):
-        left = {_fresh_manifest(tag), *(_name(part, tag) for part in parts)}
-        left.update(name for name in before if any(_is_ours(part, name) for part in parts))
-        for name in left.difference(named.values()):
+        leftovers = {_manifest_name(tag), *(_file_name(part, tag) for part in parts)}
+        leftovers.update(name for name in previous if any(_is_own(part, name) for part in parts))
+        for name in leftovers.difference(current.values()):
             (home / name).unlink(missing_ok=True)
 
 
 @contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    """Wait until no other save is at work in the folder."""
+def _lock(home: Path) -> Iterator[None]:
+    """Hold the folder's lock, waiting for any other save to finish."""
     if not _folders.has_locks():
         yield
         return
@@ -118,15 +120,15 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a small file, on the disk when this returns."""
+    """Write a small file and flush it to disk."""
     with path.open("w", encoding="utf-8") as out:
         out.write(text)
         out.flush()
         os.fsync(out.fileno())
 
 
-def _read(home: Path, parts: Iterable[str]) -> list[str]:
-    """The names of the parts, which must lie in the folder itself."""
+def _read_manifest(home: Path, parts: Iterable[str]) -> list[str]:
+    """Return the file names of the parts; each must be directly in the folder."""
     try:
         manifest = json.loads((home / _MANIFEST).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -135,11 +137,11 @@ def _read(home: Path, parts: Iterable[str]) -> list[str]:
         raise FormatError(f"{home / _MANIFEST} does not describe a WithRemovals")
     if manifest.get("version") != _VERSION:
         raise FormatError(f"{home / _MANIFEST} has version {manifest.get('version')}; use a newer release")
-    return [_plain_name(home, manifest.get(part)) for part in parts]
+    return [_check_name(home, manifest.get(part)) for part in parts]
 
 
-def _plain_name(home: Path, name: object) -> str:
-    """A file's name, which must lead nowhere else."""
+def _check_name(home: Path, name: object) -> str:
+    """Return ``name``; raise ``FormatError`` unless it is a plain file name."""
     if isinstance(name, str) and Path(name).name == name and name not in {"", ".", ".."}:
         return name
-    raise FormatError(f"{home / _MANIFEST} names a file outside of its folder: {name!r}")
+    raise FormatError(f"{home / _MANIFEST} names a file outside its folder: {name!r}")

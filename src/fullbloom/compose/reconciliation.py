@@ -1,9 +1,9 @@
-"""What two sets have not in common: exactly by coded symbols, or nearly, from filters.
+"""The difference of two sets: exact, from coded symbols, or approximate, from filters.
 
-- `RatelessEncoder`, `RatelessDecoder`, `StrataEstimator`: exact; messages as long as the difference
-- `CharacteristicSketch`: exact up to a bound, in one message of 8 bytes a difference
-- `ReconciliationTree`: most of what the other side lacks, from one message, without looking at what is shared
-- `count_differences`: how many keys a filter holds that are not here, by taking one's own out
+- `RatelessEncoder`, `RatelessDecoder`, `StrataEstimator`: exact; messages proportional to the difference
+- `CharacteristicSketch`: exact up to a bound, in one message of 8 bytes per difference
+- `ReconciliationTree`: most keys that the other side lacks, from one message, without visiting shared keys
+- `count_differences`: the number of keys of a filter that are not local, by removing the local keys
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = [
 ]
 
 _BITS = 64
-#: Parts the values under a node from the places of the keys in the tree.
+#: Seed of the values in node labels, so that they are independent of the positions in the tree.
 _VALUES = 0x5851F42D4C957F2D
 
 
 def count_differences(theirs: Any, own: Iterable[object]) -> int:
-    """Return about how many keys the filter ``theirs`` holds that are not among ``own``.
+    """Return the approximate number of keys in the filter ``theirs`` that are not in ``own``.
 
-    theirs: a filter that removes, in which each key was added once; it is not changed. Each own key that it
-    finds is taken out of a copy, and what is left is the answer: exact where no key shares its cells with
-    others, else too small by up to the false positives among the own keys that it lacks. The mirrored
-    question needs the mirrored filter. Raises ``AttributeError`` for a filter that cannot remove. Costs a
-    copy and a removal a key.
+    theirs: a filter that supports removal, to which each key was added once; it is not changed. The function
+    removes each own key from a copy and returns the number of remaining keys. The result is exact if no key
+    shares its cells with others, otherwise too small by up to the number of false positives among the own
+    keys that the filter lacks. The opposite difference needs a filter of the other set. Raises
+    ``AttributeError`` for a filter that cannot remove. Costs one copy and one removal per key.
 
     Source: Agarwal and Trachtenberg, "Approximating the number of differences between remote sets", ITW 2006.
 
@@ -66,27 +66,27 @@ def count_differences(theirs: Any, own: Iterable[object]) -> int:
 
 @dataclass(frozen=True)
 class TreeSummary:
-    """What is sent of a tree: the labels of its nodes and of its leaves, in a filter each."""
+    """The message about a tree: a filter of its node labels and a filter of its leaf labels."""
 
     nodes: BloomFilter
     leaves: BloomFilter
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both."""
+        """Bytes of both filters."""
         return self.nodes.nbytes + self.leaves.nbytes
 
 
 class ReconciliationTree:
-    """A trie of hashes, each node labelled with the xor of what is under it: those that agree need no look.
+    """A trie of hashes, each node labelled with the xor of its subtree; equal subtrees are skipped.
 
-    One side sends its ``summary()``, the other learns by ``missing()`` which of its own keys the sender
-    lacks. A label that is found by accident would hide what is under it, so that only ``correction`` + 1
-    labels in a row end the way down. What is listed is missing there for certain; some of what is missing
-    is not listed.
+    One side sends its ``summary()``; with ``missing()`` the other finds which of its own keys the sender
+    lacks. A false positive of a label would hide its subtree, so the descent stops only after ``correction``
+    + 1 matching labels in a row. Every listed key is missing there for certain; some missing keys are not
+    listed.
 
-    keys: what `hash_many` takes; repeated ones count once. seed, secret: as for filters, the same on both
-    sides. Costs some 5 us a key to build and send; looking takes O(differences * log(keys)) steps. Source:
+    keys: as for `hash_many`; duplicates count once. seed, secret: as for filters, the same on both sides.
+    Costs some 5 us per key to build and send; a comparison takes O(differences * log(keys)) steps. Source:
     Byers, Considine, Mitzenmacher, Rost, "Informed content delivery across adaptive overlay networks",
     SIGCOMM 2002.
 
@@ -110,26 +110,26 @@ class ReconciliationTree:
         return len(self._hashes)
 
     def summary(self, *, fpr: float = 0.01, leaf_fpr: float | None = None) -> TreeSummary:
-        """Return the labels, at these rates of false positives (``leaf_fpr`` is ``fpr`` where it is None).
+        """Return the labels in filters with these false-positive rates (``leaf_fpr`` defaults to ``fpr``).
 
-        Of a missing key the share that is not listed is at least ``leaf_fpr``, and some more by the nodes
-        above.
+        A missing key stays unlisted with a probability of at least ``leaf_fpr``, plus a part from the nodes
+        above it.
         """
         nodes = [self._label(low, high) for low, high in self._nodes()]
         leaves = [self._label(at, at + 1) for at in range(len(self))]
-        made = [
+        filters = [
             (nodes, BloomFilter(max(len(nodes), 1), fpr)),
             (leaves, BloomFilter(max(len(leaves), 1), fpr if leaf_fpr is None else leaf_fpr)),
         ]
-        for labels, filter_ in made:
+        for labels, filter_ in filters:
             filter_.add_hashed(labels)
-        return TreeSummary(*(filter_ for _, filter_ in made))
+        return TreeSummary(*(filter_ for _, filter_ in filters))
 
     def missing(self, summary: TreeSummary, *, correction: int = 3) -> list[int]:
-        """Return hashes of keys here that the sender of ``summary`` certainly lacks: most of them."""
-        found, ways = [], [(0, len(self), 0)] if self._hashes else []
-        while ways:
-            low, high, matches = ways.pop()
+        """Return the hashes of most local keys that the sender of ``summary`` lacks, and of no others."""
+        found, pending = [], [(0, len(self), 0)] if self._hashes else []
+        while pending:
+            low, high, matches = pending.pop()
             if high - low == 1:
                 if not summary.leaves.contains_hashed(self._label(low, high)):
                     found.append(self._hashes[low])
@@ -137,24 +137,24 @@ class ReconciliationTree:
             matches = matches + 1 if summary.nodes.contains_hashed(self._label(low, high)) else 0
             if matches <= correction:
                 middle = self._middle(low, high)
-                ways += [(low, middle, matches), (middle, high, matches)]
+                pending += [(low, middle, matches), (middle, high, matches)]
         return sorted(found)
 
     def _label(self, low: int, high: int) -> int:
         return self._sums[high] ^ self._sums[low]
 
     def _middle(self, low: int, high: int) -> int:
-        """Return where the first bit in which the hashes differ turns to 1."""
+        """Return the index at which the first bit that differs between the hashes becomes 1."""
         first, last = self._hashes[low], self._hashes[high - 1]
         bit = 1 << ((first ^ last).bit_length() - 1)
         return bisect_left(self._hashes, last & ~(bit - 1) & ((1 << _BITS) - 1), low, high)
 
     def _nodes(self) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of all nodes that are no leaves."""
-        ways = [(0, len(self))]
-        while ways:
-            low, high = ways.pop()
+        """Yield the ranges of all inner nodes."""
+        pending = [(0, len(self))]
+        while pending:
+            low, high = pending.pop()
             if high - low > 1:
                 yield low, high
                 middle = self._middle(low, high)
-                ways += [(low, middle), (middle, high)]
+                pending += [(low, middle), (middle, high)]

@@ -1,4 +1,4 @@
-"""What floating point cannot compute is refused by name, whichever law it is."""
+"""A decorator that turns every floating-point failure of a law into one clear error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fullbloom.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["finite"]
+__all__ = ["require_finite"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,12 +20,12 @@ R = TypeVar("R")
 _SHOWN = 40
 
 
-def finite(function: Callable[P, R]) -> Callable[P, R]:
-    """Let ``function`` raise ``ParameterError`` where a step of it, or its float, leaves the range of floats.
+def require_finite(function: Callable[P, R]) -> Callable[P, R]:
+    """Make ``function`` raise ``ParameterError`` when a step or the result leaves the range of floats.
 
-    The checks of arguments stay where they are; this is for those that are in range one by one and not
-    together. Without it an extreme argument would be an OverflowError, a ZeroDivisionError, a ValueError of
-    ``math`` or a nan, each at another one.
+    Functions check each argument themselves; this decorator catches arguments that are valid one by one but
+    not together. Without it an extreme argument raises an OverflowError, a ZeroDivisionError or a ValueError
+    of ``math``, or returns nan, depending on the function.
     """
 
     @functools.wraps(function)
@@ -33,22 +33,22 @@ def finite(function: Callable[P, R]) -> Callable[P, R]:
         try:
             result = function(*args, **kwargs)
         except (OverflowError, ZeroDivisionError):
-            raise _beyond(function, args, kwargs) from None
+            raise _range_error(function, args, kwargs) from None
         except ValueError as error:
             if isinstance(error, ParameterError):
                 raise
-            raise _beyond(function, args, kwargs) from None
+            raise _range_error(function, args, kwargs) from None
         if isinstance(result, float) and not math.isfinite(result):
-            raise _beyond(function, args, kwargs)
+            raise _range_error(function, args, kwargs)
         return result
 
     return call
 
 
-def _beyond(
+def _range_error(
     function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> ParameterError:
-    given = inspect.signature(function).bind(*args, **kwargs).arguments
-    shown = ", ".join(f"{name}={str(value)[:_SHOWN]}" for name, value in given.items())
+    arguments = inspect.signature(function).bind(*args, **kwargs).arguments
+    shown = ", ".join(f"{name}={str(value)[:_SHOWN]}" for name, value in arguments.items())
     name = getattr(function, "__name__", "the law")
     return ParameterError(f"{name} is beyond the range of floats at {shown}; give less extreme values")

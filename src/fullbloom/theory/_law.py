@@ -1,12 +1,12 @@
-"""Laws that the Rust core has, handed on: what a filter's own rate and size come from."""
+"""Laws that the Rust core computes: the source of a filter's own rate and size."""
 
 from __future__ import annotations
 
-__all__ = ["law"]
+__all__ = ["evaluate_law"]
 
 
-def law(name: str, *numbers: float) -> float:
-    """Return the core's law of this name for these numbers, which the caller has checked."""
+def evaluate_law(name: str, *numbers: float) -> float:
+    """Return the value of the core's law ``name`` for ``numbers``, which the caller has checked."""
     from fullbloom import _core
 
     return _core.law(name, *numbers)

@@ -1,10 +1,11 @@
 """Averages over the number of keys in one block: Poisson or binomial.
 
-Poisson is for many blocks, binomial for a given number of them. Both averages are walked outwards from the
+Poisson is for many blocks, binomial for a given number of them. Both averages are summed outwards from the
 most likely count, with weights relative to it, and divided by the sum of the weights: no factorial, no
-underflow, relative error about 1e-15. The walk stops when the bound on everything left is below 1e-17 of the
-sum so far, *after* weighting: at low rates the sum lives far out in the tail (at 90 bits a key and blocks of
-512 bits the mean is 6 keys and the largest term sits at 17), so a cut by probability alone would be wrong.
+underflow, relative error about 1e-15. The sum stops when the bound on the remaining terms is below 1e-17 of
+the sum so far, *after* weighting: at low rates most of the sum is far out in the tail (at 90 bits per key and
+blocks of 512 bits the mean is 6 keys and the largest term is at 17), so a cut by probability alone would be
+wrong.
 """
 
 from __future__ import annotations
@@ -27,40 +28,42 @@ Law = Callable[[int], float]
 
 def poisson_mean(mean: float, law: Law) -> float:
     """Return ``E[law(I)]``, I Poisson with this mean; ``law`` must not decrease and must stay in [0, 1]."""
-    if _saturated(mean, law):
+    if _is_saturated(mean, law):
         return 1.0
     _check_mean(mean)
-    return _walk(int(mean), lambda i: mean / (i + 1), lambda i: i / mean if i else 0.0, law)
+    return _sum_from_mode(int(mean), lambda i: mean / (i + 1), lambda i: i / mean if i else 0.0, law)
 
 
 def binomial_mean(trials: int, share: float, law: Law) -> float:
     """Return ``E[law(I)]``, I ~ Binomial(trials, share), 0 < share <= 1; ``law`` as for Poisson."""
     if share >= 1.0:
         return law(trials)
-    if _saturated(trials * share, law):
+    if _is_saturated(trials * share, law):
         return 1.0
     _check_mean(trials * share)
     odds = share / (1.0 - share)
     mode = min(trials, int((trials + 1) * share))
-    return _walk(mode, lambda i: (trials - i) / (i + 1) * odds, lambda i: i / ((trials - i + 1) * odds), law)
+    return _sum_from_mode(
+        mode, lambda i: (trials - i) / (i + 1) * odds, lambda i: i / ((trials - i + 1) * odds), law
+    )
 
 
 def _check_mean(mean: float) -> None:
-    """Refuse more keys a block than a walk visits in a moment: a thousand times those of any use."""
+    """Reject means that take too long to sum; the limit is a thousand times any useful mean."""
     if mean > _MOST_MEAN:
         raise ParameterError(
             f"a block must hold at most {_MOST_MEAN:,.0f} keys on average, got {mean:.3g}; "
-            "give smaller blocks or more bits a key"
+            "give smaller blocks or more bits per key"
         )
 
 
-def _saturated(mean: float, law: Law) -> bool:
-    """Whether even an unusually empty block answers yes to everything (keeps an overfull filter cheap)."""
+def _is_saturated(mean: float, law: Law) -> bool:
+    """Return whether even an unusually empty block is full (keeps an overfull filter cheap)."""
     low = int(mean - _DEVIATIONS * math.sqrt(mean))
     return low > 0 and law(low) == 1.0
 
 
-def _walk(mode: int, up: Law, down: Law, law: Law) -> float:
+def _sum_from_mode(mode: int, up: Law, down: Law, law: Law) -> float:
     """Sum from the mode up, then down; ``up(i)`` and ``down(i)`` are the ratios to the next weight."""
     mass = total = 0.0
     for start, step, ratio in ((mode, 1, up), (mode, -1, down)):

@@ -1,4 +1,4 @@
-"""The argument at which a falling law meets a target."""
+"""Find the argument at which a falling law meets a target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["falling_root"]
 
-# 2^40 bits a key: no layout needs more for any rate a float can hold in practice.
+# 2^40 bits per key: no layout needs more for any rate a float can hold in practice.
 _LARGEST = 2.0**40
 
 
@@ -22,7 +22,7 @@ def falling_root(name: str, law: Callable[[float], float], target: float) -> flo
         high *= 2.0
         if high > _LARGEST:
             raise ParameterError(
-                f"{name} must be reachable with {_LARGEST:.1e} bits a key, got {target}; raise it"
+                f"{name} must be reachable with {_LARGEST:.1e} bits per key, got {target}; raise it"
             )
     low = high / 2.0
     while law(low) <= target:

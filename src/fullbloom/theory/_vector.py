@@ -1,13 +1,13 @@
 """Lists, tuples and NumPy arrays for functions that are written for single numbers.
 
-``@vectorized`` leaves a scalar function as it is and adds one rule: an argument may be a list, a tuple or a
-NumPy array of numbers; the function is then applied elementwise and the answer comes back in the caller's
-kind. Numbers beside a vector are repeated; lists and tuples must have one length; arrays follow NumPy's
-broadcasting. NumPy is never imported here: whoever passes an array has it in ``sys.modules`` already.
+``@vectorize`` lets each argument of a scalar function be a list, a tuple or a NumPy array of numbers. The
+function is then applied elementwise and the result has the caller's type. Numbers beside a vector are
+repeated; lists and tuples must have the same length; arrays follow NumPy's broadcasting. This module never
+imports NumPy: a caller that passes an array already has it in ``sys.modules``.
 
-A function that answers with a named tuple gives a list of them for a list, and one tuple of arrays for an
-array. The work is one Python call an element (about a microsecond for a closed form): meant for curves and
-tables, not for millions of points.
+A function that returns a named tuple returns a list of them for a list, and one tuple of arrays for an array.
+Each element costs one Python call (about a microsecond for a closed form), which suits curves and tables, not
+millions of points.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from fullbloom.errors import ParameterError
 
-from ._finite import finite
+from ._finite import require_finite
 
-__all__ = ["Vector", "Vectorized", "vectorized"]
+__all__ = ["Vector", "Vectorized", "vectorize"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,13 +30,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class SupportsArray(Protocol):
-    """A NumPy array, as far as the type checker needs to know one without importing NumPy."""
+    """A NumPy array, described for the type checker without importing NumPy."""
 
     def __array__(self) -> Any: ...
 
 
 Vector = float | str | None | Sequence[float] | SupportsArray
-"""What a vectorized function accepts: numbers (and names of layouts), or lists, tuples, arrays of numbers."""
+"""Arguments of a vectorized function: numbers (and names of layouts), or lists, tuples, arrays of numbers."""
 
 
 class Vectorized(Protocol[P, R_co]):
@@ -48,9 +48,9 @@ class Vectorized(Protocol[P, R_co]):
     def __call__(self, *args: Vector, **kwargs: Vector) -> Any: ...
 
 
-def vectorized(function: Callable[P, R]) -> Vectorized[P, R]:
-    """Let ``function`` take lists, tuples and arrays in any of its numeric arguments, and be `finite`."""
-    function = finite(function)
+def vectorize(function: Callable[P, R]) -> Vectorized[P, R]:
+    """Make ``function`` accept lists, tuples and arrays as numeric arguments; applies `require_finite`."""
+    function = require_finite(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -59,13 +59,13 @@ def vectorized(function: Callable[P, R]) -> Vectorized[P, R]:
         array = _array_type()
         kinds = {type(value) for value in values}
         if array is not None and any(isinstance(value, array) for value in values):
-            return _over_arrays(function, values, len(args), names)
+            return _call_over_arrays(function, values, len(args), names)
         # Exact types: a named tuple is a record, not a vector.
         if list not in kinds and tuple not in kinds:
             return function(*args, **kwargs)
         results = [
             function(*row[: len(args)], **dict(zip(names, row[len(args) :], strict=True)))
-            for row in _rows(values)
+            for row in _zip_arguments(values)
         ]
         return results if list in kinds else tuple(results)
 
@@ -73,26 +73,26 @@ def vectorized(function: Callable[P, R]) -> Vectorized[P, R]:
 
 
 def _array_type() -> type | None:
-    """NumPy's array class if somebody has imported NumPy."""
-    # getattr: during NumPy's own import the module is listed before the class exists.
+    """Return NumPy's array class if NumPy is imported, else None."""
+    # getattr: while NumPy imports itself, the module is in sys.modules before the class exists.
     return getattr(sys.modules.get("numpy"), "ndarray", None)
 
 
-def _rows(values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    """The argument tuples of an elementwise call over lists and tuples."""
+def _zip_arguments(values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+    """Return the argument tuples of an elementwise call over lists and tuples."""
     lengths = sorted({len(value) for value in values if type(value) in (list, tuple)})
     if len(lengths) > 1:
         raise ParameterError(
-            f"lists must have one length, got lengths {lengths}; repeat or cut the shorter ones"
+            f"lists must have the same length, got lengths {lengths}; repeat or cut the shorter ones"
         )
     columns = [value if type(value) in (list, tuple) else [value] * lengths[0] for value in values]
     return zip(*columns, strict=True)
 
 
-def _over_arrays(
+def _call_over_arrays(
     function: Callable[..., Any], values: Sequence[Any], positional: int, names: list[str]
 ) -> Any:
-    """The elementwise call when at least one argument is a NumPy array."""
+    """Call ``function`` elementwise when at least one argument is a NumPy array."""
     numpy: Any = sys.modules["numpy"]
     vectors = {
         at: numpy.asarray(value)
@@ -114,12 +114,12 @@ def _over_arrays(
 
 
 def _pack(function: Callable[..., Any], results: list[Any], shape: tuple[int, ...]) -> Any:
-    """The results as one array, or as one named tuple of arrays if the function gives named tuples."""
+    """Return the results as one array, or as one named tuple of arrays if they are named tuples."""
     numpy: Any = sys.modules["numpy"]
     record = type(results[0]) if results else typing.get_type_hints(function)["return"]
     if not hasattr(record, "_fields"):
-        # The type is named only where there is nothing to infer it from: integers above 64 bits must stay
-        # whole.
+        # Name the type only for an empty result: NumPy infers it otherwise, and integers above 64 bits must
+        # stay exact.
         return numpy.array(results, dtype=None if results else record).reshape(shape)
     columns = zip(*results, strict=True) if results else ((),) * len(record._fields)
     return record(*(numpy.array(column).reshape(shape) for column in columns))

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from fullbloom.errors import ParameterError
 
 from . import rates, sizing
-from ._check import open_unit, whole
-from ._finite import finite
+from ._check import check_open_unit, check_whole
+from ._finite import require_finite
 
 __all__ = ["Card", "reference_card"]
 
 
 class Card(NamedTuple):
-    """One classic filter, complete: what was given as it was given, and what follows."""
+    """All values of one classic filter: those given, and those computed from them."""
 
     capacity: int
     fpr: float
@@ -30,7 +30,7 @@ class Card(NamedTuple):
         return -(-self.num_bits // 8)
 
 
-@finite
+@require_finite
 def reference_card(
     *,
     capacity: int | None = None,
@@ -40,8 +40,7 @@ def reference_card(
 ) -> Card:
     """Return the classic filter that fits the two or three values given.
 
-    ``fpr`` of the answer is the rate at capacity for the whole k and m, so it is at or below the one asked
-    for.
+    ``fpr`` of the result is the rate at capacity for the whole k and m, so it is at most the requested rate.
 
     =============== =====================================================================
     given           the rest
@@ -57,9 +56,9 @@ def reference_card(
     p, k            not enough: they fix only the bits per key, ``sizing.bits_per_key``
     =============== =====================================================================
 
-    A constructor may choose otherwise (whole words, blocks, another law): ``constructor.size_for``. Takes no
-    vectors. Raises ``ParameterError`` for fewer than two or for four values, for a value out of range, and
-    where no filter fits. Constant time, except n, m, p: at most m/n steps.
+    A constructor may choose differently (whole words, blocks, another law): see ``constructor.size_for``.
+    Takes no vectors. Raises ``ParameterError`` for fewer than two or for four values, for a value out of
+    range, and when no filter fits. Constant time, except n, m, p: at most m/n steps.
 
     Source: the closed forms of ``sizing.py``.
 
@@ -70,14 +69,14 @@ def reference_card(
     >>> theory.reference_card(num_bits=8_000_000, fpr=0.001).capacity
     556419
     """
-    keys = None if capacity is None else whole("capacity", capacity, 1)
-    rate = None if fpr is None else open_unit("fpr", fpr)
-    bits = None if num_bits is None else whole("num_bits", num_bits, 1)
-    hashes = None if num_hashes is None else whole("num_hashes", num_hashes, 1)
+    keys = None if capacity is None else check_whole("capacity", capacity, 1)
+    rate = None if fpr is None else check_open_unit("fpr", fpr)
+    bits = None if num_bits is None else check_whole("num_bits", num_bits, 1)
+    hashes = None if num_hashes is None else check_whole("num_hashes", num_hashes, 1)
     n, m, k = _solve(keys, rate, bits, hashes)
     if n == 0:
         raise ParameterError(
-            f"num_bits must hold at least one key at the rate asked for, got {m}; give more bits"
+            f"num_bits must hold at least one key at the requested rate, got {m}; give more bits"
         )
     return Card(n, rates.exponential_fpr(n, m, k), m, k, m / n, rates.fill(n, m, k))
 
@@ -85,7 +84,7 @@ def reference_card(
 def _solve(
     keys: int | None, rate: float | None, bits: int | None, hashes: int | None
 ) -> tuple[int, int, int]:
-    """Return n, m and k, one case a row of the table."""
+    """Return n, m and k; each case is one row of the table."""
     match keys, rate, bits, hashes:
         case int(n), float(p), None, k:
             k = k or sizing.best_num_hashes(p)
@@ -112,8 +111,8 @@ def _solve(
 def _fewest_hashes(keys: int, rate: float, bits: int) -> int:
     """Return the smallest k that keeps the rate."""
     most = sizing.num_hashes(bits, keys) + 1
-    # The rate falls until the best k, the usual one or a neighbour, so the first that fits is the smallest.
-    # Lazily: at most 1100 steps, since more than 1500 bits a key reach every rate a float can hold.
+    # The rate falls up to the best k, the usual one or a neighbour, so the first that fits is the smallest.
+    # The loop takes at most 1100 steps, since 1500 bits per key reach every rate a float can hold.
     for hashes in range(1, most + 1):
         if rates.exponential_fpr(keys, bits, hashes) <= rate:
             return hashes

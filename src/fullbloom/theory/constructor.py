@@ -1,35 +1,35 @@
-"""What the constructors do: size and rate of each layout, handed on from the Rust core.
+"""Size and rate of each layout as the constructors choose them, computed by the Rust core.
 
-The choice of m and k lives once, in Rust; these functions only pass it on, so that a plan, a page or a test
-sees the very numbers a filter will have. The layouts are "classic", "blocked", "split", "partitioned" and
-"two-block"; the laws behind them are written out a second time, independently and more exactly, in
-``rates.py`` and ``layouts.py``, and tests hold the two against each other.
+Only Rust chooses m and k; these functions call it, so that a plan, a page or a test sees exactly the numbers
+a filter will have. The layouts are "classic", "blocked", "split", "partitioned" and "two-block". ``rates.py``
+and ``layouts.py`` implement their laws a second time, independently and more exactly, and tests compare the
+two.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._vector import vectorized
+from ._vector import vectorize
 
 __all__ = ["Size", "capacity_at", "fpr_at", "size_for"]
 
 
 class Size(NamedTuple):
-    """The size of a filter: bits of the whole array, and hashes (probes) a key."""
+    """The size of a filter: bits of the whole array, and hashes (probes) per key."""
 
     num_bits: int
     num_hashes: int
 
 
-@vectorized
+@vectorize
 def size_for(layout: str, capacity: int, fpr: float, scheme: str | None = None) -> Size:
     """Return the bits and hashes that a constructor picks for ``capacity`` keys at rate ``fpr``.
 
-    The filter keeps its promise at capacity by the layout's own law, for the whole k it uses and for the bits
-    it really allocates (whole blocks); ``scheme`` is the layout's own unless one is named (docs/schemes.md).
-    Raises ``ParameterError`` for an unknown layout or scheme, a capacity below 1, or a rate outside (0, 1) or
-    below what the layout can do. Microseconds; nothing is allocated.
+    The filter keeps the rate at capacity by the layout's own law, for the whole k it uses and for the bits it
+    really allocates (whole blocks); ``scheme`` defaults to the layout's own (docs/schemes.md). Raises
+    ``ParameterError`` for an unknown layout or scheme, a capacity below 1, or a rate outside (0, 1) or below
+    the least that the layout reaches. Takes microseconds and allocates nothing.
 
     Source: Bloom 1970 for "classic" and "partitioned"; Putze, Sanders and Singler 2009 for the idea of the
     other two.
@@ -44,15 +44,15 @@ def size_for(layout: str, capacity: int, fpr: float, scheme: str | None = None) 
     return Size(*_core.size_for(layout, capacity, fpr, scheme))
 
 
-@vectorized
+@vectorize
 def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float, scheme: str | None = None) -> float:
     """Return the rate of a filter of this size holding ``items`` keys: the mean over all filters.
 
-    Exact for ideal hashing, with a relative error below 1e-9; a method ``fpr()`` goes by the fill of its own
-    filter. Between whole numbers of keys it is interpolated. ``scheme``: that of double hashing and its kin
-    has an excess, a sum over the keys that degenerate and those that run along each other, within 6 % of
-    itself (docs/schemes.md). Raises ``ParameterError`` for an unknown layout or scheme, a size the layout
-    cannot have, or items below 0. Microseconds.
+    Exact for ideal hashing, with a relative error below 1e-9; the method ``fpr()`` uses the fill of its own
+    filter instead. Between whole numbers of keys it is interpolated. ``scheme``: double hashing and its
+    variants have an excess, a sum over degenerate keys and over keys with overlapping probe sequences, which
+    is accurate to 6 % (docs/schemes.md). Raises ``ParameterError`` for an unknown layout or scheme, a size
+    the layout cannot have, or items below 0. Takes microseconds.
 
     Source: as in :func:`size_for`; for schemes after Dillinger and Manolios, "Bloom filters in probabilistic
     verification", 2004.
@@ -69,12 +69,12 @@ def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float, scheme: st
     return _core.fpr_at(layout, num_bits, num_hashes, items, scheme)
 
 
-@vectorized
+@vectorize
 def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float, scheme: str | None = None) -> int:
     """Return the most keys a filter of this size holds at rate ``fpr``: the inverse of :func:`fpr_at`.
 
     Raises ``ParameterError`` for an unknown layout, a size the layout cannot have, or a rate outside (0, 1).
-    Microseconds.
+    Takes microseconds.
 
     Source: as in :func:`size_for`.
 

@@ -1,7 +1,7 @@
-"""Laws of structures that take keys out again: d-left tables, deletable and retouched filters.
+"""Laws of structures that support removal: d-left tables, deletable and retouched filters.
 
 Symbols: n ``items``, m ``num_bits``, k ``num_hashes``, N = kn throws, r ``regions``; for tables d
-``subtables``, w ``cells`` of a bucket, B ``buckets`` of a sub-table, mean ``load`` n / (d B) of a bucket.
+``subtables``, w ``cells`` per bucket, B ``buckets`` per sub-table, mean ``load`` n / (d B) of a bucket.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from fullbloom.errors import ParameterError
 
-from ._check import at_least, closed_unit, non_negative, positive, whole
-from ._finite import finite
-from ._law import law
-from ._vector import vectorized
+from ._check import check_at_least, check_closed_unit, check_non_negative, check_positive, check_whole
+from ._finite import require_finite
+from ._law import evaluate_law
+from ._vector import vectorize
 
 __all__ = [
     "deletability",
@@ -27,38 +27,40 @@ __all__ = [
     "retouched_fpr",
 ]
 
-# Steps of the mean load in which the loads of buckets are followed; halving them moves no share by 5e-7.
+# Step of the mean load in the integration; halving it changes no share by 5e-7.
 _STEP = 1.0 / 40.0
-# Cells that fewer buckets lack are full in all; cells that fewer have are empty in all.
+# A cell that fewer buckets lack counts as full in all; a cell that fewer buckets use counts as empty in all.
 _LEAST_LACK, _LEAST_HELD = 1e-13, 1e-30
-# A bucket beyond is none that anybody builds, and the table of shares must end.
+# No practical table exceeds these limits, and the table of shares must end.
 _MOST_LOAD, _MOST_TABLES = 64, 8
-# Shares below are not shown.
+# Smaller shares are left out.
 _LEAST_SHARE = 1e-12
 
 
-@vectorized
+@vectorize
 def dleft_fpr(items: float, buckets: float, remainder_bits: float) -> float:
     """Return the rate of a d-left table: ``1 - (1 - 1/(B R))^n``, R = 2^remainder_bits.
 
     Exact for n distinct random hashes: buckets and remainders are permutations of one fingerprint below B R,
-    so a key is found exactly when its fingerprint is there. Raises ``ParameterError`` unless items >= 0,
-    buckets >= 1 and remainder_bits > 0. Constant time.
+    so a key is found exactly when its fingerprint is in the table. Raises ``ParameterError`` unless items >=
+    0, buckets >= 1 and remainder_bits > 0. Constant time.
 
     Source: Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting Bloom
     filters", ESA 2006.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.dleft_fpr(items=240_000, buckets=10_000, remainder_bits=14), 6)
     0.001464
     """
-    fingerprints = at_least("buckets", buckets, 1) * math.pow(2.0, positive("remainder_bits", remainder_bits))
-    return law("any_of", 1.0 / fingerprints, non_negative("items", items))
+    fingerprints = check_at_least("buckets", buckets, 1) * math.pow(
+        2.0, check_positive("remainder_bits", remainder_bits)
+    )
+    return evaluate_law("any_of", 1.0 / fingerprints, check_non_negative("items", items))
 
 
-@vectorized
+@vectorize
 def dleft_load_fpr(subtables: float, load: float, remainder_bits: float) -> float:
     """Return the published form of the same rate: ``d * load * 2^-r``, the expected number of matches.
 
@@ -71,13 +73,13 @@ def dleft_load_fpr(subtables: float, load: float, remainder_bits: float) -> floa
     >>> round(theory.dleft_load_fpr(subtables=4, load=6, remainder_bits=14), 6)
     0.001465
     """
-    expected = at_least("subtables", subtables, 1) * non_negative("load", load)
-    return expected * math.pow(2.0, -positive("remainder_bits", remainder_bits))
+    expected = check_at_least("subtables", subtables, 1) * check_non_negative("load", load)
+    return expected * math.pow(2.0, -check_positive("remainder_bits", remainder_bits))
 
 
-@vectorized
+@vectorize
 def dleft_bits_per_key(load: float, cells: float, remainder_bits: float) -> float:
-    """Return the bits a key takes: ``(r + 2) w / load``, the 2 for the count.
+    """Return the bits per key: ``(r + 2) w / load``, the 2 for the count.
 
     Raises ``ParameterError`` unless load > 0, cells >= 1 and remainder_bits > 0. Constant time.
 
@@ -86,17 +88,17 @@ def dleft_bits_per_key(load: float, cells: float, remainder_bits: float) -> floa
     21.33
     """
     return (
-        (positive("remainder_bits", remainder_bits) + 2.0)
-        * at_least("cells", cells, 1)
-        / positive("load", load)
+        (check_positive("remainder_bits", remainder_bits) + 2.0)
+        * check_at_least("cells", cells, 1)
+        / check_positive("load", load)
     )
 
 
 def _slopes(shares: list[list[float]], subtables: int) -> list[list[float]]:
-    """How fast the share of buckets with at least j cells grows, by sub-table, for each unit of mean load."""
+    """Return the growth of the share of buckets with at least j cells, by sub-table, per unit of load."""
     slopes = [[0.0] * len(row) for row in shares]
     for j in range(1, len(shares[0])):
-        # A key comes to a bucket with j - 1 cells if every bucket to its left has more, every one to its
+        # A key goes to a bucket with j - 1 cells if every bucket to its left has more and every bucket to its
         # right at least as many.
         right = [1.0] * (subtables + 1)
         for i in range(subtables - 1, 0, -1):
@@ -108,13 +110,13 @@ def _slopes(shares: list[list[float]], subtables: int) -> list[list[float]]:
     return slopes
 
 
-@finite
+@require_finite
 def dleft_loads(subtables: int, load: float) -> list[float]:
     """Return the shares of buckets with 0, 1, 2, ... cells in use, in a large table filled without removals.
 
-    By following the differential equations of the process (fluid limit); the list ends where shares fall
-    below 1e-12. Shares are within 1e-6 of the limit. Raises ``ParameterError`` unless subtables is whole,
-    from 2 to 8, and load is between 0 and 64. Cost: about 10 ms for each unit of load.
+    Integrates the differential equations of the process (fluid limit); the list ends where shares fall below
+    1e-12. Shares are within 1e-6 of the limit. Raises ``ParameterError`` unless subtables is whole, from 2 to
+    8, and load is between 0 and 64. Cost: about 10 ms for each unit of load.
 
     Source: Mitzenmacher and Vocking, "The asymptotics of selecting the shortest of two, improved", 1999.
 
@@ -122,23 +124,23 @@ def dleft_loads(subtables: int, load: float) -> list[float]:
     >>> [round(share, 3) for share in theory.dleft_loads(subtables=4, load=6)[4:8]]
     [0.003, 0.122, 0.746, 0.128]
     """
-    tables, mean = whole("subtables", subtables, 2), non_negative("load", load)
+    tables, mean = check_whole("subtables", subtables, 2), check_non_negative("load", load)
     if mean > _MOST_LOAD:
         raise ParameterError(f"load must be at most {_MOST_LOAD}, got {load}")
     if tables > _MOST_TABLES:
         raise ParameterError(f"subtables must be at most {_MOST_TABLES}, got {subtables}")
-    # Row i: the shares of buckets of sub-table i with at least 0, 1, 2, ... cells beyond those full in all.
+    # Row i: the shares of buckets of sub-table i with at least 0, 1, 2, ... cells beyond the `full` ones.
     full, shares = 0, [[1.0, 0.0] for _ in range(tables)]
     steps = math.ceil(mean / _STEP)
     for _ in range(steps):
         step = mean / steps
         # Runge and Kutta, fourth order.
         first = _slopes(shares, tables)
-        second = _slopes(_moved(shares, first, step / 2.0), tables)
-        third = _slopes(_moved(shares, second, step / 2.0), tables)
-        fourth = _slopes(_moved(shares, third, step), tables)
+        second = _slopes(_advance(shares, first, step / 2.0), tables)
+        third = _slopes(_advance(shares, second, step / 2.0), tables)
+        fourth = _slopes(_advance(shares, third, step), tables)
         for slopes, weight in ((first, 1.0), (second, 2.0), (third, 2.0), (fourth, 1.0)):
-            shares = _moved(shares, slopes, weight * step / 6.0)
+            shares = _advance(shares, slopes, weight * step / 6.0)
         while all(row[1] > 1.0 - _LEAST_LACK for row in shares):
             full += 1
             shares = [[1.0, *row[2:]] for row in shares]
@@ -151,67 +153,67 @@ def dleft_loads(subtables: int, load: float) -> list[float]:
     return [0.0] * full + exactly
 
 
-def _moved(shares: list[list[float]], slopes: list[list[float]], step: float) -> list[list[float]]:
-    """The shares a step later."""
+def _advance(shares: list[list[float]], slopes: list[list[float]], step: float) -> list[list[float]]:
+    """Return the shares one step later."""
     return [
         [min(1.0, share + step * slope) for share, slope in zip(row, down, strict=True)]
         for row, down in zip(shares, slopes, strict=True)
     ]
 
 
-def _none_or_one(items: float, num_bits: float, num_hashes: float) -> tuple[float, float, float]:
-    """Bits, throws, and the log of (1 - 1/m)."""
-    bits = at_least("num_bits", num_bits, 2)
-    throws = non_negative("items", items) * at_least("num_hashes", num_hashes, 1)
+def _check_throws(items: float, num_bits: float, num_hashes: float) -> tuple[float, float, float]:
+    """Check the arguments; return bits, throws, and the log of (1 - 1/m)."""
+    bits = check_at_least("num_bits", num_bits, 2)
+    throws = check_non_negative("items", items) * check_at_least("num_hashes", num_hashes, 1)
     return bits, throws, math.log1p(-1.0 / bits)
 
 
-def _region(bits: float, regions: float) -> float:
-    """Bits of a region."""
-    if at_least("regions", regions, 1) > bits:
+def _check_regions(bits: float, regions: float) -> float:
+    """Return the bits per region."""
+    if check_at_least("regions", regions, 1) > bits:
         raise ParameterError(f"regions must be at most num_bits = {bits:.0f}, got {regions}")
     return bits / regions
 
 
-@vectorized
+@vectorize
 def deletability(items: float, num_bits: float, num_hashes: float, regions: float) -> float:
     """Return the share of keys that a full deletable filter can remove: ``1 - (1 - q)^k``.
 
-    q is the probability that nobody else set a bit of the key and nobody met in the rest of its region,
+    q is the probability that no other key set a bit of the key and no keys collided elsewhere in its region,
 
         q = (1 - 1/m)^(N-1) (p0 + p1)^(m/r - 1),  p0 = (1 - 1/m)^N,  p1 = (N/m) (1 - 1/m)^(N-1).
 
-    Within 0.01 of simulation where a region has at most 20 bits; too high by 0.03 at 64 bits a region, since
+    Within 0.01 of simulation for regions of at most 20 bits; too high by 0.03 at 64 bits per region, since
     the k probes then fall into few regions, which are not independent. 1 for an empty filter. Raises
     ``ParameterError`` unless items >= 0, num_bits >= 2, num_hashes >= 1 and 1 <= regions <= num_bits.
     Constant time.
 
     Source: Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", IEEE Communications
     Letters 14(6), 2010, conditioned on the key's own bit; compare :func:`published_deletability`. Independent
-    of the core, which goes by the flags of a filter; tests hold both together.
+    of the core, which uses the flags of a filter; tests check that both agree.
 
     >>> from fullbloom import theory
     >>> round(theory.deletability(items=100, num_bits=1000, num_hashes=7, regions=50), 3)
     0.131
     """
-    bits, throws, miss = _none_or_one(items, num_bits, num_hashes)
-    size = _region(bits, regions)
+    bits, throws, miss = _check_throws(items, num_bits, num_hashes)
+    size = _check_regions(bits, regions)
     if throws == 0.0:
         return 1.0
-    # With at most one throw there is nobody else.
+    # With at most one throw there is no other key.
     alone = math.exp(max(0.0, throws - 1.0) * miss)
     calm = min(1.0, math.exp(throws * miss) + throws / bits * alone)
     free = alone * math.pow(calm, size - 1.0)
     return 1.0 if free >= 1.0 else -math.expm1(num_hashes * math.log1p(-free))
 
 
-@vectorized
+@vectorize
 def published_deletability(items: float, num_bits: float, num_hashes: float, regions: float) -> float:
-    """Return the form printed with the structure: ``1 - (1 - (p0 + p1)^(m/r))^k``. It is too high.
+    """Return the published form, which is too high: ``1 - (1 - (p0 + p1)^(m/r))^k``.
 
-    It takes the key's own bit for one that may be empty, but that bit is set, so anybody else's throw at it
-    is a collision: at m = 1000, n = 100, k = 7, r = 50 it says 0.214, simulation 0.131. For comparison only;
-    use :func:`deletability`. Raises as that does. Constant time.
+    It treats the key's own bit as possibly empty, but that bit is set, so any other throw at it is a
+    collision: at m = 1000, n = 100, k = 7, r = 50 it gives 0.214, simulation 0.131. For comparison only; use
+    :func:`deletability`. Raises the same errors. Constant time.
 
     Source: Rothenberg et al. 2010.
 
@@ -219,8 +221,8 @@ def published_deletability(items: float, num_bits: float, num_hashes: float, reg
     >>> round(theory.published_deletability(items=100, num_bits=1000, num_hashes=7, regions=50), 3)
     0.214
     """
-    bits, throws, miss = _none_or_one(items, num_bits, num_hashes)
-    size = _region(bits, regions)
+    bits, throws, miss = _check_throws(items, num_bits, num_hashes)
+    size = _check_regions(bits, regions)
     if throws == 0.0:
         return 1.0
     calm = min(1.0, math.exp(throws * miss) + throws / bits * math.exp(max(0.0, throws - 1.0) * miss))
@@ -228,12 +230,12 @@ def published_deletability(items: float, num_bits: float, num_hashes: float, reg
     return 1.0 if free >= 1.0 else -math.expm1(num_hashes * math.log1p(-free))
 
 
-@vectorized
+@vectorize
 def retouched_fpr(fill: float, share: float, num_hashes: float) -> float:
     """Return the rate after a share x of the set bits was cleared at random: ``(fill (1 - x))^k``.
 
-    fill: share of set bits before. Relative to the rate before, it falls by exactly the rate of false
-    negatives that :func:`retouched_fnr` gives: random clearing gains nothing, choosing bits does. Raises
+    fill: share of set bits before. The rate falls by exactly the rate of false negatives that
+    :func:`retouched_fnr` gives: clearing random bits gains nothing, choosing bits does. Raises
     ``ParameterError`` unless fill and share are from 0 to 1 and num_hashes > 0. Constant time.
 
     Source: Donnet, Baynat and Friedman, "Retouched Bloom filters", CoNEXT 2006.
@@ -242,11 +244,11 @@ def retouched_fpr(fill: float, share: float, num_hashes: float) -> float:
     >>> round(theory.retouched_fpr(fill=0.5, share=0.1, num_hashes=7), 6)
     0.003737
     """
-    left = closed_unit("fill", fill) * (1.0 - closed_unit("share", share))
-    return math.pow(left, positive("num_hashes", num_hashes))
+    left = check_closed_unit("fill", fill) * (1.0 - check_closed_unit("share", share))
+    return math.pow(left, check_positive("num_hashes", num_hashes))
 
 
-@vectorized
+@vectorize
 def retouched_fnr(share: float, num_hashes: float) -> float:
     """Return the rate of false negatives after a share x of the set bits was cleared: ``1 - (1 - x)^k``.
 
@@ -254,12 +256,12 @@ def retouched_fnr(share: float, num_hashes: float) -> float:
 
     Source: Donnet, Baynat and Friedman 2006.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.retouched_fnr(share=0.1, num_hashes=7), 4)
     0.5217
     """
-    hashes = positive("num_hashes", num_hashes)
-    lost = closed_unit("share", share)
-    return law("missed", lost, hashes)
+    hashes = check_positive("num_hashes", num_hashes)
+    lost = check_closed_unit("share", share)
+    return evaluate_law("missed", lost, hashes)

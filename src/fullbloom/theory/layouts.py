@@ -1,13 +1,14 @@
 """False-positive laws of the layouts: partitioned, blocks with free probes, split, blocked, two blocks.
 
-A blocked layout keeps all bits of a key in one block, so that a lookup touches one cache line. The price: the
-number of keys I in a block scatters, and crowded blocks answer yes more often than sparse ones save. The rate
-is E[f(I)], f(i) the rate of a block that holds i keys. I is Binomial(n, 1/blocks); at a fixed number of bits
-per key c and many blocks of B bits it becomes Poisson with mean B/c. Hence two functions a layout:
-``..._fpr(items, num_bits, ...)`` for a given filter, ``..._limit_fpr(bits_per_key, ...)`` for many blocks.
-The limit is the larger of the two at useful rates, and close: the difference is of the order of 1/blocks.
+A blocked layout keeps all bits of a key in one block, so that a lookup touches one cache line. In return the
+number of keys I in a block varies, and crowded blocks add more false positives than sparse blocks save. The
+rate is E[f(I)], f(i) the rate of a block that holds i keys. I is Binomial(n, 1/blocks); at a fixed number of
+bits per key c and many blocks of B bits it becomes Poisson with mean B/c. Each layout therefore has two
+functions: ``..._fpr(items, num_bits, ...)`` for a given filter, ``..._limit_fpr(bits_per_key, ...)`` for many
+blocks. The limit is the larger of the two at useful rates, and close: the difference is of the order of
+1/blocks.
 
-All of it is independent of the core; tests hold both together.
+The whole module is independent of the core; tests check that both agree.
 """
 
 from __future__ import annotations
@@ -17,10 +18,17 @@ from typing import TYPE_CHECKING
 
 from fullbloom.errors import ParameterError
 
-from ._check import at_least, non_negative, number, open_unit, positive, whole
+from ._check import (
+    check_at_least,
+    check_non_negative,
+    check_number,
+    check_open_unit,
+    check_positive,
+    check_whole,
+)
 from ._mixture import binomial_mean, poisson_mean
 from ._root import falling_root
-from ._vector import vectorized
+from ._vector import vectorize
 from .rates import exponential_fpr
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ _SPLIT_BITS, _SPLIT_COLUMNS = 256, 8
 _MOST_COMPENSATED_BITS = 8192
 
 
-@vectorized
+@vectorize
 def partitioned_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     """Return the rate of k slices of m/k bits with one probe each: ``(1 - (1 - k/m)^n)^k``.
 
@@ -63,22 +71,22 @@ def partitioned_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     >>> round(theory.partitioned_fpr(items=100, num_bits=1024, num_hashes=8), 7)
     0.0076214
     """
-    keys, hashes = non_negative("items", items), at_least("num_hashes", num_hashes, 1)
-    share = hashes / at_least("num_bits", num_bits, hashes)
+    keys, hashes = check_non_negative("items", items), check_at_least("num_hashes", num_hashes, 1)
+    share = hashes / check_at_least("num_bits", num_bits, hashes)
     if share == 1.0:
         return 1.0 if keys else 0.0
     return math.pow(-math.expm1(keys * math.log1p(-share)), hashes)
 
 
 def _free_block(num_hashes: float, block_bits: float) -> Callable[[int], float]:
-    """Rate of a block after i keys with k free probes: (1 - (1 - 1/B)^(ki))^k."""
-    hashes, bits = positive("num_hashes", num_hashes), at_least("block_bits", block_bits, 2)
+    """Return the law of a block with k free probes after i keys: (1 - (1 - 1/B)^(ki))^k."""
+    hashes, bits = check_positive("num_hashes", num_hashes), check_at_least("block_bits", block_bits, 2)
     miss = hashes * math.log1p(-1.0 / bits)
     return lambda keys: math.pow(-math.expm1(keys * miss), hashes)
 
 
 def _columns(columns: int, width: int, probes: int) -> Callable[[int], float]:
-    """Rate of a block of columns after i keys that set ``probes`` distinct bits in each column.
+    """Return the law of a block of columns after i keys that set ``probes`` distinct bits in each column.
 
     One column: t given bits are all set with probability sum_j (-1)^j C(t,j) (C(w-j,t)/C(w,t))^i, by
     inclusion-exclusion over the bits that every key misses. The signs cancel at most 1/C(w,t) of the leading
@@ -94,7 +102,7 @@ def _columns(columns: int, width: int, probes: int) -> Callable[[int], float]:
     ]
 
     def law(keys: int) -> float:
-        # The binomial coefficients sum to 0 with their signs, so 1 may be taken off every power.
+        # The binomial coefficients sum to 0 with their signs, so 1 can be subtracted from every power.
         covered = math.fsum(sign * math.expm1(keys * miss) for sign, miss in terms)
         return min(1.0, max(0.0, covered)) ** columns
 
@@ -102,7 +110,7 @@ def _columns(columns: int, width: int, probes: int) -> Callable[[int], float]:
 
 
 def _blocked_law(num_hashes: float) -> Callable[[int], float]:
-    if number("num_hashes", num_hashes) not in (4, 8, 12):
+    if check_number("num_hashes", num_hashes) not in (4, 8, 12):
         raise ParameterError(f"num_hashes must be 4, 8 or 12 for the blocked layout, got {num_hashes}")
     return _columns(_BLOCKED_COLUMNS, _BLOCKED_BITS // _BLOCKED_COLUMNS, int(num_hashes) // _BLOCKED_COLUMNS)
 
@@ -111,10 +119,12 @@ def _split_law() -> Callable[[int], float]:
     return _columns(_SPLIT_COLUMNS, _SPLIT_BITS // _SPLIT_COLUMNS, 1)
 
 
-def _over_blocks(items: float, num_bits: float, block_bits: float, law: Callable[[int], float]) -> float:
-    """The rate of a filter of whole blocks."""
-    keys, bits = whole("items", items, 0), whole("num_bits", num_bits, 1)
-    block = whole("block_bits", block_bits, 1)
+def _average_over_blocks(
+    items: float, num_bits: float, block_bits: float, law: Callable[[int], float]
+) -> float:
+    """Return the rate of a filter of whole blocks."""
+    keys, bits = check_whole("items", items, 0), check_whole("num_bits", num_bits, 1)
+    block = check_whole("block_bits", block_bits, 1)
     if bits % block:
         up = -(-bits // block) * block
         raise ParameterError(
@@ -123,20 +133,22 @@ def _over_blocks(items: float, num_bits: float, block_bits: float, law: Callable
     return binomial_mean(keys, block / bits, law)
 
 
-def _over_many_blocks(bits_per_key: float, block_bits: float, law: Callable[[int], float]) -> float:
-    """The rate at a given density for many blocks."""
-    return poisson_mean(positive("block_bits", block_bits) / positive("bits_per_key", bits_per_key), law)
+def _average_over_many_blocks(bits_per_key: float, block_bits: float, law: Callable[[int], float]) -> float:
+    """Return the rate at a given density for many blocks."""
+    return poisson_mean(
+        check_positive("block_bits", block_bits) / check_positive("bits_per_key", bits_per_key), law
+    )
 
 
-@vectorized
+@vectorize
 def free_block_fpr(items: int, num_bits: int, num_hashes: float, block_bits: int = 512) -> float:
     """Return the rate of a filter of blocks with k free probes: binomial sum of ``(1 - (1 - 1/B)^(ki))^k``.
 
-    The generic blocked filter: one hash picks the block, k independent probes fall anywhere in it. The fill
-    of a block given i is taken at its mean, as in the source: at 10 bits per key and k = 6 that is 0.9576 %,
-    where ideal probes give 0.9665 % and the further approximation e^(-ki/B) gives 0.9536 %. Raises
+    The generic blocked filter: one hash picks the block, k independent probes fall anywhere in it. The law
+    uses the mean fill of a block given i, as the source does: at 10 bits per key and k = 6 that is 0.9576 %,
+    while ideal probes give 0.9665 % and the further approximation e^(-ki/B) gives 0.9536 %. Raises
     ``ParameterError`` unless items >= 0 is whole, num_bits a positive multiple of block_bits >= 2, and
-    num_hashes > 0. Cost: some tens to thousands of terms, one a likely count.
+    num_hashes > 0. Cost: some tens to thousands of terms, one for each likely count.
 
     Source: Putze, Sanders and Singler, "Cache-, hash-, and space-efficient Bloom filters", JEA 14, 2009.
 
@@ -144,15 +156,15 @@ def free_block_fpr(items: int, num_bits: int, num_hashes: float, block_bits: int
     >>> round(theory.free_block_fpr(items=1_048_576, num_bits=10_485_760, num_hashes=6), 4)
     0.0096
     """
-    return _over_blocks(items, num_bits, block_bits, _free_block(num_hashes, block_bits))
+    return _average_over_blocks(items, num_bits, block_bits, _free_block(num_hashes, block_bits))
 
 
-@vectorized
+@vectorize
 def free_block_limit_fpr(bits_per_key: float, num_hashes: float, block_bits: float = 512) -> float:
     """Return the rate of many blocks with k free probes: ``sum_i Pois(i; B/c) (1 - (1 - 1/B)^(ki))^k``.
 
-    The best k is lower than c ln 2 where c is high. Raises ``ParameterError`` unless bits_per_key > 0,
-    num_hashes > 0 and block_bits >= 2. Cost: as :func:`free_block_fpr`.
+    The best k is lower than c ln 2 for high c. Raises ``ParameterError`` unless bits_per_key > 0, num_hashes
+    > 0 and block_bits >= 2. Cost: as :func:`free_block_fpr`.
 
     Source: Putze, Sanders and Singler 2009.
 
@@ -160,10 +172,10 @@ def free_block_limit_fpr(bits_per_key: float, num_hashes: float, block_bits: flo
     >>> round(theory.free_block_limit_fpr(bits_per_key=10, num_hashes=6), 4)
     0.0096
     """
-    return _over_many_blocks(bits_per_key, block_bits, _free_block(num_hashes, block_bits))
+    return _average_over_many_blocks(bits_per_key, block_bits, _free_block(num_hashes, block_bits))
 
 
-@vectorized
+@vectorize
 def free_block_bits_per_key(fpr: float, num_hashes: float, block_bits: float = 512) -> float:
     """Return the bits per key at which :func:`free_block_limit_fpr` is ``fpr``.
 
@@ -175,17 +187,19 @@ def free_block_bits_per_key(fpr: float, num_hashes: float, block_bits: float = 5
     9.9
     """
     law = _free_block(num_hashes, block_bits)
-    return falling_root("fpr", lambda c: _over_many_blocks(c, block_bits, law), open_unit("fpr", fpr))
+    return falling_root(
+        "fpr", lambda c: _average_over_many_blocks(c, block_bits, law), check_open_unit("fpr", fpr)
+    )
 
 
-@vectorized
+@vectorize
 def compensated_bits_per_key(bits_per_key: int, block_bits: int = 512) -> int:
-    """Return the whole bits per key c' at which blocks of B bits do as well as a classic filter with c.
+    """Return the whole bits per key c' at which blocks of B bits match a classic filter with c.
 
     Both sides use k = the nearest whole number to (bits per key) * ln 2. 10 -> 11, 20 -> 25, 30 -> 51:
-    blocks are cheap at a percent and dear below 0.01 %. Raises ``ParameterError`` unless bits_per_key >=
-    1 and block_bits are whole, the latter from 2 to 8192, or if no blocked filter is that good (above 34
-    bits per key at B = 512, where the published table ends). Cost: c' - c + 1 evaluations of the law.
+    blocks cost little at 1 % and much below 0.01 %. Raises ``ParameterError`` unless bits_per_key >= 1 and
+    block_bits are whole, the latter from 2 to 8192, or if no blocked filter is that good (above 34 bits per
+    key at B = 512, where the published table ends). Cost: c' - c + 1 evaluations of the law.
 
     Source: Putze, Sanders and Singler 2009, the table of compensated sizes.
 
@@ -193,19 +207,19 @@ def compensated_bits_per_key(bits_per_key: int, block_bits: int = 512) -> int:
     >>> theory.compensated_bits_per_key([10, 20, 30])
     [11, 25, 51]
     """
-    bits, block = whole("bits_per_key", bits_per_key, 1), whole("block_bits", block_bits, 2)
+    bits, block = check_whole("bits_per_key", bits_per_key, 1), check_whole("block_bits", block_bits, 2)
     if block > _MOST_COMPENSATED_BITS:
         raise ParameterError(f"block_bits must be at most {_MOST_COMPENSATED_BITS}, got {block_bits}")
 
     def hashes(density: int) -> int:
         return max(1, round(density * math.log(2.0)))
 
-    # With one probe a key the two rates are equal; 1e-12 is for the last digits of both.
+    # With one probe per key the two rates are equal; 1e-12 allows for the last digits of both.
     target = exponential_fpr(1, bits, hashes(bits)) * (1.0 + 1e-12)
     while free_block_limit_fpr(bits, hashes(bits), block) > target:
         bits += 1
-        # With k = c' ln 2 the rate is least at 110 bits per key for B = 512 (6.7e-8); beyond, a key crowds
-        # its own block and the rate rises again, so B bits per key are a safe place to give up.
+        # With k = c' ln 2 the rate is lowest at 110 bits per key for B = 512 (6.7e-8); beyond that a key
+        # crowds its own block and the rate rises again, so the search can stop at B bits per key.
         if bits > block:
             raise ParameterError(
                 f"bits_per_key must be low enough for blocks of {block} bits to match, got {bits_per_key}"
@@ -213,7 +227,7 @@ def compensated_bits_per_key(bits_per_key: int, block_bits: int = 512) -> int:
     return bits
 
 
-@vectorized
+@vectorize
 def split_fpr(items: int, num_bits: int) -> float:
     """Return the rate of a ``split`` filter: binomial sum of ``(1 - (31/32)^i)^8`` over blocks of 256 bits.
 
@@ -227,10 +241,10 @@ def split_fpr(items: int, num_bits: int) -> float:
     >>> round(theory.split_fpr(items=1_000_000, num_bits=10_240_000), 4)
     0.0114
     """
-    return _over_blocks(items, num_bits, _SPLIT_BITS, _split_law())
+    return _average_over_blocks(items, num_bits, _SPLIT_BITS, _split_law())
 
 
-@vectorized
+@vectorize
 def split_limit_fpr(bits_per_key: float) -> float:
     """Return the rate of many split blocks: ``sum_i Pois(i; 256/c) (1 - (31/32)^i)^8``.
 
@@ -242,10 +256,10 @@ def split_limit_fpr(bits_per_key: float) -> float:
     >>> [round(rate, 5) for rate in theory.split_limit_fpr([10.53, 16.89])]
     [0.01, 0.001]
     """
-    return _over_many_blocks(bits_per_key, _SPLIT_BITS, _split_law())
+    return _average_over_many_blocks(bits_per_key, _SPLIT_BITS, _split_law())
 
 
-@vectorized
+@vectorize
 def split_bits_per_key(fpr: float) -> float:
     """Return the bits per key at which :func:`split_limit_fpr` is ``fpr``.
 
@@ -257,12 +271,14 @@ def split_bits_per_key(fpr: float) -> float:
     10.53
     """
     law = _split_law()
-    return falling_root("fpr", lambda c: _over_many_blocks(c, _SPLIT_BITS, law), open_unit("fpr", fpr))
+    return falling_root(
+        "fpr", lambda c: _average_over_many_blocks(c, _SPLIT_BITS, law), check_open_unit("fpr", fpr)
+    )
 
 
-@vectorized
+@vectorize
 def blocked_fpr(items: int, num_bits: int, num_hashes: int) -> float:
-    """Return the rate of a ``blocked`` filter: lines of 512 bits, four columns, k/4 distinct bits a column.
+    """Return the rate of a ``blocked`` filter: lines of 512 bits, four columns, k/4 distinct bits per column.
 
     With I ~ Binomial(n, 512/m) keys in a line and the columns independent given I, the rate is E[q(I)^4],
     where q(i) is the chance that t = k/4 given bits of a column of 128 are all set by i random t-subsets:
@@ -276,10 +292,10 @@ def blocked_fpr(items: int, num_bits: int, num_hashes: int) -> float:
     >>> round(theory.blocked_fpr(items=1_000_000, num_bits=10_240_000, num_hashes=8), 5)
     0.00921
     """
-    return _over_blocks(items, num_bits, _BLOCKED_BITS, _blocked_law(num_hashes))
+    return _average_over_blocks(items, num_bits, _BLOCKED_BITS, _blocked_law(num_hashes))
 
 
-@vectorized
+@vectorize
 def blocked_limit_fpr(bits_per_key: float, num_hashes: int) -> float:
     """Return the rate of a ``blocked`` filter of many lines: :func:`blocked_fpr` with I ~ Poisson(512/c).
 
@@ -292,10 +308,10 @@ def blocked_limit_fpr(bits_per_key: float, num_hashes: int) -> float:
     >>> round(theory.blocked_limit_fpr(bits_per_key=10.069, num_hashes=8), 5)
     0.01
     """
-    return _over_many_blocks(bits_per_key, _BLOCKED_BITS, _blocked_law(num_hashes))
+    return _average_over_many_blocks(bits_per_key, _BLOCKED_BITS, _blocked_law(num_hashes))
 
 
-@vectorized
+@vectorize
 def blocked_bits_per_key(fpr: float, num_hashes: int) -> float:
     """Return the bits per key at which :func:`blocked_limit_fpr` is ``fpr``.
 
@@ -310,43 +326,45 @@ def blocked_bits_per_key(fpr: float, num_hashes: int) -> float:
     [10.79, 10.07, 11.1]
     """
     law = _blocked_law(num_hashes)
-    return falling_root("fpr", lambda c: _over_many_blocks(c, _BLOCKED_BITS, law), open_unit("fpr", fpr))
+    return falling_root(
+        "fpr", lambda c: _average_over_many_blocks(c, _BLOCKED_BITS, law), check_open_unit("fpr", fpr)
+    )
 
 
-def _half_law(num_hashes: float) -> Callable[[int], float]:
-    if number("num_hashes", num_hashes) not in (8, 16, 24):
+def _two_block_law(num_hashes: float) -> Callable[[int], float]:
+    if check_number("num_hashes", num_hashes) not in (8, 16, 24):
         raise ParameterError(f"num_hashes must be 8, 16 or 24 for the two-block layout, got {num_hashes}")
     return _blocked_law(num_hashes / 2)
 
 
-@vectorized
+@vectorize
 def two_block_fpr(items: int, num_bits: int, num_hashes: int) -> float:
     """Return the rate of a ``two-block`` filter: a line of ``blocked`` with k/2 bits in each half.
 
-    Which keys share a line in one half says nothing of the other, so that the rate is the square of that of a
-    ``blocked`` filter with m/2 bits and k/2 hashes: ``E[q(I)^4]^2``, I ~ Binomial(n, 1024/m). Exact for ideal
+    The two halves assign keys to lines independently, so the rate is the square of that of a ``blocked``
+    filter with m/2 bits and k/2 hashes: ``E[q(I)^4]^2``, I ~ Binomial(n, 1024/m). Exact for ideal
     hashing. Raises ``ParameterError`` unless items >= 0 is whole, num_bits a positive multiple of 1024, and
     num_hashes 8, 16 or 24. Cost: as :func:`blocked_fpr`.
 
-    Source: Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters", 2009; halves are
-    ours.
+    Source: Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters", 2009; the two
+    halves are ours.
 
     >>> from fullbloom import theory
     >>> round(theory.two_block_fpr(items=1_000_000, num_bits=10_240_000, num_hashes=8), 5)
     0.00786
     """
-    bits = whole("num_bits", num_bits, 1)
+    bits = check_whole("num_bits", num_bits, 1)
     if bits % (2 * _BLOCKED_BITS):
         up = -(-bits // (2 * _BLOCKED_BITS)) * 2 * _BLOCKED_BITS
         raise ParameterError(
             f"num_bits must be a multiple of two lines of 512 bits, got {bits}; round up to {up}"
         )
-    return _over_blocks(items, bits // 2, _BLOCKED_BITS, _half_law(num_hashes)) ** 2
+    return _average_over_blocks(items, bits // 2, _BLOCKED_BITS, _two_block_law(num_hashes)) ** 2
 
 
-@vectorized
+@vectorize
 def two_block_limit_fpr(bits_per_key: float, num_hashes: int) -> float:
-    """Return the rate of a ``two-block`` filter of many lines: as of one, with I ~ Poisson(1024/c).
+    """Return the rate of a ``two-block`` filter of many lines: :func:`two_block_fpr`, I ~ Poisson(1024/c).
 
     Raises ``ParameterError`` unless bits_per_key > 0 and num_hashes is 8, 16 or 24. Cost: some tens to
     hundreds of terms.
@@ -357,11 +375,11 @@ def two_block_limit_fpr(bits_per_key: float, num_hashes: int) -> float:
     >>> round(theory.two_block_limit_fpr(bits_per_key=9.77, num_hashes=8), 5)
     0.01
     """
-    half = positive("bits_per_key", bits_per_key) / 2.0
-    return _over_many_blocks(half, _BLOCKED_BITS, _half_law(num_hashes)) ** 2
+    half = check_positive("bits_per_key", bits_per_key) / 2.0
+    return _average_over_many_blocks(half, _BLOCKED_BITS, _two_block_law(num_hashes)) ** 2
 
 
-@vectorized
+@vectorize
 def two_block_bits_per_key(fpr: float, num_hashes: int) -> float:
     """Return the bits per key at which :func:`two_block_limit_fpr` is ``fpr``.
 
@@ -372,5 +390,5 @@ def two_block_bits_per_key(fpr: float, num_hashes: int) -> float:
     >>> [round(bits, 2) for bits in theory.two_block_bits_per_key(0.0001, num_hashes=[8, 16, 24])]
     [21.58, 20.14, 22.19]
     """
-    law, target = _half_law(num_hashes), math.sqrt(open_unit("fpr", fpr))
-    return 2.0 * falling_root("fpr", lambda c: _over_many_blocks(c, _BLOCKED_BITS, law), target)
+    law, target = _two_block_law(num_hashes), math.sqrt(check_open_unit("fpr", fpr))
+    return 2.0 * falling_root("fpr", lambda c: _average_over_many_blocks(c, _BLOCKED_BITS, law), target)

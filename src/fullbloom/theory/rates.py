@@ -1,14 +1,14 @@
-"""False-positive rates of the classic filter in closed form, and the fill behind them.
+"""False-positive rates of the classic filter in closed form, and the fill that they depend on.
 
-Symbols: n ``items`` in the filter, m ``num_bits``, k ``num_hashes``, t = kn/m. The forms differ in what they
-keep: ``exponential_fpr`` lets m grow without limit, ``classic_fpr`` keeps m but treats the fill as if it were
-a fixed number, ``second_order_fpr`` adds how the fill scatters. The whole law is in ``occupancy.py``. For m
->= 1 and k >= 1
+Symbols: n ``items`` in the filter, m ``num_bits``, k ``num_hashes``, t = kn/m. The forms differ in precision:
+``exponential_fpr`` lets m grow without limit, ``classic_fpr`` keeps m but treats the fill as a fixed number,
+``second_order_fpr`` includes the variance of the fill. ``occupancy.py`` has the exact law. For m >= 1 and
+k >= 1
 
     exponential < classic <= exact <= Goel-Gupta        (``bounds.goel_gupta_fpr``)
 
 and all four agree within k^2/m or so: the choice matters for small filters and for tests. The laws of the
-classic filter here are independent of the core; tests hold both together.
+classic filter here are independent of the core; tests check that both agree.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import sys
 
 from fullbloom.errors import ParameterError
 
-from ._check import at_least, non_negative, positive
-from ._law import law
-from ._vector import vectorized
+from ._check import check_at_least, check_non_negative, check_positive
+from ._law import evaluate_law
+from ._vector import vectorize
 
 __all__ = [
     "classic_fpr",
@@ -32,21 +32,21 @@ __all__ = [
 ]
 
 
-def _raised(share: float, items: float, num_hashes: float) -> float:
-    """``share^k``; refused where a float holds the share without its digits, which a small k shows."""
+def _power(share: float, items: float, num_hashes: float) -> float:
+    """Return ``share^k``; raise ``OverflowError`` if the share is subnormal, since its digits are lost."""
     if share < sys.float_info.min and items:
         raise OverflowError
     return math.pow(share, float(num_hashes))
 
 
 def _zero_share(throws: float, num_bits: float) -> float:
-    """(1 - 1/m)^throws, the expected share of zero bits."""
+    """Return (1 - 1/m)^throws, the expected share of zero bits."""
     if num_bits == 1.0:
         return 0.0 if throws else 1.0
     return math.exp(throws * math.log1p(-1.0 / num_bits))
 
 
-@vectorized
+@vectorize
 def fill(items: float, num_bits: float, num_hashes: float) -> float:
     """Return the expected share of one-bits: ``1 - (1 - 1/m)^(kn)``.
 
@@ -60,14 +60,14 @@ def fill(items: float, num_bits: float, num_hashes: float) -> float:
     >>> round(theory.fill(items=100, num_bits=1024, num_hashes=7), 4)
     0.4954
     """
-    throws = non_negative("items", items) * positive("num_hashes", num_hashes)
-    bits = at_least("num_bits", num_bits, 1)
+    throws = check_non_negative("items", items) * check_positive("num_hashes", num_hashes)
+    bits = check_at_least("num_bits", num_bits, 1)
     if bits == 1.0:
         return 1.0 if throws else 0.0
     return -math.expm1(throws * math.log1p(-1.0 / bits))
 
 
-@vectorized
+@vectorize
 def exponential_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     """Return the textbook rate ``(1 - e^(-kn/m))^k``.
 
@@ -85,12 +85,12 @@ def exponential_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     >>> [round(rate, 4) for rate in theory.exponential_fpr([1, 2], num_bits=20, num_hashes=2)]
     [0.0091, 0.0329]
     """
-    throws = non_negative("items", items) * positive("num_hashes", num_hashes)
-    share = -math.expm1(-throws / at_least("num_bits", num_bits, 1))
-    return _raised(share, items, num_hashes)
+    throws = check_non_negative("items", items) * check_positive("num_hashes", num_hashes)
+    share = -math.expm1(-throws / check_at_least("num_bits", num_bits, 1))
+    return _power(share, items, num_hashes)
 
 
-@vectorized
+@vectorize
 def classic_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     """Return Bloom's rate ``(1 - (1 - 1/m)^(kn))^k``: the expected fill to the power k.
 
@@ -104,10 +104,10 @@ def classic_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     >>> round(theory.classic_fpr(items=100, num_bits=1024, num_hashes=7), 8)
     0.00731984
     """
-    return _raised(fill(items, num_bits, num_hashes), items, num_hashes)
+    return _power(fill(items, num_bits, num_hashes), items, num_hashes)
 
 
-@vectorized
+@vectorize
 def second_order_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     """Return the exact rate up to terms of order 1/m^2, in constant time.
 
@@ -116,7 +116,7 @@ def second_order_fpr(items: float, num_bits: float, num_hashes: float) -> float:
         var = m(m-1)(1-2/m)^N + m(1-1/m)^N - m^2(1-1/m)^(2N).
 
     Within 0.1 % of ``exact_fpr`` at m = 100, n = 10, k = 7 and 1e-5 at m = 1024, n = 100; use it
-    wherever the recurrence is too slow. Raises ``ParameterError`` unless items >= 0, num_bits >= 1 and
+    when the recurrence is too slow. Raises ``ParameterError`` unless items >= 0, num_bits >= 1 and
     num_hashes > 0.
 
     Source: Taylor series of E[(X/m)^k] about the mean; moments of X as in any occupancy problem.
@@ -125,14 +125,14 @@ def second_order_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     >>> round(theory.second_order_fpr(items=100, num_bits=1024, num_hashes=7), 6)
     0.007366
     """
-    bits = at_least("num_bits", num_bits, 1)
+    bits = check_at_least("num_bits", num_bits, 1)
     share = fill(items, bits, num_hashes)
     if share == 0.0:
         return 0.0
     throws = float(items) * float(num_hashes)
     zero = _zero_share(throws, bits)
-    # var = m (y1 - y2) + m^2 (y2 - y1^2) with y_j = (1 - j/m)^N; the last bracket is taken through expm1,
-    # since its two terms agree to about 1/m and the difference would be lost from m = 10^8 on.
+    # var = m (y1 - y2) + m^2 (y2 - y1^2) with y_j = (1 - j/m)^N. Compute the last bracket with expm1: its two
+    # terms agree to about 1/m, so their difference would be lost from m = 10^8 on.
     apart = (bits - 1.0) ** 2
     drop = math.expm1(throws * math.log1p(-1.0 / apart)) if apart > 1.0 else -1.0
     variance = bits * (zero - zero * zero * (1.0 + drop)) + bits * bits * zero * zero * drop
@@ -140,16 +140,16 @@ def second_order_fpr(items: float, num_bits: float, num_hashes: float) -> float:
     return math.pow(share, float(num_hashes)) * (1.0 + num_hashes * (num_hashes - 1.0) / 2.0 * relative)
 
 
-@vectorized
+@vectorize
 def intersection_fpr(
     items_a: float, items_b: float, items_both: float, num_bits: float, num_hashes: float
 ) -> float:
     """Return the rate of the AND of two filters: expected share of bits set in both, to the power k.
 
     The share is ``1 - y^a - y^b + y^u``, y = (1 - 1/m)^k, u = a + b - both. Never above either operand's
-    ``classic_fpr`` and never below that of a fresh filter built from the common items, which is why a rebuilt
-    filter is better where the keys are at hand. Counts in keys. Raises ``ParameterError`` for a negative
-    count or for items_both above either operand. Constant time.
+    ``classic_fpr`` and never below that of a new filter built from the common items, so rebuild the filter if
+    you have the keys. Counts in keys. Raises ``ParameterError`` for a negative count or for items_both above
+    either operand. Constant time.
 
     Source: inclusion-exclusion over the two filters' zero bits.
 
@@ -157,9 +157,9 @@ def intersection_fpr(
     >>> round(theory.intersection_fpr(1000, 1500, items_both=500, num_bits=10_000, num_hashes=4), 5)
     0.00281
     """
-    both = non_negative("items_both", items_both)
+    both = check_non_negative("items_both", items_both)
     for name, value in (("items_a", items_a), ("items_b", items_b)):
-        if both > non_negative(name, value):
+        if both > check_non_negative(name, value):
             raise ParameterError(f"items_both must be at most {name} = {value}, got {items_both}")
     # P(set in both) = P(set by a common key) + P(not so) * P(set by a's own) * P(set by b's own): no
     # cancellation.
@@ -170,23 +170,23 @@ def intersection_fpr(
     return math.pow(common + (1.0 - common) * own_a * own_b, float(num_hashes))
 
 
-@vectorized
+@vectorize
 def hash_collision_fpr(items: float, hash_bits: float) -> float:
-    """Return the rate that colliding hashes alone cause: ``1 - (1 - 2^-b)^n``, about n / 2^b.
+    """Return the rate caused by hash collisions alone: ``1 - (1 - 2^-b)^n``, about n / 2^b.
 
-    A filter sees only ``hash_bits`` bits of a key, so no filter on that hash is better than this, whatever
-    its size. At 32 bits and 40 million keys it is 0.93 %, as much as a filter of 10 bits per key; at 64 bits
-    and 10^9 keys it is 5e-11. Also the rate of a set of b-bit fingerprints kept exactly. Raises
+    A filter uses only ``hash_bits`` bits of a key, so no filter on that hash has a lower rate, whatever its
+    size. At 32 bits and 40 million keys it is 0.93 %, as much as a filter of 10 bits per key; at 64 bits and
+    10^9 keys it is 5e-11. It is also the rate of an exact set of b-bit fingerprints. Raises
     ``ParameterError`` unless items >= 0 and hash_bits > 0. Constant time.
 
     Source: Carter et al., "Exact and approximate membership testers", STOC 1978; RocksDB
     ``util/bloom_impl.h``.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.hash_collision_fpr(items=40_000_000, hash_bits=32), 5)
     0.00927
     """
-    share = math.pow(2.0, -positive("hash_bits", hash_bits))
-    return law("any_of", share, non_negative("items", items))
+    share = math.pow(2.0, -check_positive("hash_bits", hash_bits))
+    return evaluate_law("any_of", share, check_non_negative("items", items))

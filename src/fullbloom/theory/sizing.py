@@ -1,19 +1,20 @@
 """Sizing of the classic layout in closed form, and every inverse of it.
 
-All functions here use the exponential law p = (1 - e^(-kn/m))^k, which solves for each symbol. Leave out
-``num_hashes`` to let k be the real optimum m/n ln 2 (then half the bits are one); give it to size for that
-whole number, as a filter must: with m from the real optimum and k rounded, 10^7 keys at 1 % come out at
-1.0039 %, just above the promise.
+All functions here use the exponential law p = (1 - e^(-kn/m))^k, which can be solved for each symbol. Without
+``num_hashes``, k is the real optimum m/n ln 2 (then half the bits are one). Pass it to size for that whole
+number, as a filter must: with m from the real optimum and k rounded, 10^7 keys at 1 % reach 1.0039 %, just
+above the requested rate.
 
-What a constructor really picks, for every layout and rounded to its blocks, is ``constructor.size_for``.
+``constructor.size_for`` returns the size that a constructor really picks, for every layout and rounded to its
+blocks.
 """
 
 from __future__ import annotations
 
 import math
 
-from ._check import at_least, open_unit, positive
-from ._vector import vectorized
+from ._check import check_at_least, check_open_unit, check_positive
+from ._vector import vectorize
 from .rates import exponential_fpr
 
 __all__ = ["best_num_hashes", "bits_per_key", "capacity", "fpr", "num_bits", "num_hashes", "num_hashes_cost"]
@@ -23,14 +24,14 @@ _HALF = 0.5
 
 
 def _bits_per_throw(rate: float, hashes: float) -> float:
-    """-1 / ln(1 - p^(1/k)): bits for each throw, so that k probes of an absent key all hit at this rate."""
+    """Return -1 / ln(1 - p^(1/k)): bits per throw at which all k probes of an absent key hit at rate p."""
     root = math.pow(rate, 1.0 / hashes)
-    # Two forms of the same logarithm: 1 - root is exact to the last bit only away from 0 and from 1.
+    # Choose between two forms of the logarithm: 1 - root is exact to the last bit only away from 0 and 1.
     zeros = math.log1p(-root) if root < _HALF else math.log(-math.expm1(math.log(rate) / hashes))
     return -1.0 / zeros
 
 
-@vectorized
+@vectorize
 def bits_per_key(fpr: float, num_hashes: float | None = None) -> float:
     """Return the bits per key for a rate: ``log2(1/p) / ln 2``, or ``-k / ln(1 - p^(1/k))`` for a given k.
 
@@ -46,16 +47,16 @@ def bits_per_key(fpr: float, num_hashes: float | None = None) -> float:
     >>> [round(bits, 1) for bits in theory.bits_per_key([0.01, 0.001], num_hashes=4)]
     [10.5, 20.4]
     """
-    rate = open_unit("fpr", fpr)
+    rate = check_open_unit("fpr", fpr)
     if num_hashes is None:
         return -math.log2(rate) / _LN2
-    hashes = positive("num_hashes", num_hashes)
+    hashes = check_positive("num_hashes", num_hashes)
     return hashes * _bits_per_throw(rate, hashes)
 
 
-@vectorized
+@vectorize
 def num_bits(capacity: float, fpr: float, num_hashes: float | None = None) -> int:
-    """Return the bits m for n keys at rate p, for the real optimum of k or for the k given.
+    """Return the bits m for n keys at rate p, for the real optimum of k or for a given k.
 
     ``ceil(-n ln p / (ln 2)^2)`` without k, ``ceil(-k n / ln(1 - p^(1/k)))`` with it.
 
@@ -70,10 +71,10 @@ def num_bits(capacity: float, fpr: float, num_hashes: float | None = None) -> in
     >>> theory.num_bits(capacity=10_000_000, fpr=0.01, num_hashes=7)
     95929548
     """
-    return max(1, math.ceil(positive("capacity", capacity) * bits_per_key(fpr, num_hashes)))
+    return max(1, math.ceil(check_positive("capacity", capacity) * bits_per_key(fpr, num_hashes)))
 
 
-@vectorized
+@vectorize
 def num_hashes(num_bits: float, capacity: float) -> int:
     """Return the usual number of hashes ``max(1, round(m/n ln 2))``.
 
@@ -81,18 +82,20 @@ def num_hashes(num_bits: float, capacity: float) -> int:
     most 1.8 % from two bits per key on, and by 0.1 % from ten on. Raises ``ParameterError`` unless num_bits
     >= 1 and capacity > 0. Constant time.
 
-    Source: Bloom 1970: the rate is least when half the bits are one.
+    Source: Bloom 1970: the rate is lowest when half the bits are one.
 
     >>> from fullbloom import theory
     >>> theory.num_hashes(num_bits=95_850_584, capacity=10_000_000)
     7
     """
-    return max(1, round(at_least("num_bits", num_bits, 1) / positive("capacity", capacity) * _LN2))
+    return max(
+        1, round(check_at_least("num_bits", num_bits, 1) / check_positive("capacity", capacity) * _LN2)
+    )
 
 
-@vectorized
+@vectorize
 def best_num_hashes(fpr: float) -> int:
-    """Return the whole number k that reaches a rate with the fewest bits: a neighbour of log2(1/p).
+    """Return the whole number k that reaches a rate with the fewest bits, a neighbour of log2(1/p).
 
     Raises ``ParameterError`` unless 0 < fpr < 1. Constant time.
 
@@ -102,11 +105,11 @@ def best_num_hashes(fpr: float) -> int:
     >>> theory.best_num_hashes([0.1, 0.01, 0.001])
     [3, 7, 10]
     """
-    low = max(1, math.floor(-math.log2(open_unit("fpr", fpr))))
+    low = max(1, math.floor(-math.log2(check_open_unit("fpr", fpr))))
     return min((low, low + 1), key=lambda hashes: bits_per_key(fpr, hashes))
 
 
-@vectorized
+@vectorize
 def capacity(num_bits: float, fpr: float, num_hashes: float | None = None) -> int:
     """Return how many keys m bits hold at rate p: the inverse of :func:`num_bits`, rounded down.
 
@@ -119,10 +122,10 @@ def capacity(num_bits: float, fpr: float, num_hashes: float | None = None) -> in
     >>> theory.capacity(num_bits=8 * 2**20, fpr=0.01)
     875175
     """
-    return math.floor(at_least("num_bits", num_bits, 1) / bits_per_key(fpr, num_hashes))
+    return math.floor(check_at_least("num_bits", num_bits, 1) / bits_per_key(fpr, num_hashes))
 
 
-@vectorized
+@vectorize
 def fpr(capacity: float, num_bits: float, num_hashes: float | None = None) -> float:
     """Return the rate of m bits holding n keys; without k, for the usual number of hashes.
 
@@ -135,21 +138,21 @@ def fpr(capacity: float, num_bits: float, num_hashes: float | None = None) -> fl
     >>> round(theory.fpr(capacity=10_000_000, num_bits=95_850_584), 6)
     0.010039
     """
-    keys = positive("capacity", capacity)
-    hashes = _usual(num_bits, keys) if num_hashes is None else num_hashes
+    keys = check_positive("capacity", capacity)
+    hashes = _default_num_hashes(num_bits, keys) if num_hashes is None else num_hashes
     return exponential_fpr(keys, num_bits, hashes)
 
 
-# In fpr() the parameter hides the function of the same name.
-_usual = num_hashes
+# In fpr() a parameter shadows the function num_hashes.
+_default_num_hashes = num_hashes
 
 
-@vectorized
+@vectorize
 def num_hashes_cost(bits_per_key: float, num_hashes: float) -> float:
-    """Return how many times higher the rate is with this k than with the best real k.
+    """Return the rate with this k, divided by the rate with the best real k.
 
-    1 at k = c ln 2. A wrong k is cheap near the optimum and dear far away: at 14.378 bits per key, k = 4
-    gives 3.5 times the rate, and so does k = 20 (3.3 times) with five times the work. Raises
+    1 at k = c ln 2. A wrong k costs little near the optimum and much far from it: at 14.378 bits per key,
+    k = 4 gives 3.5 times the rate, and k = 20 gives 3.3 times the rate with five times the work. Raises
     ``ParameterError`` unless bits_per_key > 0 and num_hashes > 0. Constant time.
 
     Source: ratio of the exponential law to its minimum 2^(-c ln 2) = 0.6185^c.
@@ -158,6 +161,6 @@ def num_hashes_cost(bits_per_key: float, num_hashes: float) -> float:
     >>> [round(cost, 2) for cost in theory.num_hashes_cost(bits_per_key=14.378, num_hashes=[4, 10, 20])]
     [3.48, 1.0, 3.27]
     """
-    bits, hashes = positive("bits_per_key", bits_per_key), positive("num_hashes", num_hashes)
+    bits, hashes = check_positive("bits_per_key", bits_per_key), check_positive("num_hashes", num_hashes)
     share = -math.expm1(-hashes / bits)
     return math.pow(share, hashes) / math.pow(0.5, bits * _LN2)

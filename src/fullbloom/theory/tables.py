@@ -1,7 +1,7 @@
 """Tables of fingerprints: the cuckoo filter, alone and in stages, and the prefix filter.
 
-A table stores an f-bit image of each key. Compared with c of them, an absent key is taken for present with
-probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; nothing does with less than log2(1/p) bits a key.
+A table stores an f-bit fingerprint of each key. A lookup that compares c fingerprints finds an absent key
+with probability ``1 - (1 - 2^-f)^c``, about ``c / 2^f``; no filter needs less than log2(1/p) bits per key.
 
 Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", CoNEXT
 2014; Fountoulakis, Khosla and Panagiotou, "The multiple-orientability thresholds for random hypergraphs",
@@ -16,9 +16,9 @@ import math
 
 from fullbloom.errors import ParameterError
 
-from ._check import non_negative, open_unit, whole
-from ._law import law
-from ._vector import vectorized
+from ._check import check_non_negative, check_open_unit, check_whole
+from ._law import evaluate_law
+from ._vector import vectorize
 
 __all__ = [
     "cuckoo_fingerprint_bits",
@@ -30,59 +30,59 @@ __all__ = [
     "prefix_spare_share",
 ]
 
-# No float is smaller than 2^-1074; the search for bits ends before.
+# The smallest float is 2^-1074; the search for bits ends before it.
 _MOST_BITS = 1000
 _BUCKET_SIZES = (1, 2, 4, 8)
-# More choices or slots than anybody builds; a table of 64 slots a bucket can be filled to the last digit.
+# No practical table has more choices or slots; one with 64 slots per bucket can be filled to the last digit.
 _MOST_CHOICES = 64
 
 
-def _bucket_size(value: int) -> int:
-    size = whole("bucket_size", value, 1)
+def _check_bucket_size(value: int) -> int:
+    size = check_whole("bucket_size", value, 1)
     if size not in _BUCKET_SIZES:
         raise ParameterError(f"bucket_size must be 1, 2, 4 or 8, got {value}")
     return size
 
 
-@vectorized
+@vectorize
 def cuckoo_fpr(fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95) -> float:
     """Return the rate of a cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load)``.
 
-    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys a slot. By this rate filters are sized.
-    It is a bound, and that of a large table; :func:`cuckoo_table_fpr` is the rate of a given one. Raises
-    ``ParameterError`` unless bucket_size is 1, 2, 4 or 8. Constant time.
+    Fingerprint 0 marks a free slot, hence 2^f - 1 values. load: keys per slot. Filters are sized by this
+    rate. It is an upper bound and the limit of large tables; :func:`cuckoo_table_fpr` is the rate of a given
+    table. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8. Constant time.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.cuckoo_fpr(12), 5)
     0.00185
     """
-    bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
-    compared = 2 * _bucket_size(bucket_size) * non_negative("load", load)
-    return law("cuckoo", compared, bits)
+    bits = min(check_whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
+    compared = 2 * _check_bucket_size(bucket_size) * check_non_negative("load", load)
+    return evaluate_law("cuckoo", compared, bits)
 
 
-@vectorized
+@vectorize
 def cuckoo_table_fpr(items: float, buckets: int, fingerprint_bits: int) -> float:
     """Return the rate of a cuckoo filter of B buckets: ``1 - (1 - (2 - 1/B) / (B (2^f - 1)))^n``.
 
-    What ``fpr()`` tells. Each of n keys has the fingerprint of an absent key with one chance in 2^f - 1, and
-    lies in one of its two buckets, which are the same for one key in B. Raises ``ParameterError`` unless
-    items >= 0, and buckets >= 1 and fingerprint_bits >= 2 are whole. Constant time.
+    The method ``fpr()`` returns this rate. Each of n keys has the fingerprint of an absent key with one
+    chance in 2^f - 1, and is in one of its two buckets, which coincide for one key in B. Raises
+    ``ParameterError`` unless items >= 0, and buckets >= 1 and fingerprint_bits >= 2 are whole. Constant time.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.cuckoo_table_fpr(items=4, buckets=2, fingerprint_bits=8), 6)
     0.011713
     """
-    keys, places = non_negative("items", items), whole("buckets", buckets, 1)
-    bits = min(whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
-    return law("cuckoo_table", keys, places, bits)
+    keys, places = check_non_negative("items", items), check_whole("buckets", buckets, 1)
+    bits = min(check_whole("fingerprint_bits", fingerprint_bits, 2), _MOST_BITS)
+    return evaluate_law("cuckoo_table", keys, places, bits)
 
 
-@vectorized
+@vectorize
 def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95) -> int:
     """Return the fewest bits of a fingerprint with which :func:`cuckoo_fpr` is at most ``fpr``.
 
@@ -93,7 +93,7 @@ def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95
     >>> theory.cuckoo_fingerprint_bits([0.01, 0.001])
     [10, 13]
     """
-    rate = open_unit("fpr", fpr)
+    rate = check_open_unit("fpr", fpr)
     bits = 2
     while cuckoo_fpr(bits, bucket_size, load) > rate:
         bits += 1
@@ -103,7 +103,7 @@ def cuckoo_fingerprint_bits(fpr: float, bucket_size: int = 4, load: float = 0.95
 
 
 def _poisson_tail(mean: float, least: int) -> float:
-    """P(Poisson(mean) >= least), from the side of ``least`` on which less lies: nothing cancels."""
+    """Return P(Poisson(mean) >= least), summed over the smaller side, so that nothing cancels."""
     if mean == 0.0:
         return 0.0
     below = mean > least
@@ -116,13 +116,13 @@ def _poisson_tail(mean: float, least: int) -> float:
     return 1.0 - total if below else total
 
 
-@vectorized
+@vectorize
 def cuckoo_load_threshold(bucket_size: int = 4, choices: int = 2) -> float:
-    """Return the load up to which a large table can be filled, when a key may lie in so many buckets.
+    """Return the load to which a large table can be filled if each key has ``choices`` buckets.
 
     0.5, 0.8970, 0.9804 and 0.9979 for two choices of 1, 2, 4 and 8 slots, as in a cuckoo filter; 0.9179,
     0.9768 and 0.9924 for 3, 4 and 5 choices of one slot, as in hashing with several functions. Practical
-    tables stop a little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. With b slots and h choices:
+    tables stop a little earlier: 0.84, 0.95 and 0.98 are safe for b = 2, 4 and 8. With b slots and h choices,
     xi solves ``xi Q(xi, b) / Q(xi, b + 1) = h b``, Q(x, y) = P(Poisson(x) >= y), and the load is ``xi / (h b
     Q(xi, b)^(h-1))``. Relative error below 1e-12. Raises ``ParameterError`` unless bucket_size is whole and
     from 1 to 64, choices whole and from 2 to 64. Cost: some 60 sums of some tens of terms.
@@ -133,7 +133,7 @@ def cuckoo_load_threshold(bucket_size: int = 4, choices: int = 2) -> float:
     >>> round(theory.cuckoo_load_threshold(bucket_size=1, choices=4), 4)
     0.9768
     """
-    slots, places = whole("bucket_size", bucket_size, 1), whole("choices", choices, 2)
+    slots, places = check_whole("bucket_size", bucket_size, 1), check_whole("choices", choices, 2)
     for name, value in (("bucket_size", slots), ("choices", places)):
         if value > _MOST_CHOICES:
             raise ParameterError(f"{name} must be at most {_MOST_CHOICES}, got {value}")
@@ -149,61 +149,61 @@ def cuckoo_load_threshold(bucket_size: int = 4, choices: int = 2) -> float:
     return high / (places * slots * math.pow(_poisson_tail(high, slots), places - 1))
 
 
-@vectorized
+@vectorize
 def dynamic_cuckoo_fpr(
     fingerprint_bits: int, bucket_size: int = 4, load: float = 0.95, stages: float = 1.0
 ) -> float:
     """Return the rate of a dynamic cuckoo filter: ``1 - (1 - 1/(2^f - 1))^(2 b load stages)``.
 
-    An absent key is compared with the fingerprints of two buckets of every stage. load: keys a slot, the mean
-    over the stages. stages: their number, which need not be whole: 2.5 are two stages of this load and one of
-    half of it. With one stage it is :func:`cuckoo_fpr`; a filter sized for rate p with s stages gives each of
-    them ``1 - (1 - p)^(1/s)``. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8 and stages >= 0.
-    Constant time.
+    A lookup compares a key with the fingerprints of two buckets of every stage. load: keys per slot, the mean
+    over the stages. stages: their number, which need not be whole: 2.5 means two stages of this load and one
+    of half of it. With one stage it is :func:`cuckoo_fpr`; a filter sized for rate p with s stages gives each
+    of them ``1 - (1 - p)^(1/s)``. Raises ``ParameterError`` unless bucket_size is 1, 2, 4 or 8 and stages >=
+    0. Constant time.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> [round(rate, 5) for rate in theory.dynamic_cuckoo_fpr(14, stages=[1, 4, 16])]
     [0.00046, 0.00185, 0.0074]
     """
-    in_all = non_negative("load", load) * non_negative("stages", stages)
-    return cuckoo_fpr(fingerprint_bits, bucket_size, in_all)
+    total = check_non_negative("load", load) * check_non_negative("stages", stages)
+    return cuckoo_fpr(fingerprint_bits, bucket_size, total)
 
 
-@vectorized
+@vectorize
 def prefix_spare_share(load: float = 1.0, bin_size: int = 25) -> float:
-    """Return the expected share of keys that a prefix filter passes on to its spare.
+    """Return the expected share of keys that a prefix filter stores in its spare.
 
-    The keys of a bin are Poisson with mean ``lambda = load * bin_size``; those beyond ``bin_size`` are passed
-    on: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
+    The number of keys of a bin is Poisson with mean ``lambda = load * bin_size``; keys beyond ``bin_size`` go
+    to the spare: ``E[(X - k)+] / lambda = P(X >= k) - (k / lambda) P(X > k)``. At load 1 that is about
     ``1 / sqrt(2 pi k)``. Time proportional to bin_size.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> [round(share, 4) for share in theory.prefix_spare_share([1.0, 0.95, 0.9])]
     [0.0795, 0.0586, 0.041]
     """
-    return law("passed_on", non_negative("load", load), whole("bin_size", bin_size, 1))
+    return evaluate_law("passed_on", check_non_negative("load", load), check_whole("bin_size", bin_size, 1))
 
 
-@vectorized
+@vectorize
 def prefix_fpr(
     remainder_bits: int = 8, load: float = 0.95, spare_fpr: float = 0.01, bin_size: int = 25
 ) -> float:
     """Return a bound on the rate of a prefix filter: ``load 2^-r + share * spare_fpr``.
 
-    An absent key is compared, in its bin or through the spare, with the ``load * k`` keys of its bin, each of
-    which has one of ``k 2^r`` fingerprints; and it asks the spare at most as often as a key of a bin is
-    passed on. Time proportional to bin_size.
+    A lookup of an absent key compares it, in its bin or through the spare, with the ``load * k`` keys of its
+    bin, each of which has one of ``k 2^r`` fingerprints. It consults the spare at most as often as a key of a
+    bin goes there. Time proportional to bin_size.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.prefix_fpr(8, load=0.95, spare_fpr=0.01), 5)
     0.0043
     """
-    bits = whole("remainder_bits", remainder_bits, 0)
-    keys, asked = non_negative("load", load), prefix_spare_share(load, bin_size)
-    return law("prefix", keys, bits, asked, open_unit("spare_fpr", spare_fpr))
+    bits = check_whole("remainder_bits", remainder_bits, 0)
+    keys, share = check_non_negative("load", load), prefix_spare_share(load, bin_size)
+    return evaluate_law("prefix", keys, bits, share, check_open_unit("spare_fpr", spare_fpr))

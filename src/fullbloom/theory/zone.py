@@ -1,8 +1,8 @@
-"""The law of zones: how many cells tell a few whole numbers of a universe from all others.
+"""The law of zones: the cells that separate a few integers of a universe from all others.
 
 Number x has the cell ``x mod p`` of each of the first primes whose product is at least ``universe **
-capacity``. A number that is no member and shares all its cells with members would make the product of its
-differences from them divisible by every prime, and that product is smaller.
+capacity``. If a non-member shared all its cells with members, the product of its differences from them would
+be divisible by every prime, but that product is smaller.
 
 Source: Eppstein, Goodrich and Hirschberg, "Improved combinatorial group testing algorithms for real-world
 problem sizes", SIAM Journal on Computing 36(5), 2007.
@@ -14,17 +14,17 @@ import math
 
 from fullbloom.errors import ParameterError
 
-from ._check import whole
-from ._law import law
-from ._vector import vectorized
+from ._check import check_whole
+from ._law import evaluate_law
+from ._vector import vectorize
 
 __all__ = ["zone_cells", "zone_counter_bits", "zone_num_hashes"]
 
 _MOST_UNIVERSE, _MOST_BITS = 2**53, 2**20
 
 
-def _zone(universe: float, capacity: float) -> tuple[int, int]:
-    numbers, members = whole("universe", universe, 2), whole("capacity", capacity, 1)
+def _check_zone(universe: float, capacity: float) -> tuple[int, int]:
+    numbers, members = check_whole("universe", universe, 2), check_whole("capacity", capacity, 1)
     if numbers > _MOST_UNIVERSE:
         raise ParameterError(f"universe must be at most 2**53, got {universe}")
     if members * math.log2(numbers) > _MOST_BITS:
@@ -35,48 +35,48 @@ def _zone(universe: float, capacity: float) -> tuple[int, int]:
     return numbers, members
 
 
-@vectorized
+@vectorize
 def zone_num_hashes(universe: int, capacity: int) -> int:
     """Return the cells of a key in a zone: the first primes whose product is at least ``universe^capacity``.
 
     Raises ``ParameterError`` unless universe is whole, from 2 to 2**53, capacity is whole and at least 1, and
     ``capacity log2(universe)`` at most 2**20. Costs a sieve up to the largest prime.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> theory.zone_num_hashes(1000, capacity=2), theory.zone_num_hashes(2**32, capacity=4)
     (8, 27)
     """
-    return int(law("zone_hashes", *_zone(universe, capacity)))
+    return int(evaluate_law("zone_hashes", *_check_zone(universe, capacity)))
 
 
-@vectorized
+@vectorize
 def zone_cells(universe: int, capacity: int) -> int:
     """Return the cells of a zone for ``capacity`` numbers below ``universe``: the sum of those primes.
 
     About ``(d ln u)^2 / (2 ln(d ln u))``, d the capacity, u the universe. Raises as :func:`zone_num_hashes`.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> theory.zone_cells(48, capacity=2), theory.zone_cells(2**32, capacity=4)
     (28, 1264)
     """
-    return int(law("zone_cells", *_zone(universe, capacity)))
+    return int(evaluate_law("zone_cells", *_check_zone(universe, capacity)))
 
 
-@vectorized
+@vectorize
 def zone_counter_bits(capacity: int) -> int:
-    """Return the bits of a counter of a zone: those that ``capacity + 1`` has, at least 2 and at most 32.
+    """Return the bits of a counter of a zone: those of ``capacity + 1``, at least 2 and at most 32.
 
-    A counter at its maximum has stopped, so that it must count one more than are in the zone. Raises
+    A counter stops at its maximum, so it must be able to count one more key than the zone holds. Raises
     ``ParameterError`` unless capacity is whole and at least 1. Constant time.
 
-    Handed on from the core.
+    Computed by the core.
 
     >>> from fullbloom import theory
     >>> [theory.zone_counter_bits(capacity) for capacity in (1, 2, 3, 6, 7)]
     [2, 2, 3, 3, 4]
     """
-    return int(law("zone_counter_bits", whole("capacity", capacity, 1)))
+    return int(evaluate_law("zone_counter_bits", check_whole("capacity", capacity, 1)))

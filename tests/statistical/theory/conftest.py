@@ -1,4 +1,4 @@
-"""Shared by the theory tests: what a printed figure allows, and how far a simulated mean may be off."""
+"""Fixtures of the theory tests: the tolerance of printed figures and of simulated means."""
 
 from __future__ import annotations
 

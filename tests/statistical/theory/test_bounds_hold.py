@@ -1,4 +1,4 @@
-"""Guarantee: a bound is never crossed by what it bounds."""
+"""Guarantee: no value crosses its bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guarantee: what the Rust core picks for a constructor keeps the rate asked for, by independent laws."""
+"""Guarantee: the sizes that the Rust core picks keep the requested rate, by independent laws."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ def test_a_filter_is_not_larger_than_its_promise_needs(layout: str, fpr: float) 
 def test_the_present_rate_is_that_of_an_independent_law(layout: str, capacity: int, load: float) -> None:
     size = theory.size_for(layout, capacity, 0.01)
     items = max(1, round(capacity * load))
-    told = theory.fpr_at(layout, size.num_bits, size.num_hashes, items)
+    reported = theory.fpr_at(layout, size.num_bits, size.num_hashes, items)
     exact = LAWS[layout](items, size.num_bits, size.num_hashes)
     if layout == "classic":
-        # The method may use any of the usual forms; in filters of a few keys they lie apart.
-        assert theory.exponential_fpr(items, size.num_bits, size.num_hashes) <= told
-        assert told <= theory.goel_gupta_fpr(items, size.num_bits, size.num_hashes)
+        # The method may use any of the usual forms, which differ in filters of a few keys.
+        assert theory.exponential_fpr(items, size.num_bits, size.num_hashes) <= reported
+        assert reported <= theory.goel_gupta_fpr(items, size.num_bits, size.num_hashes)
         assert theory.exponential_fpr(items, size.num_bits, size.num_hashes) <= exact
         assert exact <= theory.goel_gupta_fpr(items, size.num_bits, size.num_hashes)
     else:
-        assert told == pytest.approx(exact, rel=1e-9)
+        assert reported == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -97,7 +97,7 @@ def test_an_empty_filter_has_no_false_positives_and_a_fuller_one_has_more(layout
     assert rates[-1] <= 1.0
 
 
-def test_the_handed_on_functions_take_vectors_too() -> None:
+def test_functions_of_the_core_take_vectors_too() -> None:
     sizes = theory.size_for("classic", [1000, 2000], 0.01)
     assert sizes == [theory.size_for("classic", 1000, 0.01), theory.size_for("classic", 2000, 0.01)]
     arrays = theory.size_for("classic", np.array([1000, 2000]), 0.01)

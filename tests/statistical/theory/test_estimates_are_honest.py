@@ -1,4 +1,4 @@
-"""Guarantee: estimates are centred on the truth and scatter as much as the deviation they state."""
+"""Guarantee: estimates are centred on the truth and scatter as much as their deviation."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_union_and_the_jaccard_index_are_centred_and_scatter_as_stated(norma
     )
 
 
-def test_a_small_intersection_of_large_sets_is_admitted_to_be_noise() -> None:
+def test_a_small_intersection_of_large_sets_has_a_large_deviation() -> None:
     bits = [expected_bits(n, 7) for n in (1000, 1000, 1995)]
     estimate = theory.estimate_intersection(*bits, M, 7)
     assert estimate.value == pytest.approx(5, abs=1e-6)
@@ -141,7 +141,7 @@ def test_the_estimate_from_the_and_count_is_the_same_estimate(
     assert theory.estimate_union(either, m, num_hashes).value == pytest.approx(sum(own), rel=1e-9, abs=1e-9)
 
 
-def test_full_and_empty_filters_say_so() -> None:
+def test_estimates_of_full_and_empty_filters() -> None:
     assert theory.estimate_items(0, 64, 3) == (0.0, 0.0)
     assert theory.estimate_items(64, 64, 3) == (math.inf, math.inf)
     assert theory.estimate_jaccard(0, 0, 0, 64, 3) == (1.0, 0.0)

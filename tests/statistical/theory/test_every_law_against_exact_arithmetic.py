@@ -1,4 +1,4 @@
-"""Guarantee: every function of theory is exact to nine digits, or to the bound that its docstring states.
+"""Guarantee: every function of theory is exact to nine digits, or to the bound in its docstring.
 
 Arguments are drawn at random, by seed: n to 1e13, p from 1e-12, k to 50; the exact values come from
 ``exact``.
@@ -18,9 +18,9 @@ from support import SCALE
 
 from fullbloom import theory
 
-#: Arguments a function: more than 1,000 altogether.
+#: Arguments per function: more than 1,000 altogether.
 DRAWS = 14
-#: What a float cannot hold with all its digits is not compared.
+#: Smaller values are not compared, since a float cannot hold all their digits.
 LEAST = Decimal("1e-290")
 
 
@@ -59,7 +59,7 @@ def test_a_law_is_exact_at_random_arguments(name: str) -> None:
     assert off <= CASES[name].rel, f"{name}{arguments} is off by {off:.1e}"
 
 
-def test_no_function_of_theory_is_left_out() -> None:
+def test_every_function_of_theory_is_covered() -> None:
     functions = {name for name in theory.__all__ if inspect.isfunction(inspect.unwrap(getattr(theory, name)))}
     assert functions == set(CASES)
     assert DRAWS * len(CASES) >= 1000

@@ -1,4 +1,4 @@
-"""Guarantee: any numbers at all give a value that is right, or a ParameterError, within a second."""
+"""Guarantee: any numbers give a correct value or a ParameterError, within a second."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fullbloom.errors import FilterMemoryError, ParameterError, ParameterTypeErr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: Draws a function; each replaces at least one argument of an ordinary call.
+#: Draws per function; each replaces at least one argument of an ordinary call.
 DRAWS = 30
-#: Values that are compared with exact ones, and draws among which there must be so many.
+#: The number of values to compare with exact ones, and the draws that must yield that many.
 COMPARED, MOST_DRAWS = 12, 1000
 SECONDS = 1.0
-#: An exact value that takes longer is none: most take a millisecond, some would take minutes.
+#: The time limit of an exact value: most take a millisecond, some would take minutes.
 EXACT_SECONDS = 0.03
 WHOLE = [
     0,
@@ -76,9 +76,9 @@ EXTREMES = [
     *(1e-9, 1e-18, 1e-30, 1e-100, 1e-300, 5e-324, 1 - 1e-16, 1.0, 1 + 3e-16, 1e19, 1e100, 1e300, 1.7e308),
     *(math.inf, -math.inf, math.nan),
 ]
-#: A full filter holds no trace of the count, and says so.
+#: A full filter does not determine the count, so these return infinity or nan.
 UNBOUNDED = {"estimate_items", "estimate_union", "estimate_intersection", "estimate_jaccard"}
-#: Laws in closed form, whose exact value can be had at any argument.
+#: Laws in closed form, whose exact value can be computed at any argument.
 CLOSED = [
     "aging_capacity bits_per_key capacity classic_fpr counter_overflow_bound cuckoo_fpr cuckoo_table_fpr",
     "dleft_bits_per_key dleft_fpr dleft_load_fpr dynamic_cuckoo_fpr estimate_items estimate_union",
@@ -88,7 +88,7 @@ CLOSED = [
     "retouched_fnr retouched_fpr stable_decrements stable_limit_fpr stable_zeros stage_fpr stream_floor",
     "succinct_bits_per_key twin_chance",
 ]
-#: Digits with which those are computed: 1 - 1e-300 has 300 before the first that tells it from 1.
+#: Digits of that computation: 1 - 1e-300 differs from 1 only in the 300th digit.
 DIGITS = 700
 
 
@@ -112,7 +112,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def extreme(name: str, random: Random) -> tuple[Any, ...]:
-    """Arguments of an ordinary call, of which some are replaced."""
+    """Arguments of an ordinary call, some of them replaced."""
     arguments = list(CASES[name].draw(random))
     for at in random.sample(range(len(arguments)), random.randint(1, len(arguments))):
         if isinstance(arguments[at], (int, float)) and not isinstance(arguments[at], bool):
@@ -136,7 +136,7 @@ def test_extreme_arguments_give_a_number_or_a_parameter_error(
             found = function(name)(*arguments)
         except (ParameterError, ParameterTypeError, FilterMemoryError):
             continue
-        except Exception as error:  # noqa: BLE001 - whatever else comes is the finding
+        except Exception as error:  # noqa: BLE001 - any other error is a failure
             pytest.fail(f"{name}{arguments}: {error!r}")
         finally:
             alarm(0)
@@ -145,7 +145,7 @@ def test_extreme_arguments_give_a_number_or_a_parameter_error(
 
 
 @pytest.mark.parametrize("name", " ".join(CLOSED).split())
-def test_what_is_answered_at_extreme_arguments_is_exact(name: str, alarm: Callable[[float], None]) -> None:
+def test_results_at_extreme_arguments_are_exact(name: str, alarm: Callable[[float], None]) -> None:
     random, compared = Random(f"exact extreme {name}"), 0
     for _ in range(MOST_DRAWS * SCALE):
         if compared == COMPARED * SCALE:
@@ -161,7 +161,7 @@ def test_what_is_answered_at_extreme_arguments_is_exact(name: str, alarm: Callab
                 exact = CASES[name].exact(*arguments)
                 off = error(found, exact, CASES[name].off)
         except (ArithmeticError, TypeError, ValueError, TooSlow):
-            continue  # the exact form itself cannot be had there
+            continue  # the exact form cannot be computed there
         finally:
             alarm(0)
         compared += 1

@@ -38,7 +38,7 @@ def test_the_rate_has_its_limits(load: float) -> None:
         assert law == pytest.approx(theory.fingerprint_fpr(load * 2**30, 30 + bits), rel=1e-6)
 
 
-def test_a_size_is_the_smallest_that_will_do() -> None:
+def test_a_size_is_the_smallest_that_keeps_the_rate() -> None:
     for capacity in (1, 60, 61, 121, 122, 5000, 996_147, 996_148):
         for fpr in (0.3, 0.01, 1e-6):
             size = theory.quotient_size(capacity, fpr)
@@ -55,7 +55,7 @@ def test_a_size_is_the_smallest_that_will_do() -> None:
 
 
 @pytest.mark.parametrize("load", [0.5, 0.75, 0.9])
-def test_the_way_to_a_free_slot_is_that_of_linear_probing(load: float) -> None:
+def test_the_distance_to_a_free_slot_is_that_of_linear_probing(load: float) -> None:
     slots, rng, ways = 1 << 14, random.Random(3), []
     for _ in range(8):
         taken = bytearray(slots)

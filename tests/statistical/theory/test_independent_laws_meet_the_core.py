@@ -1,4 +1,4 @@
-"""Guarantee: where theory computes on its own, filters tell the same numbers."""
+"""Guarantee: laws that theory computes independently match the numbers that filters report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_rate_of_counters_at_a_threshold(items: int, threshold: int) -> None
     f = fullbloom.CountingBloomFilter(items, 0.01, layout="classic", threshold=threshold)
     f.update(range(items))
     law = theory.threshold_fpr(f.approx_count()[0], f.num_counters, f.num_hashes, threshold)
-    # The published form leaves out what is of the order of k^2/m.
+    # The published form leaves out terms of the order of k^2/m.
     assert f.fpr_at_least(threshold) == pytest.approx(law, rel=2 * f.num_hashes**2 / f.num_counters)
 
 

@@ -1,4 +1,4 @@
-"""Guarantee: a depth is too large at the rate of its law, which lies above the power of one layer's rate."""
+"""Guarantee: a depth is too large at the rate of its law, which is above the power of one layer's rate."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CASES, RUNS, PROBES = 5, 10 * SCALE, 60_000
 
 
 def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[float], list[float]]:
-    """Shares of absent keys with a depth of 1, 2, ... or more where every key came ``layers`` times; and the
-    law."""
+    """Return the shares of absent keys with a depth of 1, 2, ... or more if every key was added ``layers``
+    times, and the law."""
     made = fullbloom.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
     keys = Keys("random", seed)
     members = keys.take(capacity)
@@ -36,7 +36,7 @@ def test_overcounts_of_layers_follow_the_law(case: int) -> None:
     runs = [overcounts(capacity, fpr, layers, seed) for seed in range(RUNS)]
     for depth, law in enumerate(runs[0][1]):
         found = [measured[depth] for measured, _ in runs]
-        # The scatter of filters as the runs show it, but not less than that of the probes alone.
+        # Use the measured scatter of filters, but at least that of the probes alone.
         mean, sd = pooled(found, law, PROBES)
         assert abs(mean - law) <= sigmas_of(CASES * layers) * sd, (capacity, fpr, layers, depth + 1)
         if depth:

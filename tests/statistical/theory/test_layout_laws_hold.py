@@ -146,7 +146,7 @@ def test_one_line_has_the_rate_of_its_occupied_cells(hashes: int, keys: int) -> 
 
 
 @pytest.mark.parametrize("keys", [1, 2, 3, 7, 60, 500])
-def test_the_column_law_loses_no_digits_that_matter(keys: int) -> None:
+def test_the_column_law_keeps_nine_digits(keys: int) -> None:
     subsets = math.comb(128, 3)
     exact = sum(
         (-1 if j % 2 else 1) * math.comb(3, j) * Fraction(math.comb(128 - j, 3), subsets) ** keys

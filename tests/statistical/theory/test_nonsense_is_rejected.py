@@ -50,7 +50,7 @@ def test_the_message_names_the_value_and_the_remedy(call: Callable[[], Any], mes
 
 
 @pytest.mark.parametrize("value", ["0.1", None, [], {}, 1j, b"1"])
-def test_what_is_no_number_is_a_type_error(value: Any) -> None:
+def test_a_value_that_is_not_a_number_is_a_type_error(value: Any) -> None:
     if value == []:
         assert theory.min_bits_per_key(value) == []
         return
@@ -58,7 +58,7 @@ def test_what_is_no_number_is_a_type_error(value: Any) -> None:
         theory.min_bits_per_key(value)
 
 
-def test_an_exact_law_that_would_run_for_hours_is_refused_with_a_way_out() -> None:
+def test_an_exact_law_that_would_run_for_hours_is_refused_with_an_alternative() -> None:
     with pytest.raises(ParameterError, match="use second_order_fpr"):
         theory.exact_fpr(10**6, 10**7, 7)
     with pytest.raises(ParameterError, match="use second_order_fpr"):

@@ -21,7 +21,7 @@ def test_the_first_stage_of_the_published_examples() -> None:
     assert theory.stage_num_hashes(0.001, 0.5) == 11
 
 
-def test_halving_the_rate_costs_one_hash_a_stage() -> None:
+def test_halving_the_rate_costs_one_hash_per_stage() -> None:
     assert theory.stage_num_hashes(0.001, 0.5, [0, 1, 2, 10]) == [11, 12, 13, 21]
     # p (1 - r) r^i = 2^-(i + 2) is a power of two: no hash may come from the rounding of a logarithm.
     assert theory.stage_num_hashes(0.5, 0.5, list(range(40))) == list(range(2, 42))

@@ -1,4 +1,4 @@
-"""Guarantee: sizing gives the published sizes, and a filter of that size has the rate that was asked for."""
+"""Guarantee: sizing gives the published sizes, and a filter of that size has the requested rate."""
 
 from __future__ import annotations
 
@@ -86,8 +86,7 @@ def test_a_capacity_keeps_the_rate_and_one_key_more_does_not(
 @given(capacity=st.integers(1, 10**9), fpr=rates)
 def test_capacity_undoes_num_bits(capacity: int, fpr: float) -> None:
     bits = theory.num_bits(capacity, fpr)
-    # One bit holds less than a key only above 2.08 bits a key; otherwise rounding up may have made room for
-    # more.
+    # One bit holds less than a key only above 2.08 bits per key; otherwise rounding up may admit more keys.
     assert theory.capacity(bits, fpr) >= capacity
     assert theory.capacity(bits, fpr) <= capacity + 1 / theory.bits_per_key(fpr) + 1
 
@@ -102,7 +101,7 @@ def test_the_best_whole_k_needs_the_fewest_bits(fpr: float) -> None:
 
 @always
 @given(bits_per_key=st.floats(2, 1000))
-def test_the_usual_k_is_within_two_percent_of_the_best_from_two_bits_a_key_on(bits_per_key: float) -> None:
+def test_the_usual_k_is_within_two_percent_of_the_best_from_two_bits_per_key_on(bits_per_key: float) -> None:
     usual = theory.num_hashes(bits_per_key, 1)
     best = min(theory.fpr(1, bits_per_key, k) for k in (max(1, usual - 1), usual, usual + 1))
     # The worst case, 1.01718, is at 2.164 bits per key; 1.00061 from ten on.

@@ -1,4 +1,4 @@
-"""Guarantee: a list, tuple or array gives elementwise what its numbers give, in the caller's kind."""
+"""Guarantee: a list, tuple or array gives the results of its elements, in the caller's type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from fullbloom import theory
 from fullbloom.errors import ParameterError
 
-# One call a function, each argument with a value that all of them accept.
+# One call per function, each argument with a value that all of them accept.
 CALLS: dict[str, dict[str, float]] = {
     "aging_capacity": {"num_bits": 1000, "fpr": 0.01},
     "aging_num_hashes": {"fpr": 0.01},
@@ -113,7 +113,7 @@ CALLS: dict[str, dict[str, float]] = {
     "zone_counter_bits": {"capacity": 3},
     "zone_num_hashes": {"universe": 1000, "capacity": 3},
 }
-# Native (tested where the native module is at hand), records, and those that take no numbers one by one.
+# Native functions (tested with the native module), records, and functions that take no single numbers.
 NOT_ELEMENTWISE = {"Card", "Estimate", "Size", "capacity_at", "fpr_at", "size_for"}
 NOT_ELEMENTWISE |= {"RollingSize", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion"}
 NOT_ELEMENTWISE |= {"dleft_loads", "QuotientSize", "quotient_size"}
@@ -157,7 +157,7 @@ def test_vectors_are_taken_pairwise_and_arrays_broadcast() -> None:
     assert theory.exponential_fpr((10, 20), 100, [3, 4]) == pairs
 
 
-def test_empty_vectors_give_empty_answers_of_their_kind() -> None:
+def test_empty_vectors_give_empty_results_of_their_type() -> None:
     assert theory.exponential_fpr([], 100, 3) == []
     assert theory.exponential_fpr((), 100, 3) == ()
     assert theory.exponential_fpr(np.array([]), 100, 3).shape == (0,)
@@ -184,7 +184,7 @@ def test_vectors_that_do_not_fit_are_rejected(arguments: tuple[object, ...], mes
         theory.exponential_fpr(*arguments)  # type: ignore[call-overload]
 
 
-def test_the_decorated_functions_keep_their_signature_and_their_text() -> None:
+def test_the_decorated_functions_keep_their_signature_and_docstring() -> None:
     assert list(inspect.signature(theory.classic_fpr).parameters) == ["items", "num_bits", "num_hashes"]
     assert "lower bound" in str(inspect.getdoc(theory.classic_fpr))
 

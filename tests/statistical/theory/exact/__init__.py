@@ -1,5 +1,5 @@
-"""Every function of ``fullbloom.theory`` a second time, plainly, in exact arithmetic, with arguments at
-random."""
+"""A second implementation of every function of ``fullbloom.theory`` in exact arithmetic, with random
+arguments."""
 
 from . import bits, cascade, cells, golomb, invertible, ribbon, streams, zone
 from .arithmetic import CASES, Case, in_digits

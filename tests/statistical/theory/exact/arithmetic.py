@@ -1,4 +1,4 @@
-"""Decimals of 80 digits, arguments at random, and the table of laws that are written out with them."""
+"""Decimals of 80 digits, random arguments, and the table of laws written with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from random import Random
 
 DIGITS = 80
-#: The bar: relative error of every function that states no other bound.
+#: The largest relative error of a function whose docstring states no other bound.
 REL = 1e-9
 
 ONE = Decimal(1)
@@ -20,7 +20,7 @@ Law = Callable[[int], Decimal]
 
 
 class Case(NamedTuple):
-    """A function of theory: arguments, its value at them in exact arithmetic, and what it may be off."""
+    """A function of theory: arguments, its exact value at them, and the error it may have."""
 
     draw: Callable[[Random], tuple[Any, ...]]
     exact: Callable[..., Any]
@@ -34,7 +34,7 @@ CASES: dict[str, Case] = {}
 def exactly(
     draw: Callable[[Random], tuple[Any, ...]], rel: float = REL, off: float = 0.0
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a law under its name; ``rel`` and ``off`` where the docstring states a bound of its own."""
+    """Register a law by its name; pass ``rel`` and ``off`` if its docstring states a bound."""
 
     def enter(exact: Callable[..., Any]) -> Callable[..., Any]:
         CASES[exact.__name__] = Case(draw, exact, rel, off)
@@ -55,7 +55,7 @@ def dec(x: Any) -> Decimal:
 
 
 def any_of(p: Decimal, n: Any) -> Decimal:
-    """``1 - (1 - p)^n``; by two terms of its series where the digits would not do."""
+    """``1 - (1 - p)^n``, by two terms of its series where 80 digits are not enough."""
     if p < Decimal("1e-60") and p * dec(n) < Decimal("1e-30"):
         return dec(n) * p * (1 - (dec(n) - 1) * p / 2)
     return ONE - (ONE - p) ** dec(n) if n else Decimal(0)

@@ -247,7 +247,7 @@ def over_many(c: Any, block: int, law: Any) -> Decimal:
 
 
 def lines_of(random: Random, block: int, least: float = 1.0) -> tuple[int, int]:
-    """n, and m of whole blocks, at 1 to 100 bits a key."""
+    """n, and m of whole blocks, at 1 to 100 bits per key."""
     n = count(random)
     return n, block * max(1, round(n * log_uniform(random, least, 100) / block))
 
@@ -351,7 +351,7 @@ def layered_overcount(n: int, m: int, k: int, extra: int) -> Decimal:
     return over_blocks(n, m, 512, lambda i: one(i) ** extra) if extra else ONE
 
 
-# What a constructor makes: its rate, by the exact law of the layout.
+# Filters as constructors create them: the rate by the exact law of the layout.
 
 
 def exact_rate(layout: str, m: int, k: int, n: int) -> Decimal:
@@ -382,7 +382,7 @@ def a_layout(random: Random) -> tuple[str, int, float]:
 
 
 def sized(random: Random) -> tuple[str, int, int, int]:
-    """A filter that a constructor makes, and 1 key to all that it is for."""
+    """A filter as a constructor creates it, with 1 key up to its capacity."""
     layout, n, p = a_layout(random)
     size = theory.size_for(layout, n, p)
     return layout, size.num_bits, size.num_hashes, random.choice([1, n, count(random, n)])

@@ -1,4 +1,4 @@
-"""Laws of what is more than bits: estimates, counters, labels, fingerprints, stages, windows."""
+"""Laws of cells with more than one bit: estimates, counters, labels, fingerprints, stages, windows."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def variable_increment_fpr(n: int, m: int, k: int, length: int) -> Decimal:
     return power(1 - none - dec(share[0]) * one - dec(share[1]) * two, k)
 
 
-# Structures that take keys out.
+# Structures that support removal.
 
 
 def regions(random: Random) -> tuple[int, int, int, int]:
@@ -272,7 +272,7 @@ def cuckoo_load_threshold(slots: int, choices: int) -> Decimal:
 
 
 def orientable(choices: int, slots: int) -> Decimal:
-    """Keys a slot up to which a random hypergraph can be oriented.
+    """Keys per slot up to which a random hypergraph can be oriented.
 
     Its (slots + 1)-core has a mean degree xi of ``slots choices``, where ``xi Q(xi, l) / Q(xi, l + 1)`` is
     that mean with Q(x, y) = P(Poisson(x) >= y) and l = slots; the load is ``xi / (choices Q(xi, l)^(choices -
@@ -294,7 +294,7 @@ def orientable(choices: int, slots: int) -> Decimal:
 @exactly(lambda r: (r.uniform(0.01, 2), r.randint(1, 100)))
 def prefix_spare_share(load: float, size: int) -> Decimal:
     mean = dec(load) * size
-    # Of i keys in a bin, those beyond its size, as a share of all that can come: at most 1 in the sum.
+    # The keys beyond the size of a bin, as a share of i keys: at most 1 in the sum.
     most = 40 * size + 1000
     return most * mean_of(lambda i: dec(max(0, i - size)) / most, poisson(mean), max(mean, size)) / mean
 

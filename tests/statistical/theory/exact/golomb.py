@@ -1,4 +1,4 @@
-"""Laws of sorted values in codes of their gaps."""
+"""Laws of sorted values coded by their gaps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def near_the_best(random: Random) -> tuple[float, int]:
 
 
 def zeros(fpr: float, bits: int) -> Decimal:
-    """The mean of floor(gap / 2^P): each 2^P more that a geometric gap reaches counts one."""
+    """The mean of floor(gap / 2^P): each further 2^P in a geometric gap counts one."""
     reached = power(1 - dec(fpr), 2**bits)
     return reached / (1 - reached)
 

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from random import Random
 
 TABLES = 4
-#: Steps that halve an interval to less than any float can tell.
+#: Steps that halve an interval to less than the spacing of floats.
 HALVINGS = 120
 
 
 def table(random: Random) -> tuple[int, int]:
-    """Keys, and cells: 0.4 to 40 a key."""
+    """Keys, and cells: 0.4 to 40 per key."""
     n = count(random)
     return n, TABLES * max(2, round(n * log_uniform(random, 0.1, 10)))
 

@@ -38,7 +38,7 @@ def stable_limit_fpr(m: int, k: int, p: int, top: int) -> Decimal:
 
 
 def few_cells(random: Random) -> tuple[int, int, int, int]:
-    """Filters of which every distance can be walked."""
+    """Filters whose distances can all be enumerated."""
     top, k = random.choice([1, 3, 7]), random.randint(1, 20)
     p = random.randint(1, 400)
     return random.choice([random.randint(2 * p + k + 2, 2000), 1000 + count(random)]), k, p, top
@@ -46,7 +46,7 @@ def few_cells(random: Random) -> tuple[int, int, int, int]:
 
 @exactly(few_cells, rel=1e-6)
 def stable_fpr(m: int, k: int, p: int, top: int) -> Decimal:
-    # Two cells, backwards: zero after ``top`` decrements of which none comes before a set.
+    # Two cells, backwards in time: a cell is zero after ``top`` decrements without a set after them.
     none, one, decay = (1 - 2 / dec(m)) ** k, (1 - 1 / dec(m)) ** k, dec(p) / m
     fall = one * decay / (1 - one * (1 - decay))
     alone = [fall**left for left in range(top + 1)]

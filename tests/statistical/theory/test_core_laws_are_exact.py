@@ -1,4 +1,4 @@
-"""Guarantee: the laws that theory hands on from the core are those of their formulas, to 12 digits.
+"""Guarantee: the laws that the core computes match their formulas to 12 digits.
 
 Every formula is written out a second time here, plainly, with fractions or with decimals of 60 digits.
 """
@@ -88,7 +88,7 @@ def test_the_bound_of_goel_and_gupta(n: float, m: int, k: int) -> None:
 
 @always
 @given(load=st.floats(0.3, 2.0), size=st.integers(1, 100), bits=st.integers(0, 30), spare=rates)
-def test_a_prefix_filter_and_what_it_passes_on(load: float, size: int, bits: int, spare: float) -> None:
+def test_a_prefix_filter_and_the_share_of_its_spare(load: float, size: int, bits: int, spare: float) -> None:
     with localcontext(prec=60):
         mean = Decimal(load) * size
         terms = [(-mean).exp()]
@@ -109,7 +109,7 @@ def test_the_rate_of_a_stage(rate: float, tightening: float, stage: int) -> None
 
 @always
 @given(chances=st.lists(st.floats(0.0, 1.0), max_size=20))
-def test_filters_asked_one_after_the_other(chances: list[float]) -> None:
+def test_lookups_in_several_filters(chances: list[float]) -> None:
     exact = 1 - math.prod(1 - Fraction(chance) for chance in chances)
     assert same(theory.compound_fpr(chances), exact)
 
@@ -139,7 +139,7 @@ def test_a_stable_filter(cells: int, k: int, decrements: int, top: int, age: flo
     assert same(theory.stable_recall(age, *shape), found, rel=1e-10)
 
 
-def test_a_law_that_is_not_there_is_refused() -> None:
+def test_an_unknown_law_is_refused() -> None:
     for call in (("unheard", 1.0), ("any_of", 0.5), ("cuckoo",)):
         with pytest.raises(fullbloom.ParameterError, match="no law"):
             _core.law(*call)

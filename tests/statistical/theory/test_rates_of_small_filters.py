@@ -1,4 +1,4 @@
-"""Guarantee: a filter of few cells, or of narrow ones, tells its own rate."""
+"""Guarantee: a filter of few cells, or of narrow ones, reports its own rate."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
 
 
 @pytest.mark.parametrize("case", range(CASES))
-def test_a_classic_filter_tells_the_rate_of_its_bits(case: int) -> None:
+def test_a_classic_filter_reports_the_rate_of_its_bits(case: int) -> None:
     random = Random(f"small classic {case}")
     items = random.randint(1, 60)
     made = fullbloom.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
     made.update(range(items))
-    told = made.fpr()
-    assert told == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
+    reported = made.fpr()
+    assert reported == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
     probes = 20 * PROBES
     measured = float(np.mean(made.contains_many(Keys("random", case).take(probes))))
-    assert abs(measured - told) <= sigmas_of(CASES) * binomial_sd(told, probes)
+    assert abs(measured - reported) <= sigmas_of(CASES) * binomial_sd(reported, probes)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_has
 
 
 @pytest.mark.parametrize(("capacity", "bits"), [(3, 4), (10, 8), (40, 5), (100, 8)])
-def test_a_cuckoo_filter_of_few_buckets_tells_its_rate(capacity: int, bits: int) -> None:
-    apart, told = [], 0.0
+def test_a_cuckoo_filter_of_few_buckets_reports_its_rate(capacity: int, bits: int) -> None:
+    apart, reported = [], 0.0
     for seed in range(RUNS):
         made = fullbloom.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
         keys = Keys("random", seed)
         made.update(keys.take(capacity))
-        told = made.fpr()
-        apart.append(float(np.mean(made.contains_many(keys.take(PROBES)))) - told)
-    assert told == pytest.approx(theory.cuckoo_table_fpr(capacity, made.num_buckets, bits), rel=1e-12)
+        reported = made.fpr()
+        apart.append(float(np.mean(made.contains_many(keys.take(PROBES)))) - reported)
+    assert reported == pytest.approx(theory.cuckoo_table_fpr(capacity, made.num_buckets, bits), rel=1e-12)
     mean, off = scatter_of_mean(apart, cases=4)
     assert abs(mean) <= off

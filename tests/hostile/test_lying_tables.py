@@ -24,7 +24,10 @@ def use(f: Any) -> None:
     keys = list(range(-300, 300))
     f.contains_many(keys)
     f.info()
-    copy = f.copy()
+    try:
+        copy = f.copy()
+    except fullbloom.FormatError:  # a copy checks all cells against each other
+        return
     for name in (
         "update",
         "add_many",

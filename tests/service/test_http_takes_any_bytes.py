@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import random
+import select
 import socket
 import struct
 import threading
@@ -137,6 +138,8 @@ def heard(address, data, pieces):
             step = len(data) // pieces + 1
             for start in range(0, len(data), step):
                 one.sendall(data[start : start + step])
+            # An end of the bytes ends what is being answered, too: whole requests get a moment.
+            select.select([one], [], [], 0.05)
             one.shutdown(socket.SHUT_WR)
             while part := one.recv(1 << 16):
                 parts.append(part)

@@ -77,8 +77,8 @@ def test_rows_of_the_first_version_are_kept(tmp_path):
     assert registry.shared_filters.find("old") is None
     # Names are one's own, whoever has the filter; what is dropped takes its statistics along.
     assert registry.shared_filters.claim({"name": "old", "kind": "bloom", "backend": "redis"}) is None
-    row = registry.shared_filters.claim({"name": "new", "kind": "bloom", "backend": "redis"})
-    registry.shared_filters.made(row, {"place": "p"})
+    row = registry.shared_filters.claim({"name": "new", "kind": "bloom", "backend": "redis", "place": "p"})
+    registry.shared_filters.made(row, "p", {})
     assert not registry.filters.claim("new", "n", "bloom")
     assert registry.shared_filters.find("new")["place"] == "p"
     registry.filters.drop([7])

@@ -45,8 +45,13 @@ def clamp(settings: Settings) -> Settings:
     most = max((limit - min(RESERVED, limit // 2)) // ports, 1)
     if settings.limits.connections <= most:
         return settings
-    _LOG.warning(
-        "connections are clamped: the system gives this process too few descriptors; raise `ulimit -n`",
-        extra={"connections": most, "asked": settings.limits.connections, "descriptors": limit},
-    )
     return settings.model_copy(update={"limits": settings.limits.model_copy(update={"connections": most})})
+
+
+def warn_if_clamped(requested: int, connections: int) -> None:
+    """Log a warning if a port takes fewer connections than the settings requested."""
+    if connections < requested:
+        _LOG.warning(
+            "connections are clamped: the system gives this process too few descriptors; raise `ulimit -n`",
+            extra={"connections": connections, "asked": requested, "descriptors": raise_limit()},
+        )

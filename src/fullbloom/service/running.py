@@ -9,13 +9,14 @@ import logging
 import os
 import signal
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvloop
 
 from fullbloom.service import logs
 from fullbloom.service.clock import Clock
-from fullbloom.service.descriptors import clamp
+from fullbloom.service.descriptors import clamp, warn_if_clamped
 from fullbloom.service.engine import Engine, Fault
 from fullbloom.service.failures import StartError
 from fullbloom.service.memory import bound, give_back
@@ -50,6 +51,7 @@ def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], 
     os.umask(0o077)
     bound()
     logs.begin(settings.log_level)
+    requested = settings.limits.connections
     settings = clamp(settings)
     listener = _bound(settings.http, "--http")
     engine = Engine(settings)
@@ -63,7 +65,9 @@ def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], 
             if settings.require_token or not own:
                 engine.service.guard()
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_run(node, listener, ready_file, tell))
+                # Logged once it has started: a start that fails says why in one line.
+                started = partial(warn_if_clamped, requested, settings.limits.connections)
+                runner.run(_run(node, listener, ready_file, tell, started))
         finally:
             registry.close()
         engine.service.stop()
@@ -115,7 +119,11 @@ def _check_open(settings: Settings, registry: Registry) -> None:
 
 
 async def _run(
-    node: Node, listener: socket.socket, ready_file: Path | None, tell: Callable[[str], None]
+    node: Node,
+    listener: socket.socket,
+    ready_file: Path | None,
+    tell: Callable[[str], None],
+    started: Callable[[], None],
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -137,6 +145,7 @@ async def _run(
     def ready() -> None:
         # Tokens and names of other nodes are known by now; until here clients of either port wait.
         node.service.serve_resp()
+        started()
         if ready_file is not None:
             new = ready_file.with_name(f"{ready_file.name}.new")
             new.write_text(json.dumps({"http": url, "resp": resp, "pid": os.getpid(), "node": node.id}))

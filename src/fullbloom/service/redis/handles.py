@@ -107,7 +107,7 @@ class Handles:
     def connected(self, name: str) -> Any:
         """Return the client; refuses where the settings name no server, or the first time it is away."""
         if self.client is None or self._settings.redis is None:
-            raise Refused("unavailable", "filters in Redis need its address: fullbloom serve --redis URL")
+            raise Refused("unsupported", "filters in Redis need a server; start the service with --redis URL")
         if not self._reached:
             from fullbloom.engines.redis.transport import connect
 

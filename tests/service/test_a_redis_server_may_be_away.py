@@ -75,7 +75,8 @@ def test_a_process_without_the_address_says_so(start, server, tmp_path, name):
     refused = eventually(lambda: (told := ask(without, name, "check", key=1)).status_code == 503 and told)
     assert "--redis" in refused.json()["detail"]
     refused = without.http.post("/v1/filters", json={"name": "new", "capacity": 10, "backend": "redis"})
-    assert refused.status_code == 503
+    assert refused.status_code == 422
+    assert "--redis" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("url", ["http://:hushhush@h", "hushhush", "redis://:hushhush@h:port/0"])

@@ -84,6 +84,7 @@ class RedisFilters:
         self, name: str, kind: str, options: dict[str, str], *, seed: int, keyed: bool, **rest: Any
     ) -> dict[str, Any]:
         """Make a filter: what it is. The name is free again where that fails; rest: strict, expires."""
+        self._handles.require_server()
         client = self._handles.connected(name)
         chosen = parameters(kind, options, strict=rest["strict"])
         capacity, fpr = chosen.pop("capacity"), chosen.pop("fpr")

@@ -23,6 +23,8 @@ _TIMEOUT = 3.0
 #: Calls that may wait for the server at once: a quarter of the threads is left for filters in memory.
 _AT_WORK = 48
 
+_NO_SERVER = "filters in Redis need a server; start the service with --redis URL"
+
 
 class One(NamedTuple):
     """A filter that this node has open."""
@@ -104,10 +106,15 @@ class Handles:
             if self.known.get(name, {}).get("place") == place:
                 self._forget(name)
 
+    def require_server(self) -> None:
+        """Refuse to create a filter where the settings name no server: no retry would succeed."""
+        if self.client is None:
+            raise Refused("unsupported", _NO_SERVER)
+
     def connected(self, name: str) -> Any:
         """Return the client; refuses where the settings name no server, or the first time it is away."""
         if self.client is None or self._settings.redis is None:
-            raise Refused("unsupported", "filters in Redis need a server; start the service with --redis URL")
+            raise Refused("unavailable", _NO_SERVER)
         if not self._reached:
             from fullbloom.engines.redis.transport import connect
 

@@ -26,7 +26,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo serve test test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench stubs \
+.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench stubs \
 	format wheels sources clean
 
 help:  ## Show this list
@@ -42,7 +42,10 @@ demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullbloom serve`
 	$(BIN)/fullbloom serve $(ARGS)
 
-test: build  ## Run the Rust and the Python test suites
+test: build  ## Run the Rust and the Python test suites, but for the long tests
+	scripts/test.sh -m "not long"
+
+test-all: build  ## Run every test, as continuous integration does
 	scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS

@@ -20,7 +20,7 @@ run() {
 run "rustfmt" cargo fmt --all --check -- --color never
 run "rustfmt of fuzz" cargo fmt --manifest-path fuzz/Cargo.toml --check -- --color never
 run "lock file of fuzz" bash -c 'cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null'
-run "clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+run "clippy" cargo clippy --locked --workspace --all-targets --features fullbloom-server/python --quiet -- -D warnings
 run "crate arrows" python scripts/check_crates.py
 run "repository content" python scripts/check_content.py
 run "words of pages" python scripts/check_words.py

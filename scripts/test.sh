@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Both test suites; fails if either does, and ends with the closing lines of both. The Python suite runs on all
-# cores, or on WORKERS of them; files of tests stay together, since their tests share what they set up.
+# test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both. The
+# Python suite runs on all cores, or on WORKERS of them; files of tests stay together, since their tests share what
+# they set up.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build

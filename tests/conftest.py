@@ -14,6 +14,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GOLDEN = Path(__file__).parent / "golden"
+#: Tests that take seconds each and rarely break: statistics of large filters, kills, real servers that fail,
+#: other packages at work. Folders and files below this one.
+LONG = (
+    "concurrency/test_the_interpreter_is_free.py",
+    "conformance/test_a_faulty_declaration_does_not_compile.py",
+    "durability/test_full_disks.py",
+    "durability/test_kills.py",
+    "durability/test_service_kills.py",
+    "engines/test_redis_clusters_are_one_filter.py",
+    "engines/test_redis_filters_are_resharded.py",
+    "engines/test_redis_filters_change_under_others.py",
+    "engines/test_redis_losses_are_told.py",
+    "engines/test_redis_modules_stay_whole.py",
+    "engines/test_redis_objects_are_shared_during_reshards.py",
+    "engines/test_redis_windows_lose_nothing_silently.py",
+    "recipes",
+    "service/test_a_redis_server_may_be_away.py",
+    "service/test_arrow_streams_are_weighed_first.py",
+    "service/test_filters_in_redis_clusters.py",
+    "service/test_filters_in_redis_come_and_go.py",
+    "service/test_many_filters_take_little.py",
+    "service/test_memory_is_bounded.py",
+    "service/test_memory_over_http_is_bounded.py",
+    "service/test_the_service_answers_meanwhile.py",
+    "service/test_two_nodes_share_a_postgresql.py",
+    "statistical/filters",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the long tests."""
+    here = Path(__file__).parent
+    for item in items:
+        path = item.path.relative_to(here).as_posix()
+        if any(path == long or path.startswith(f"{long}/") for long in LONG):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ BOMB = zlib.compress(b"a\n" * (1 << 20))
         ([HELLO, (b"W", bytes(80))], "announces 80 bytes where 16"),
         ([HELLO, (b"W", b""), (b"L", bytes(8) + b"junk")], "do not unpack"),
         ([HELLO, (b"W", b""), (b"L", bytes(8) + BOMB)], "longer than 1,000,000 bytes"),
-        ([HELLO, (b"W", b""), (b"L", bytes(8) + sync.packed([b"c"]))], "checksums"),
+        ([HELLO, (b"W", b""), (b"L", bytes(8) + sync.pack_lines([b"c"]))], "checksums"),
     ],
 )
 def test_a_serving_side_is_not_deceived_either(frames, told):

@@ -18,7 +18,7 @@ BY_HAND = {
 
 
 def textbook(items: list[str], num_bits: int, num_hashes: int) -> bytearray:
-    """Such code, as it stands in many tutorials."""
+    """Such code, as in many tutorials."""
     bits = bytearray((num_bits + 7) // 8)
     for item in items:
         for seed in range(num_hashes):
@@ -62,7 +62,7 @@ def test_an_array_of_textbook_code_is_read_and_written(num_bits: int, num_hashes
     assert other.to_bytes() == turned
 
 
-def test_what_is_no_array_is_refused() -> None:
+def test_invalid_arrays_are_refused() -> None:
     for bits in (b"", b"\0" * 12, b"\xff" * 13, [True] * 99):
         with pytest.raises(FormatError):
             TextbookFilter(100, 3, bits=bits)
@@ -79,8 +79,8 @@ def test_what_is_no_array_is_refused() -> None:
         TextbookFilter(100, 3).update("abc")
 
 
-def test_it_is_no_hash_of_a_filter() -> None:
-    """A filter's base hash sees a key once; this rule sees it with the number of each probe before it."""
+def test_textbook_positions_are_not_a_hash_of_a_filter() -> None:
+    """A filter hashes a key once; this rule hashes it once for each probe, with the probe's number."""
     made = BloomFilter(100, hash="sha256", layout="classic", seed=0)
     found = made.positions("alice")
     assert found != positions("alice", made.num_bits, made.num_hashes)[: len(found)]

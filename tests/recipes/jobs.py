@@ -1,4 +1,4 @@
-"""Tasks for workers that are processes; a folder, that of the environment, is their broker."""
+"""Tasks for workers with several processes; the broker is the folder in ``JOBS``."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def in_memory(number):
     return number
 
 
-def opened():
-    """The filter that the processes share."""
+def connect():
+    """Return the filter that the processes share."""
     client = redis.Redis(port=int(os.environ["JOBS_REDIS"]))
     return RedisBloomFilter(client, "jobs", 10_000, 1e-9)
 
 
 @app.task
-@once(opened, key="number")
+@once(connect, key="number")
 def in_redis(number, attempt):
     with (FOLDER / "runs").open("a") as runs:
         runs.write(f"{number} {attempt} {os.getpid()}\n")

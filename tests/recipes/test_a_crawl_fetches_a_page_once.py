@@ -1,4 +1,4 @@
-"""Guarantee: the `DUPEFILTER_CLASS` drops what Scrapy's own drops, over restarts, and says its price."""
+"""Guarantee: `DUPEFILTER_CLASS` drops the requests that Scrapy's own drops, and reports its expected loss."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_crawl_is_that_of_scrapys_own_filter(site):
     assert 0 < stats["dupefilter/fullbloom/expected_lost"] < 1e-4
 
 
-def test_a_job_goes_on_where_it_stopped(site, tmp_path):
+def test_a_job_resumes_after_a_stop(site, tmp_path):
     url, fetched = site
     job = {"DUPEFILTER_CLASS": OURS, "JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
     crawl(url, **job, CLOSESPIDER_PAGECOUNT=20)
@@ -103,7 +103,7 @@ def test_a_job_goes_on_where_it_stopped(site, tmp_path):
     assert max(fetched.values()) == 1
 
 
-def test_what_a_killed_run_saved_is_known(tmp_path):
+def test_requests_saved_by_a_killed_run_are_known(tmp_path):
     job = str(tmp_path)
     killed = dupe_filter(JOBDIR=job, FULLBLOOM_SAVE_EVERY=1e-9)
     assert not any(map(killed.request_seen, requests(range(100))))
@@ -115,7 +115,7 @@ def test_what_a_killed_run_saved_is_known(tmp_path):
 
 
 @pytest.mark.parametrize("capacity", [None, 2000])
-def test_the_expected_loss_is_what_is_lost(capacity):
+def test_the_expected_loss_matches_the_loss(capacity):
     """At a rate that can be measured: new requests that are dropped, against the statistic."""
     settings = {"FULLBLOOM_FPR": 0.05, "FULLBLOOM_SEED": 7}
     if capacity:
@@ -129,7 +129,7 @@ def test_the_expected_loss_is_what_is_lost(capacity):
     assert expected <= 0.05 * 2000 / 0.95
 
 
-def test_what_may_be_lost_is_a_warning_where_it_is_a_page(caplog):
+def test_an_expected_loss_of_a_page_is_a_warning(caplog):
     with caplog.at_level(logging.INFO, "fullbloom.recipes.scrapy"):
         dupe_filter(FULLBLOOM_CAPACITY=1000)
         assert [record.levelname for record in caplog.records] == ["INFO"]
@@ -184,22 +184,22 @@ def test_settings_may_be_texts_as_on_a_command_line():
     assert read == Options(1e-4, 1_000_000, 300.0, 3)
 
 
-def test_a_file_that_is_no_filter_keeps_the_spider_from_opening(tmp_path):
+def test_an_invalid_file_keeps_the_spider_from_opening(tmp_path):
     (tmp_path / "requests.bloom").write_bytes(b"nonsense")
     with pytest.raises(FormatError):
         dupe_filter(JOBDIR=str(tmp_path))
     assert (tmp_path / "requests.bloom").read_bytes() == b"nonsense"
 
 
-def test_a_job_keeps_its_parameters_and_says_so(tmp_path, caplog):
+def test_a_job_keeps_its_parameters_and_logs_that(tmp_path, caplog):
     job = {"JOBDIR": str(tmp_path), "FULLBLOOM_CAPACITY": 1000}
     dupe_filter(**job).close("finished")
     dupe_filter(**{**job, "FULLBLOOM_CAPACITY": 2000}).close("finished")
-    assert "was made for 1000 requests at 1e-06, and stays so" in caplog.text
+    assert "keeps its size of 1000 requests at 1e-06" in caplog.text
     assert fullbloom.open(tmp_path / "requests.bloom").capacity == 1000
 
 
-def test_a_job_of_scrapys_own_filter_is_told(tmp_path, caplog):
+def test_a_job_of_scrapys_own_filter_is_logged(tmp_path, caplog):
     (tmp_path / "requests.seen").write_bytes(b"")
     dupe_filter(JOBDIR=str(tmp_path))
     assert "requests.seen of Scrapy's own filter, which is not read" in caplog.text

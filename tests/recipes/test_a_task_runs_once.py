@@ -1,4 +1,4 @@
-"""Guarantee: a task of `once` runs once a key; failures and retries do what its documentation says."""
+"""Guarantee: a task of `once` runs once per key; failures and retries behave as documented."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def app():
 
 
 def work_on(app):
-    """Tell the worker of tasks that were made since it began."""
+    """Register tasks with the worker that were created after it started."""
     app.worker.consumer.update_strategies()
 
 
@@ -61,7 +61,7 @@ def seen():
 
 
 def outcome(result):
-    """What came of a task: its answer, or the class of its error."""
+    """Return the result of a task, or the class of its error."""
     try:
         return result.get(timeout=PATIENCE, interval=0.01)
     except Exception as error:  # noqa: BLE001 - whatever the task raised
@@ -84,7 +84,7 @@ def test_a_task_sent_thrice_runs_once(app):
 
 
 @pytest.mark.parametrize("make", [BloomFilter, CuckooFilter])
-def test_of_many_at_a_time_one_runs(app, make):
+def test_only_one_of_many_concurrent_runs_executes(app, make):
     runs, together = [], threading.Barrier(8)
 
     @app.task(name=f"together-{make.__name__}")
@@ -107,7 +107,7 @@ def test_of_many_at_a_time_one_runs(app, make):
 
 @pytest.mark.parametrize(("mark", "runs_wanted"), [("before", 1), ("after", 2)])
 def test_a_body_that_fails(app, mark, runs_wanted):
-    """Marked before: never again. Marked after: run again when it is sent again."""
+    """With "before" it never runs again; with "after" it runs when it is sent again."""
     runs = []
 
     @app.task(name=f"fails-{mark}")
@@ -148,8 +148,8 @@ def test_retries_are_parts_of_one_run(app, mark, how):
     assert tries == [5, 5, 5]
 
 
-def test_marked_after_two_at_a_time_both_run(app):
-    """As documented: the key is there once a body has returned."""
+def test_with_after_two_concurrent_runs_both_execute(app):
+    """As documented: the key is recorded when a body has returned."""
     together, runs = threading.Barrier(2), []
 
     @app.task(name="both")
@@ -186,11 +186,11 @@ def test_a_message_delivered_again_is_no_retry(app, mark, runs_wanted):
 
 
 class Away(ConnectionError):
-    """What a filter raises whose server cannot be reached."""
+    """The error of a filter whose server is unreachable."""
 
 
 class Flaky:
-    """A shared filter whose server is away for the first asks."""
+    """A shared filter whose server is unreachable for the first requests."""
 
     def __init__(self, away):
         self.away, self.keys = away, set()
@@ -207,8 +207,8 @@ class Flaky:
         return key in self.keys
 
 
-def test_a_retry_because_the_filter_was_away_asks_it_again(app):
-    """The body did not begin, so that a retry is no part of a run: what is done stays done."""
+def test_a_retry_after_an_error_of_the_filter_checks_it_again(app):
+    """The body did not begin, so the retry does not continue a run."""
     runs, filter_ = [], Flaky(0)
 
     @app.task(name="away", autoretry_for=(Away,), retry_kwargs={"countdown": 0})
@@ -271,9 +271,9 @@ def test_tasks_may_share_a_filter(app):
         ),
     ],
 )
-def test_what_is_the_key(key, first, same, other):
+def test_the_key_is_made_from_the_arguments(key, first, same, other):
     @once(seen(), key=key)
-    def work(order, shop="a", tags=()):  # noqa: ARG001 - what is asked is the key
+    def work(order, shop="a", tags=()):  # noqa: ARG001 - the test is about the key
         return "run"
 
     assert [work(*args, **kwargs) for args, kwargs in (first, same, other)] == ["run", None, "run"]
@@ -302,7 +302,7 @@ def test_arguments_are_checked_when_a_task_is_sent(app):
         ),
     ],
 )
-def test_arguments_that_are_none_are_refused_at_once(filter_, chosen, error, said):
+def test_invalid_arguments_are_refused_at_once(filter_, chosen, error, said):
     def decorate():
         return once(filter_, **chosen)(lambda order: order)
 
@@ -314,7 +314,7 @@ def test_arguments_that_are_none_are_refused_at_once(filter_, chosen, error, sai
         decorate()
 
 
-def test_what_is_no_filter_or_no_key_is_refused():
+def test_objects_that_are_not_filters_or_keys_are_refused():
     with pytest.raises(ParameterTypeError, match="seen must be a filter"):
         once(7)
     work = once(seen())(lambda order: order)
@@ -352,19 +352,19 @@ def prefork(tmp_path_factory):
     server.stop()
 
 
-def test_a_filter_in_memory_is_refused_where_processes_have_copies(prefork):
+def test_a_filter_in_memory_is_refused_if_processes_have_copies(prefork):
     """Each of the two processes would run the task once."""
-    told = prefork("print(type(jobs.in_memory.delay(1).get(timeout=60, propagate=False)).__name__)")
-    assert told == "ParameterError"
-    assert "a filter in memory is another one in each process" in (prefork.folder / "log").read_text()
+    output = prefork("print(type(jobs.in_memory.delay(1).get(timeout=60, propagate=False)).__name__)")
+    assert output == "ParameterError"
+    assert "has its own copy of a filter in memory" in (prefork.folder / "log").read_text()
 
 
 def test_processes_that_share_a_filter_run_a_task_once(prefork):
     """Ten keys, each sent eight times to two processes: a run a key."""
-    told = prefork(
+    output = prefork(
         "sent = [jobs.in_redis.delay(n, attempt) for attempt in range(8) for n in range(10)]\n"
         "print(sum(one.get(timeout=60, interval=0.01) is not None for one in sent))"
     )
     runs = [line.split() for line in (prefork.folder / "runs").read_text().splitlines()]
-    assert told == "10"
+    assert output == "10"
     assert sorted(int(number) for number, *_ in runs) == list(range(10))

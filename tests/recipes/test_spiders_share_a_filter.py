@@ -1,4 +1,4 @@
-"""Guarantee: spiders of a fleet fetch a page once between them, and go on while the Redis server is away."""
+"""Guarantee: spiders that share a filter fetch a page once, and continue while the Redis server is down."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_each_of_many_requests_is_new_to_one_spider(server):
     for one in spiders:
         one.close("finished")
     stats = [one._stats.get_stats() for one in spiders]
-    assert all(abs(told["dupefilter/fullbloom/requests"] - 300) < 20 for told in stats)
-    assert all(0 <= told["dupefilter/fullbloom/expected_lost"] < 1e-3 for told in stats)
+    assert all(abs(values["dupefilter/fullbloom/requests"] - 300) < 20 for values in stats)
+    assert all(0 <= values["dupefilter/fullbloom/expected_lost"] < 1e-3 for values in stats)
     # It stays for the next run.
     assert all(map(spider(server, FULLBLOOM_REDIS_NAME=name).request_seen, requests(range(300))))
 
@@ -58,16 +58,16 @@ def test_the_name_is_the_spiders_and_the_seed_is_drawn(server):
     assert manifest["seed"] != 0
 
 
-def test_spiders_go_on_while_the_server_is_away(tmp_path, caplog):
+def test_spiders_continue_while_the_server_is_down(tmp_path, caplog):
     server = Server(tmp_path)
     one = spider(server)
     assert not one.request_seen(*requests([1]))
     server.kill()
     with caplog.at_level(logging.WARNING):
-        # What only the server knew may come again, once; what comes now is told by this spider itself.
+        # A key that only the server held may come again once; the fallback finds duplicates of new keys.
         assert [one.request_seen(r) for r in requests([1, 1, 2, 2])] == [False, True, False, True]
         one.close("finished")
-    assert caplog.text.count("this process goes on with what it sees itself") == 1
+    assert caplog.text.count("this process continues with a filter in memory") == 1
     assert one._stats.get_value("dupefilter/fullbloom/requests") == 0
 
 
@@ -96,7 +96,7 @@ def test_unlike_parameters_are_refused(server):
 )
 def test_settings_of_redis_are_checked(settings, said):
     with pytest.raises(ParameterError, match=said) as failed:
-        Options.read(Settings(settings)).made()
+        Options.read(Settings(settings)).create_filter()
     assert "hushhush" not in str(failed.value)
 
 

@@ -1,1 +1,1 @@
-"""The jobs of Fullbloom as small importable tools; the command line is made of the same functions."""
+"""Common tasks as small importable functions; the command line uses the same functions."""

@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 #: One line in 10^12.
 _SCRATCH_FPR = 1e-12
-#: The rate of other structures is looked up anew after this share of new keys, and taken for a power of
-#: their number between: exact to 1e-3 in the loss for the twentieth.
+#: The rate of other structures is read again after this share of new keys, and interpolated as a power of
+#: their number: exact to 1e-3 in the loss for 1/20.
 _RATE_STEP = 16
-#: Nor is it looked up before this share of the capacity came: there is hardly a rate yet.
+#: The rate is not read before this share of the capacity is in use, since it is still almost 0.
 _FIRST_STEP = 256
-#: The keys offered are summed in steps of this share of them: exact to 1e-4 in the loss.
+#: Step of the sum over offered keys, as a share of them: exact to 1e-4 in the loss.
 _KEY_STEPS = 64
-#: From here on nothing is kept, so what is kept says nothing any more.
+#: Above this rate the filter keeps no keys, so their number carries no information.
 _SATURATED = 1.0 - 1e-9
 
 
 def keeps_copies(seen: Seen) -> bool:
-    """Tell whether adding a key again takes more memory: such filters are given new keys only.
+    """Return whether adding a key again takes more memory; callers add only new keys to such filters.
 
     >>> from fullbloom import BloomFilter
     >>> keeps_copies(BloomFilter(100))
@@ -48,30 +48,29 @@ def keeps_copies(seen: Seen) -> bool:
 
 
 def add_new(keys: list[Any], seen: Seen) -> list[bool]:
-    """Add the keys that are not there yet; one answer a key, as ``add_many`` gives.
+    """Add the keys that are not present; return whether each was new, as ``add_many`` does.
 
-    Raises what ``seen.add`` raises. Costs one batch add, or for filters that keep copies one
-    look-up and at most one add a key.
+    Raises the errors of ``seen.add``. Costs one batch add, or for filters that keep copies one lookup and at
+    most one add per key.
 
     >>> from fullbloom import BloomFilter
     >>> add_new(["a", "b", "a"], BloomFilter(100))
     [True, True, False]
     """
     if not keeps_copies(seen):
-        answers: list[bool] = seen.add_many(keys)
-        return answers
+        results: list[bool] = seen.add_many(keys)
+        return results
     return [key not in seen and bool(seen.add(key)) for key in keys]
 
 
 def unique(
     items: Iterable[T], seen: Seen, *, key: Callable[[T], object] | None = None, batch: int = 4096
 ) -> Iterator[T]:
-    """Yield the items that ``seen`` has not met, in order, and remember them.
+    """Yield the items that are not in ``seen``, in order, and add them.
 
-    Items are taken ``batch`` at a time, so the first comes out after ``batch`` were read; use
-    `fullbloom.recipes.seen.only_new` where every item must come out at once. An item is lost with
-    the filter's rate at its load. Raises what ``seen.add`` raises. Costs one batch add a
-    batch and the memory of one batch.
+    Reads ``batch`` items at a time before it yields the first; use `fullbloom.recipes.seen.only_new` if each
+    item must come out at once. An item is lost at the filter's current false-positive rate. Raises the errors
+    of ``seen.add``. Costs one batch add per batch and the memory of one batch.
 
     >>> from fullbloom import BloomFilter
     >>> list(unique([3, -3, 4], BloomFilter(100), key=abs))
@@ -84,11 +83,11 @@ def unique(
 
 
 class Load:
-    """The model's false-positive rate of a filter at its counted load, without scanning bits.
+    """The false-positive rate of a filter by its model at the counted load, without scanning bits.
 
-    Unlike ``seen.fpr()``, `rate` costs microseconds however large the plain filter is, and a growing
-    one made of plain stages: these are looked at once, when a new one opens. Other structures are
-    asked for their ``fpr()`` whenever they hold a sixteenth more.
+    Unlike ``seen.fpr()``, `rate` costs microseconds for plain filters of any size and for growing filters
+    with plain stages, which it reads once when a new stage opens. For other structures it calls ``fpr()``
+    whenever they hold 1/16 more keys.
 
     >>> from fullbloom import BloomFilter
     >>> f = BloomFilter(1000, 0.01); f.update(range(1000)); 0.005 < Load(f).rate() <= 0.01
@@ -102,7 +101,7 @@ class Load:
         self._stages = 0
         self._absent = 1.0
         self._earlier = 0
-        self._asked = (0, 0.0)
+        self._measured = (0, 0.0)
         self._power = 1.0
         self._line = 1.0
         self._last: _Offered | None = None
@@ -114,15 +113,15 @@ class Load:
         """Return the rate now."""
         seen = self._seen
         if self._role == "growing" and seen.stages != self._stages:
-            self._look_at(seen.stage_info())
+            self._read_stages(seen.stage_info())
         if self._last is None:
-            return self._of_any(seen)
+            return self._interpolate(seen)
         rate = self._last.rate(max(seen.num_added - self._earlier, 0))
         # A rate of 1e-17 would be lost beside 1.
         return rate if self._absent == 1.0 else 1.0 - self._absent * (1.0 - rate)
 
-    def _look_at(self, stages: list[dict[str, Any]]) -> None:
-        """Take the rates of all stages but the last as they are from now on."""
+    def _read_stages(self, stages: list[dict[str, Any]]) -> None:
+        """Store the rates of all stages except the last, which no longer change."""
         self._stages = len(stages)
         plain = registry.with_role("plain")["class"]
         if any(stage["class"] != plain for stage in stages):
@@ -133,7 +132,7 @@ class Load:
         self._absent = math.prod(1.0 - _Offered.of_stage(stage).rate(stage["num_added"]) for stage in full)
 
     def step(self) -> int:
-        """Return how many keys may be added before `lost` is asked, so that it can follow the rate.
+        """Return the number of keys that may be added before the next call of `lost`.
 
         >>> from fullbloom import PrefixFilter
         >>> Load(PrefixFilter(1000)).step()
@@ -146,7 +145,7 @@ class Load:
         return max(held // _RATE_STEP, capacity // _FIRST_STEP, 1)
 
     def parts(self, block: Block) -> Iterator[Block]:
-        r"""Yield ``block`` in parts of whole lines, each of about `step` lines when it is asked for.
+        r"""Yield ``block`` in parts of whole lines, each of about `step` lines at that time.
 
         >>> from fullbloom import BloomFilter
         >>> [bytes(part) for part in Load(BloomFilter(1000)).parts(b"a\nb\n")]
@@ -163,11 +162,11 @@ class Load:
             start = end
 
     def lost(self, kept: int, *, deferred: bool = False) -> float:
-        """Return how many new keys were probably taken for known since the last call, ``kept`` being kept.
+        """Return the expected number of new keys treated as known since the last call, given those kept.
 
-        Of u new keys at rate p, u p are lost and u (1 - p) kept: that is p / (1 - p) for each kept.
-        ``deferred`` says that all were looked up before the first was added. Otherwise call it after every
-        `step` keys: what a structure's rate was between two calls is not known.
+        Of u new keys at rate p, u p are lost and u (1 - p) kept: p / (1 - p) for each key kept. Set
+        ``deferred`` if all keys were looked up before the first was added. Otherwise call it after every
+        `step` keys, since the rate between two calls is unknown.
         """
         offered = self._last if self._role == "plain" else None
         lost = 0.0 if offered is None else offered.keys - offered.kept
@@ -178,19 +177,19 @@ class Load:
         if offered is not None:
             return offered.keys - offered.kept - lost
         after = _odds(self._before)
-        # By Simpson's rule, the middle being the geometric one.
+        # Simpson's rule, with the geometric mean in the middle.
         return kept * (before + 4 * math.sqrt(before * after) + after) / 6 if kept else 0.0
 
-    def _of_any(self, seen: Seen) -> float:
-        held, (asked, rate) = seen.num_added, self._asked
-        if not asked or abs(held - asked) >= self._step(asked):
+    def _interpolate(self, seen: Seen) -> float:
+        held, (measured, rate) = seen.num_added, self._measured
+        if not measured or abs(held - measured) >= self._step(measured):
             now: float = seen.fpr()
-            if 0 < asked != held > 0 and rate > 0.0 and now > 0.0:
-                # A rate falls where something was forgotten, and rises from there.
-                self._power = max(math.log(now / rate) / math.log(held / asked), 0.0)
-            self._asked = (held, now)
+            if 0 < measured != held > 0 and rate > 0.0 and now > 0.0:
+                # The rate falls when the filter forgets keys, and rises from there.
+                self._power = max(math.log(now / rate) / math.log(held / measured), 0.0)
+            self._measured = (held, now)
             return now
-        grown: float = rate * (held / asked) ** self._power
+        grown: float = rate * (held / measured) ** self._power
         return min(grown, 1.0)
 
 
@@ -199,10 +198,10 @@ def _odds(rate: float) -> float:
 
 
 class _Offered:
-    """How many different keys a Bloom filter was offered, from the number that it kept.
+    """The number of distinct keys offered to a Bloom filter, from the number of keys that it kept.
 
-    A key that is taken for known sets no bit, so the bits are those of all keys offered. The laws ask
-    for these; the filter counts those kept: d kept / d keys = 1 - p(keys), summed by midpoints.
+    A false positive sets no bit, so the bits are those of all keys offered. The laws need that number; the
+    filter counts only keys kept: d kept / d keys = 1 - p(keys), summed by midpoints.
     """
 
     def __init__(self, layout: str, num_bits: int, num_hashes: int) -> None:
@@ -211,7 +210,7 @@ class _Offered:
 
     @classmethod
     def of_stage(cls, stage: dict[str, Any]) -> _Offered:
-        """Return that of a line of ``stage_info``."""
+        """Create it from an entry of ``stage_info``."""
         return cls(stage["layout"], stage["num_bits"], stage["num_hashes"])
 
     def rate(self, kept: int) -> float:
@@ -230,9 +229,9 @@ class _Offered:
 
 
 class Tally:
-    """What became of the records so far."""
+    """Counts of records read, kept and probably lost."""
 
-    __slots__ = ("kept", "lost", "records")  # no dataclass: importing these would take 4 ms of every start
+    __slots__ = ("kept", "lost", "records")  # not a dataclass: that import adds 4 ms to every start
 
     def __init__(self) -> None:
         """Begin at zero."""
@@ -259,8 +258,8 @@ def new_lines(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
     r"""Add the lines of ``block``; return (lines, new ones, their bytes, the others' bytes).
 
     A line ends at a newline; a carriage return before it is not part of the key. The others are
-    collected only when ``dropped``. A filter that keeps copies of a key gets every line: use `fresh`
-    and `remember` for those. Costs one pass over the block without the GIL.
+    collected only if ``dropped``. For a filter that keeps copies of a key, which would get every line, use
+    `fresh` and `remember`. Costs one pass over the block without the GIL.
 
     >>> from fullbloom import BloomFilter
     >>> new_lines(b"a\nb\na\n", BloomFilter(100), dropped=True)
@@ -271,20 +270,20 @@ def new_lines(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
 
 
 def scratch(keys: int) -> Seen:
-    """Return a throw-away filter that finds repetitions among ``keys`` keys.
+    """Return a temporary filter that finds duplicates among ``keys`` keys.
 
     >>> scratch(100).add("a")
     True
     """
-    # "auto" would size each layout it may stand for: a fifth of the time of a block.
+    # "auto" would size every layout that it may select, which takes 1/5 of the time of a block.
     layout = next(name for name in registry.layouts("auto") if name not in registry.layouts("one_line"))
     return registry.class_of(registry.with_role("plain"))(keys + 1, _SCRATCH_FPR, layout=layout)
 
 
 def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
-    r"""As `new_lines`, but leave ``seen`` as it is, so that lines are remembered once they are written.
+    r"""Return the same as `new_lines` without changing ``seen``, so that lines can be added once written.
 
-    Repetitions inside the block are dropped too. Follow it with `remember` on what was written.
+    Duplicates inside the block are dropped too. After writing the lines, pass them to `remember`.
     Costs about twice as much as `new_lines`.
 
     >>> from fullbloom import BloomFilter
@@ -301,7 +300,7 @@ def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
 
 
 def remember(lines: Block, seen: Seen) -> None:
-    r"""Add ``lines``, whole ones only, without collecting anything.
+    r"""Add ``lines``, which must be whole, and return nothing.
 
     >>> from fullbloom import BloomFilter
     >>> f = BloomFilter(100); remember(b"a\nb\n", f); "b" in f

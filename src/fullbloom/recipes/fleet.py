@@ -1,4 +1,4 @@
-"""A filter that a fleet shares in Redis, and one in memory for the time its server is away."""
+"""A filter in Redis that many processes share, with a fallback in memory while the server is unreachable."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _TIMEOUT = 5.0
 
 
 class Fleet:
-    """What `add` needs to be told of a key seen by any process: a ``RedisBloomFilter`` and a spare.
+    """A ``RedisBloomFilter`` shared by many processes, and a fallback in memory.
 
-    While the server cannot be asked, or has lost the filter, keys go to a filter in memory that grows, so
-    that this process still tells its own repetitions; what it adds then, others do not hear of, nor does
-    the server. The log says when that begins and ends. Costs a round trip an add, during an outage up to
-    the client's timeout as well.
+    While the server is unreachable, or has lost the filter, keys go to a growing filter in memory, so this
+    process still finds its own duplicates; neither the other processes nor the server learn of these keys.
+    The log records when that begins and ends. Costs one round trip per add, and during an outage up to the
+    client's timeout.
     """
 
     def __init__(self, shared: RedisBloomFilter) -> None:
         """Take the filter."""
         self.shared = shared
-        self._spare: Any = None
+        self._memory: Any = None
         self._away = False
-        #: Keys that were told by the spare.
+        #: Number of keys that only the fallback received.
         self.alone = 0
 
     @classmethod
     def open(cls, url: str, name: str, capacity: int, fpr: float) -> Self:
-        """Open the filter ``name``, or make it, with a seed that nobody can guess.
+        """Open the filter ``name``, or create it with a random seed.
 
-        Raises what ``RedisBloomFilter`` does, ``ValueError`` for a URL that is none.
+        Raises the errors of ``RedisBloomFilter``, and ``ValueError`` for an invalid URL.
         """
         from fullbloom.engines.redis import RedisBloomFilter
         from fullbloom.engines.redis.transport import connect
@@ -51,61 +51,61 @@ class Fleet:
         client = connect(url, name, timeout=_TIMEOUT)
         try:
             RedisBloomFilter(client, name)
-        except FilterLost:  # there is none
-            with suppress(IncompatibleFilters):  # somebody else was quicker
+        except FilterLost:  # it does not exist
+            with suppress(IncompatibleFilters):  # another process created it first
                 RedisBloomFilter(client, name, capacity, fpr, seed=secrets.randbits(64))
         return cls(RedisBloomFilter(client, name, capacity, fpr))
 
     def add(self, key: Any) -> bool:
-        """Add a key; True when it was certainly new."""
+        """Add a key; return True if it was certainly new."""
         try:
             new = self.shared.add(key)
         except EngineError as error:
-            self._tell(away=True, why=str(error))
+            self._log_state(away=True, reason=str(error))
             self.alone += 1
-            return bool(self._alone().add(key))
-        self._tell(away=False)
+            return bool(self._fallback().add(key))
+        self._log_state(away=False)
         return new
 
-    def _alone(self) -> Any:
-        if self._spare is None:
+    def _fallback(self) -> Any:
+        if self._memory is None:
             make = registry.class_of(registry.with_role("growing"))
-            self._spare = make(100_000, self.target_fpr)
-        return self._spare
+            self._memory = make(100_000, self.target_fpr)
+        return self._memory
 
-    def _tell(self, *, away: bool, why: str = "") -> None:
+    def _log_state(self, *, away: bool, reason: str = "") -> None:
         if away != self._away:
             self._away = away
             if away:
-                _LOG.error("%s; this process goes on with what it sees itself", why)
+                _LOG.error("%s; this process continues with a filter in memory", reason)
             else:
-                _LOG.warning("the server answers again; it does not know %d keys told without it", self.alone)
+                _LOG.warning("the server responds again; %d keys are only in memory", self.alone)
 
     @property
     def capacity(self) -> int:
-        """Keys that the filter was sized for."""
+        """Number of keys that the filter was sized for."""
         return self.shared.capacity
 
     @property
     def target_fpr(self) -> float:
-        """The rate that it was made for."""
+        """False-positive rate that the filter was sized for."""
         return self.shared.manifest.fpr
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its cells."""
+        """Bytes of the cells."""
         return -(-self.shared.manifest.num_bits // 8)
 
     @property
     def num_added(self) -> int:
-        """Keys of all processes, as estimated from its bits; 0 while the server is away."""
+        """Number of keys of all processes, estimated from the bits; 0 while the server is unreachable."""
         try:
             return round(self.shared.approx_count()[0])
         except EngineError:
             return 0
 
     def fpr(self) -> float:
-        """Rate at its present load; that at capacity while the server is away."""
+        """Return the rate at the current load; while the server is unreachable, the rate at capacity."""
         try:
             return self.shared.fpr()
         except EngineError:

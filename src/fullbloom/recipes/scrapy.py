@@ -1,4 +1,4 @@
-"""Duplicate requests of a Scrapy crawl, told by a filter: 5 bytes each, 4 with a capacity, instead of 98.
+"""Duplicate requests of a Scrapy crawl, found by a filter: 5 bytes each, 4 with a capacity, instead of 98.
 
 In the project's ``settings.py``::
 
@@ -6,14 +6,14 @@ In the project's ``settings.py``::
 
 Further settings, all optional:
 
-* ``FULLBLOOM_FPR``: the share of new requests that are taken for seen, and so never fetched; 1e-6 unasked.
-* ``FULLBLOOM_CAPACITY``: requests that the filter is sized for; it grows unasked.
-* ``FULLBLOOM_SAVE_EVERY``: seconds between two saves into ``JOBDIR``; 300 unasked, and once at the end.
-* ``FULLBLOOM_SEED``: of the hash; drawn unasked.
-* ``FULLBLOOM_REDIS_URL``: the Redis server whose filter all spiders of a fleet share; by default none.
-* ``FULLBLOOM_REDIS_NAME``: the filter's name there; ``scrapy:NAME`` unasked, with the spider's name.
+* ``FULLBLOOM_FPR``: the share of new requests that are taken for seen, and so never fetched; default 1e-6.
+* ``FULLBLOOM_CAPACITY``: requests that the filter is sized for; by default it grows.
+* ``FULLBLOOM_SAVE_EVERY``: seconds between saves into ``JOBDIR``; default 300, and once at the end.
+* ``FULLBLOOM_SEED``: seed of the hash; random by default.
+* ``FULLBLOOM_REDIS_URL``: a Redis server whose filter several spiders share; none by default.
+* ``FULLBLOOM_REDIS_NAME``: the filter's name there; default ``scrapy:NAME``, with the spider's name.
 
-With ``JOBDIR`` and no Redis the filter is kept there, in ``requests.bloom``, which ``fullbloom.open`` reads.
+With ``JOBDIR`` and no Redis the filter is saved there as ``requests.bloom``, which ``fullbloom.open`` reads.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ __all__ = ["DupeFilter", "Options"]
 
 _LOG = logging.getLogger(__name__)
 _FILE = "requests.bloom"
-#: Where Scrapy's own filter keeps what it saw.
-_OTHERS = "requests.seen"
-#: Of a filter that grows: 1.4 MB at the rate unasked.
+#: The file of Scrapy's own filter.
+_SCRAPY_FILE = "requests.seen"
+#: Initial capacity of a growing filter: 1.4 MB at the default rate.
 _FIRST_CAPACITY = 400_000
-#: Saving takes no more than this share of the time.
+#: Saving takes at most 1/20 of the time.
 _PAUSE = 20
-#: From so many pages on, the expected loss is a warning.
+#: An expected loss of this many pages or more is logged as a warning.
 _WORTH_A_WARNING = 0.5
 
 
 class Options(NamedTuple):
-    """What the settings say; `Options.read` checks them."""
+    """The settings; `Options.read` checks them."""
 
     fpr: float = 1e-6
     #: Requests it is sized for; None lets it grow.
@@ -65,13 +65,13 @@ class Options(NamedTuple):
     #: Seconds between two saves.
     save_every: float = 300.0
     seed: int | None = None
-    #: Redis server of a filter that is shared, and the filter's name there.
+    #: Redis server of a shared filter, and the filter's name there.
     redis_url: str | None = None
     redis_name: str = "scrapy:"
 
     @classmethod
     def read(cls, settings: BaseSettings, spider: str = "") -> Self:
-        """Read ``FULLBLOOM_*`` for a spider; raises ``ParameterError`` that names the setting."""
+        """Read ``FULLBLOOM_*`` for a spider; raise ``ParameterError`` with the name of an invalid setting."""
         fpr = _number(settings, "FULLBLOOM_FPR", float, cls._field_defaults["fpr"])
         if not 0.0 < fpr < 1.0:
             raise ParameterError(f"FULLBLOOM_FPR must be between 0 and 1 (exclusive), got {fpr!r}")
@@ -84,13 +84,13 @@ class Options(NamedTuple):
         url = settings.get("FULLBLOOM_REDIS_URL") or None
         if url is not None and capacity is None:
             raise ParameterError(
-                "FULLBLOOM_CAPACITY must say for how many requests the filter in Redis is made"
+                "FULLBLOOM_CAPACITY must say how many requests the filter in Redis is sized for"
             )
         name = settings.get("FULLBLOOM_REDIS_NAME") or f"scrapy:{spider}"
         return cls(fpr, capacity, every, _number(settings, "FULLBLOOM_SEED", _whole, None), url, name)
 
-    def made(self) -> Any:
-        """Return a filter as the settings want it; one in Redis may be there already."""
+    def create_filter(self) -> Any:
+        """Create a filter from the settings; a filter in Redis may already exist."""
         if self.redis_url is not None:
             return _shared(self.redis_url, self.redis_name, self.capacity or 0, self.fpr)
         seed = secrets.randbits(64) if self.seed is None else self.seed
@@ -103,31 +103,29 @@ class DupeFilter(RFPDupeFilter):
     """Scrapy's duplicate filter in bounded memory, with the fingerprints, log and statistics of Scrapy's own.
 
     A request is fetched once, by the fingerprint of ``REQUEST_FINGERPRINTER_CLASS``; ``dont_filter=True``
-    passes. No request that was seen is fetched again. A new one is wrongly taken for seen, and its page
-    lost, with probability ``FULLBLOOM_FPR`` at most while no more than ``FULLBLOOM_CAPACITY`` came: the log
-    says at the end how many pages that were, as expected by the filter's model. Where every page counts,
-    keep Scrapy's own.
+    bypasses the filter. A seen request is never fetched again. A new request is wrongly taken for seen, and
+    its page lost, with a probability of at most ``FULLBLOOM_FPR`` up to ``FULLBLOOM_CAPACITY`` requests. At
+    the end the log reports the expected number of lost pages. If every page counts, use Scrapy's own filter.
 
     The statistics ``dupefilter/filtered`` (as Scrapy's own), ``dupefilter/fullbloom/expected_lost``,
-    ``.../fpr``, ``.../requests`` and ``.../bytes`` tell the same. With ``JOBDIR`` the filter is read when
-    the spider opens, and saved, whole or not at all, when it closes and every ``FULLBLOOM_SAVE_EVERY``
-    seconds; after a kill the requests since the last save are unknown, so that pages may be fetched twice
-    but none is lost.
+    ``.../fpr``, ``.../requests`` and ``.../bytes`` report the same. With ``JOBDIR`` the filter is read when
+    the spider opens, and saved atomically when it closes and every ``FULLBLOOM_SAVE_EVERY`` seconds. After a
+    kill the requests since the last save are unknown, so pages may be fetched twice but none is lost.
 
-    With ``FULLBLOOM_REDIS_URL`` spiders on many machines share a filter, which stays there until it is
-    deleted (``RedisBloomFilter(client, name).delete()``): a round trip a request, during which the crawler
-    waits. While the server is away, each spider goes on with what it sees itself
+    With ``FULLBLOOM_REDIS_URL`` spiders on many machines share a filter, which remains until you delete it
+    (``RedisBloomFilter(client, name).delete()``). Each request costs a round trip, for which the crawler
+    waits. While the server is unreachable, each spider continues with its own filter in memory
     (`fullbloom.recipes.fleet`).
 
     Raises ``ParameterError`` for settings out of range, ``FormatError`` and ``OSError`` for a file in
-    ``JOBDIR`` that is no filter or cannot be read. Costs one scalar add a request, beside a fingerprint of
-    some 10 us.
+    ``JOBDIR`` that is not a filter or cannot be read. Costs one scalar add per request, in addition to a
+    fingerprint of some 10 us.
     """
 
     def __init__(
         self, path: str | None = None, debug: bool = False, *, options: Options | None = None, **rest: Any
     ) -> None:
-        """Take the folder of the job and the settings; `open` makes or reads the filter."""
+        """Store the folder of the job and the settings; `open` creates or reads the filter."""
         super().__init__(None, debug, **rest)
         self.options = options or Options()
         in_memory = self.options.redis_url is None
@@ -138,21 +136,21 @@ class DupeFilter(RFPDupeFilter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the filter that a crawler's settings want."""
+        """Create the filter from a crawler's settings."""
         settings = crawler.settings
-        made = cls(
+        created = cls(
             job_dir(settings),
             settings.getbool("DUPEFILTER_DEBUG"),
             options=Options.read(settings, crawler.spidercls.name),
             fingerprinter=crawler.request_fingerprinter,
         )
-        made._stats = crawler.stats
-        return made
+        created._stats = crawler.stats
+        return created
 
     def open(self) -> None:
-        """Read the filter of the job's last run, or make one; say in the log what it may lose."""
+        """Read the filter of the job's last run, or create one; log the share of requests it may lose."""
         read = self._read()
-        self._seen = self.options.made() if read is None else read  # one without keys is false
+        self._seen = self.options.create_filter() if read is None else read  # an empty filter is falsy
         self._load = Load(self._seen)
         self._new = 0
         self._step = self._load.step()
@@ -161,7 +159,7 @@ class DupeFilter(RFPDupeFilter):
         most = math.inf if capacity is None else capacity * self._seen.target_fpr
         _LOG.log(
             logging.WARNING if most >= _WORTH_A_WARNING else logging.INFO,
-            "Duplicates are told by a Bloom filter: up to %(rate).2g of new requests%(when)s are taken for "
+            "A Bloom filter finds duplicates: up to %(rate).2g of new requests%(when)s are taken for "
             "seen and never fetched (FULLBLOOM_FPR)",
             {
                 "rate": self._seen.target_fpr,
@@ -170,7 +168,7 @@ class DupeFilter(RFPDupeFilter):
         )
 
     def request_seen(self, request: Request) -> bool:
-        """Tell whether a request was seen, and remember it."""
+        """Return whether a request was seen, and add it."""
         if not self._seen.add(self.fingerprinter.fingerprint(request)):
             return True
         self._new += 1
@@ -181,7 +179,7 @@ class DupeFilter(RFPDupeFilter):
         return False
 
     def close(self, reason: str) -> None:
-        """Save the filter, and say what it probably lost."""
+        """Save the filter, and log the expected loss."""
         del reason
         if self._seen is None:  # the spider did not open
             return
@@ -190,13 +188,13 @@ class DupeFilter(RFPDupeFilter):
             self._save(self._file)
         seen, lost = self._seen, self._lost
         if self._stats is not None:
-            told = {
+            values = {
                 "expected_lost": lost,
                 "fpr": seen.fpr(),
                 "requests": seen.num_added,
                 "bytes": seen.nbytes,
             }
-            for name, value in told.items():
+            for name, value in values.items():
                 self._stats.set_value(f"dupefilter/fullbloom/{name}", value)
         _LOG.log(
             logging.WARNING if lost >= _WORTH_A_WARNING else logging.INFO,
@@ -206,26 +204,27 @@ class DupeFilter(RFPDupeFilter):
         )
 
     def _count(self) -> None:
-        """Reckon what was probably lost since the last time."""
+        """Add the expected loss since the last call."""
         self._lost += self._load.lost(self._new)
         self._new, self._step = 0, self._load.step()
 
     def _read(self) -> Any:
-        """Return the filter of an earlier run; None where there is none."""
+        """Return the filter of an earlier run; None if there is no file."""
         if self._file is None:
             return None
         if not self._file.exists():
-            if self._file.with_name(_OTHERS).exists():
+            if self._file.with_name(_SCRAPY_FILE).exists():
                 _LOG.warning(
-                    "JOBDIR has %s of Scrapy's own filter, which is not read: its requests are new", _OTHERS
+                    "JOBDIR has %s of Scrapy's own filter, which is not read: its requests are new",
+                    _SCRAPY_FILE,
                 )
             return None
         seen: Any = fullbloom.open(self._file, verify="full").copy()
         wanted = self.options
         if seen.target_fpr != wanted.fpr or wanted.capacity not in {None, seen.capacity}:
             _LOG.warning(
-                "%s was made for %d requests at %g, and stays so: FULLBLOOM_CAPACITY and FULLBLOOM_FPR count "
-                "for new jobs",
+                "%s keeps its size of %d requests at %g: FULLBLOOM_CAPACITY and FULLBLOOM_FPR apply to new "
+                "jobs only",
                 *(self._file, seen.capacity, seen.target_fpr),
             )
         return seen
@@ -246,7 +245,7 @@ def _shared(url: str, name: str, capacity: int, fpr: float) -> Fleet:
         return Fleet.open(url, name, capacity, fpr)
     except FullbloomError:
         raise
-    except ValueError:  # its text may have the password
+    except ValueError:  # its message may contain the password
         raise ParameterError("FULLBLOOM_REDIS_URL must be redis://[USER:PASSWORD@]HOST:PORT/DB") from None
 
 

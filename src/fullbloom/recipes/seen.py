@@ -1,4 +1,4 @@
-"""Answer "seen before?" for every item of a live stream, at once.
+"""Mark each item of a live stream as new or seen before, at once.
 
 >>> from fullbloom import BloomFilter
 >>> list(mark(["a", "b", "a"], BloomFilter(1000)))
@@ -24,18 +24,18 @@ T = TypeVar("T")
 
 
 def _steady() -> float:
-    """Return the seconds of a clock that nobody sets; it goes on while the machine sleeps, where one does."""
+    """Return the seconds of a monotonic clock, which includes time asleep if the system supports that."""
     boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 class Clock:
-    """Lets time pass for a filter with a window of seconds, and never back.
+    """Advances the time of a filter with a window in seconds, and never moves it back.
 
-    seen: a filter made with ``window=``. wall: seconds since 1970, read once, for what passed since the file
-    of ``seen`` was written; from then on ``steady`` counts, so that a clock that is set moves nothing. Where
-    ``wall`` tells less than the filter has seen already, time goes on from there: keys are remembered longer,
-    never shorter.
+    seen: a filter created with ``window=``. wall: seconds since 1970, read once, for the time since the file
+    of ``seen`` was written. After that only ``steady`` counts, so setting the system clock has no effect. If
+    ``wall`` is behind the filter's time, time continues from the filter's: keys are remembered longer, never
+    shorter.
 
     >>> from fullbloom import AgingBloomFilter
     >>> now = iter([5.0, 5.0, 100.0]); seen = AgingBloomFilter(100, window=10.0)
@@ -55,7 +55,7 @@ class Clock:
         self._start = now + self.behind
 
     def tick(self) -> int:
-        """Let time pass until now; return how many generations expired, as ``advance`` does."""
+        """Advance the filter to the current time; return the number of expired generations."""
         now = self._start + (self._steady() - self._began)
         seen = self._seen
         expired: int = seen.advance(now if seen.now is None else max(now, seen.now))
@@ -69,11 +69,11 @@ def mark(
     key: Callable[[T], object] | None = None,
     clock: Clock | None = None,
 ) -> Iterator[tuple[bool, T]]:
-    """Yield (new, item) for every item as it comes, and remember it.
+    """Yield (new, item) for every item as it comes, and add it.
 
-    ``new`` is False for a repetition, and wrongly so with the filter's rate at its load. ``clock`` lets time
-    pass for a filter with a window of seconds before each item. Raises what ``seen.add`` raises. Costs one
-    scalar add an item, and with a clock half a microsecond more.
+    ``new`` is False for a duplicate, and wrongly False at the filter's current false-positive rate. ``clock``
+    advances a filter with a window in seconds before each item. Raises the errors of ``seen.add``. Costs one
+    scalar add per item, with a clock 0.5 us more.
 
     >>> from fullbloom import BloomFilter
     >>> [new for new, _ in mark(["x", "X"], BloomFilter(100), key=str.lower)]
@@ -94,7 +94,7 @@ def only_new(
 ) -> Iterator[T]:
     """Yield the items not seen before, each as soon as it comes.
 
-    Contract, errors and cost are those of `mark`.
+    The contract, errors and cost are those of `mark`.
 
     >>> from fullbloom import BloomFilter
     >>> list(only_new(iter("abca"), BloomFilter(100)))
@@ -106,7 +106,7 @@ def only_new(
 def mark_lines(
     block: bytes, seen: Seen, *, new: bytes = b"new\t", old: bytes = b"old\t"
 ) -> tuple[int, int, bytes]:
-    r"""Add the lines of ``block``; return (lines, new lines, every line behind its mark).
+    r"""Add the lines of ``block``; return (lines, new lines, every line with its mark as a prefix).
 
     >>> from fullbloom import BloomFilter
     >>> mark_lines(b"a\nb\na\n", BloomFilter(100))

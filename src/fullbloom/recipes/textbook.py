@@ -1,17 +1,17 @@
 """Read and write the bit arrays of textbook code, whose k positions are digests of ``"seed:item"``.
 
 Tutorials show a Bloom filter in twenty lines: probe i of a text is ``sha256(f"{i}:{text}")`` as a whole
-number, modulo the number of bits. :func:`positions` computes these, and :class:`TextbookFilter` answers
-from such an array, so that data made by such code can be checked, and code be told apart from its mistakes.
+number, modulo the number of bits. :func:`positions` computes these, and :class:`TextbookFilter` reads such an
+array, so that you can check the data of such code, and the code itself.
 
-It is no ``hash=`` of :class:`~fullbloom.BloomFilter`. There a key becomes one 64-bit hash, from which all
-positions follow, so that scalars, batches, files and other machines agree; this rule wants k digests of the
-text itself, each with another number in front of it. Every look-up costs k digests, some 0.5 us each: to
-move to a :class:`~fullbloom.BloomFilter`, add the keys to one, since no array tells its own.
+It is not a ``hash=`` of :class:`~fullbloom.BloomFilter`. That class computes one 64-bit hash per key and all
+positions from it, so that scalars, batches, files and other machines agree; this rule needs k digests of the
+text, each with a different number in front. Every lookup costs k digests, some 0.5 us each. To migrate to a
+:class:`~fullbloom.BloomFilter`, add the keys to a new one: an array does not contain its keys.
 
->>> made = TextbookFilter(1000, num_hashes=7)
->>> made.add("alice")
->>> "alice" in made, "bob" in made
+>>> f = TextbookFilter(1000, num_hashes=7)
+>>> f.add("alice")
+>>> "alice" in f, "bob" in f
 (True, False)
 >>> positions("alice", num_bits=1000, num_hashes=3)
 [893, 821, 380]
@@ -38,9 +38,9 @@ def positions(item: object, num_bits: int, num_hashes: int, digest: str = "sha25
 
     ``int(sha256(f"{i}:{item}").hexdigest(), 16) % num_bits``.
 
-    item: as such code spells it, ``str(item)`` in UTF-8; so 1 and "1" are one item, unlike keys elsewhere.
-    digest: another name that ``hashlib.new`` knows. Positions may repeat. Raises ``ParameterError`` unless
-    num_bits and num_hashes are at least 1, and for a digest that is none. Costs k digests.
+    item: converted as such code does, ``str(item)`` in UTF-8; so 1 and "1" are the same item, unlike keys
+    elsewhere. digest: any name that ``hashlib.new`` knows. Positions may repeat. Raises ``ParameterError``
+    unless num_bits and num_hashes are at least 1, and for an unknown digest. Costs k digests.
 
     >>> positions("alice", 1000, 2, digest="md5")
     [105, 293]
@@ -57,12 +57,11 @@ def positions(item: object, num_bits: int, num_hashes: int, digest: str = "sha25
 
 
 class TextbookFilter:
-    """A bit array as textbook code has it: ``in``, ``add`` and the bytes.
+    """A bit array of textbook code: ``in``, ``add`` and the bytes.
 
-    num_bits, num_hashes: m and k. bits: the array, as bytes of eight bits each or as flags, empty unless
-    given; order: which bit of a byte comes first. digest: as of :func:`positions`. Raises
-    ``ParameterError`` for numbers below 1, ``FormatError`` for an array of another length, or with bits
-    past the last.
+    num_bits, num_hashes: m and k. bits: the array, as bytes of eight bits each or as flags; empty by default.
+    order: which bit of a byte comes first. digest: as for :func:`positions`. Raises ``ParameterError`` for
+    numbers below 1, ``FormatError`` for an array of another length, or with bits set beyond the last.
     """
 
     def __init__(
@@ -80,9 +79,9 @@ class TextbookFilter:
         self.num_bits, self.num_hashes, self.order, self.digest = num_bits, num_hashes, order, digest
         self._bits = bytearray(-(-num_bits // 8))
         if bits is not None:
-            self._take(bits)
+            self._set_all(bits)
 
-    def _take(self, bits: bytes | bytearray | memoryview | Iterable[bool]) -> None:
+    def _set_all(self, bits: bytes | bytearray | memoryview | Iterable[bool]) -> None:
         if not isinstance(bits, (bytes, bytearray, memoryview)):
             flags = list(bits)
             if len(flags) != self.num_bits:
@@ -96,7 +95,7 @@ class TextbookFilter:
         self._bits[:] = data
         if any(self._get(at) for at in range(self.num_bits, 8 * len(data))):
             raise FormatError(
-                f"bits past the last of {self.num_bits} are set; is the order {self.order!r} right?"
+                f"bits beyond the last of {self.num_bits} are set; check the order {self.order!r}"
             )
 
     def _place(self, at: int) -> tuple[int, int]:
@@ -122,7 +121,7 @@ class TextbookFilter:
             self._set(at)
 
     def update(self, items: Iterable[object]) -> None:
-        """Add many items; one text is refused rather than taken letter by letter."""
+        """Add many items; a single text is refused instead of being split into characters."""
         if isinstance(items, (str, bytes)):
             raise ParameterTypeError("update takes many items, got one text; use add()")
         for item in items:
@@ -134,7 +133,7 @@ class TextbookFilter:
 
     @property
     def fill(self) -> float:
-        """Share of set bits; :func:`fullbloom.theory.estimate_items` tells the items from it."""
+        """Share of set bits; :func:`fullbloom.theory.estimate_items` estimates the items from them."""
         return int.from_bytes(self._bits).bit_count() / self.num_bits
 
     def __repr__(self) -> str:

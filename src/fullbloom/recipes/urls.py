@@ -1,7 +1,7 @@
-"""Tell duplicate URLs, and the new hosts and folders among new ones, by one layered filter.
+"""Find duplicate URLs, and the new hosts and folders among new ones, with one layered filter.
 
-Host, folders and page of a URL are keys of their own. A crawler learns where a URL becomes new: nothing of a
-new host needs to be looked up further, and how many URLs of a host came before is the depth of that host.
+The host, each folder and the page of a URL are separate keys. A crawler learns which part of a URL is new: a
+new host needs no further lookups, and the depth of a host is the number of its URLs so far.
 
 After Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010.
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "add", "find", "parts", "urls_of_host"]
 
-#: The first part of a URL that is new; None where all of it is known.
+#: The first new part of a URL; None if the whole URL is known.
 Part = Literal["host", "folder", "page"] | None
 
 
 def parts(url: str) -> list[tuple[str, ...]]:
     """Return the keys of a URL: the host, each folder below it, the page (path and query).
 
-    The host is in lower case, with its port where one is given; scheme, user and fragment tell no pages
-    apart. Raises ``ParameterError`` for a text that has no host. The keys are tuples, which no texts equal.
+    The host is in lower case, with its port if there is one; scheme, user and fragment are ignored. Raises
+    ``ParameterError`` for a URL without a host. The keys are tuples, so they never equal a str key.
 
     >>> parts("https://A.org/x/y.html?q=1#top")
     [('a.org',), ('a.org', '/x/'), ('a.org', '/x/y.html?q=1', '')]
@@ -52,19 +52,19 @@ def parts(url: str) -> list[tuple[str, ...]]:
 
 
 def find(seen: LayeredBloomFilter, url: str) -> Part:
-    """Return the first part of ``url`` that ``seen`` lacks; None for a known URL, or falsely at its rate.
+    """Return the first part of ``url`` that is not in ``seen``; None for a known URL or a false positive.
 
-    One look-up a known part and one more. Raises ``ParameterError`` for a text that has no host.
+    Costs one lookup per known part, plus one. Raises ``ParameterError`` for a URL without a host.
     """
     return _first_new(seen, parts(url))
 
 
 def add(seen: LayeredBloomFilter, url: str) -> Part:
-    """Add ``url`` and return what was new of it; a known URL changes nothing.
+    """Add ``url`` and return its first new part; a known URL changes nothing.
 
-    ``seen`` holds a key a URL, folder and host: its capacity is for all of them, and its number of layers the
-    largest number of URLs of a host that is told apart. A false positive of a page drops the URL, as in any
-    filter; one of a host or a folder only names a later part. Raises ``ParameterError`` as :func:`find` does.
+    ``seen`` holds one key per URL, folder and host: its capacity counts all of them, and its number of layers
+    is the largest number of URLs per host that it can count. A false positive of a page drops the URL, as in
+    any filter; one of a host or a folder only returns a later part. Raises as :func:`find`.
     """
     keys = parts(url)
     first = _first_new(seen, keys)
@@ -80,12 +80,12 @@ def add(seen: LayeredBloomFilter, url: str) -> Part:
 
 
 def urls_of_host(seen: LayeredBloomFilter, url: str) -> int:
-    """Return how many URLs of this host were added, up to the layers of ``seen``; seldom one too many."""
+    """Return the number of URLs added for this host, up to the layers of ``seen``; rarely one too many."""
     return seen.depth(parts(url)[0])
 
 
 def _first_new(seen: LayeredBloomFilter, keys: list[tuple[str, ...]]) -> Part:
-    # A page whose parts above it are missing was never added, whatever it looks like itself.
+    # A page without its host and folders was never added, even if the filter finds the page itself.
     for place, key in enumerate(keys):
         if key not in seen:
             return "host" if place == 0 else "page" if place == len(keys) - 1 else "folder"

@@ -9,7 +9,7 @@ use crate::json::{self, Body, Caps, Hashing};
 use crate::kind::{Kind, known_value};
 use crate::limits::Limits;
 use crate::store::{Entry, Store};
-use fullbloom_core::key::{BaseHash, Domain, KeyDomains, KeyHasher};
+use fullbloom_core::key::{BaseHash, KeyDomains, KeyHasher};
 
 /// How keys are written down.
 #[derive(Clone, Copy)]

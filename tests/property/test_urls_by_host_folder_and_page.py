@@ -1,4 +1,4 @@
-"""The recipe for URLs says where one becomes new, as a dict of all of them does."""
+"""Guarantee: the recipe for URLs finds the first new part of a URL, as an exact set does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fullbloom.recipes import urls
 
 
 def oracle(known: set[tuple[str, ...]], url: str) -> str | None:
-    """The first part of a URL that is not among ``known``."""
+    """Return the first part of a URL that is not in ``known``."""
     keys = urls.parts(url)
     new = [place for place, key in enumerate(keys) if key not in known]
     names = ["host", *["folder"] * (len(keys) - 2), "page"]
     return names[new[0]] if new else None
 
 
-def test_streams_of_urls_are_told_as_sets_tell_them() -> None:
+def test_streams_of_urls_get_the_results_of_an_exact_set() -> None:
     rng = random.Random(4)
     seen = fullbloom.LayeredBloomFilter(20_000, 1e-6, layers=8)
     known: set[tuple[str, ...]] = set()
@@ -50,7 +50,7 @@ def test_spellings_of_one_page_are_one(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "a.org/x", "http://", "http://[", "http://a:99999/", "mailto:a@b.org"])
-def test_what_has_no_host_is_refused(url: str) -> None:
+def test_a_url_without_a_host_is_refused(url: str) -> None:
     with pytest.raises(fullbloom.ParameterError, match="host"):
         urls.parts(url)
 

@@ -252,3 +252,21 @@ def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
     alone.update(range(2000))
     assert found == alone
     assert found.num_added == alone.num_added
+
+
+@pytest.mark.parametrize("options", [{}, {"hash": "fnv1a"}, {"hash": "md5"}], ids=str)
+def test_the_header_keeps_its_length_whatever_is_done_in_place(tmp_path, options):
+    """An intersection adds parameters to the header and clear() removes them; the cells must not move."""
+    path = tmp_path / "f.bloom"
+    ours, theirs = (fullbloom.BloomFilter(1000, seed=0, **options) for _ in range(2))
+    ours.update(range(600))
+    theirs.update(range(300, 900))
+    for stored, change in ((ours, "__iand__"), (ours & theirs, "clear"), (ours, "__ior__")):
+        stored.save(path)
+        size = path.stat().st_size
+        writer = fullbloom.open(path, mode="r+")
+        getattr(writer, change)(*([] if change == "clear" else [ours & theirs]))
+        writer.close()
+        assert path.stat().st_size == size
+        again = fullbloom.open(path, verify="full")
+        assert again.contains_many(range(300, 600)) == [change != "clear"] * 300

@@ -33,7 +33,7 @@ impl BloomFilter {
             Surplus::NONE.fill(&mut container.header);
         }
         if container.nbytes() as u64 != len {
-            return Err(Error::format("the header of the file has another length than this filter's; save() it anew"));
+            return Err(Error::format("the file's header has no room for this filter's; save it under another path"));
         }
         container.head()
     }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::errors::convert;
+use crate::turns;
 
 /// A copy of `bytes` as a Python object.
 pub(crate) fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
@@ -90,24 +91,29 @@ impl Write for Room<'_> {
     }
 }
 
-/// A list of `numbers` as `int`.
+/// A list of `numbers` as `int`. Other threads may run between two portions: 3M numbers took 120 ms at once.
 pub(crate) fn ints<'py>(py: Python<'py>, numbers: &[u64]) -> PyResult<Bound<'py, PyList>> {
     let refused = || refused(py, size_of_val(numbers));
-    // SAFETY: the thread is attached; a new reference to a list or null. Nobody else is handed the list
-    // before all its places are set.
-    let list = unsafe {
-        let made = ffi::PyList_New(numbers.len() as ffi::Py_ssize_t);
-        Bound::from_owned_ptr_or_opt(py, made).ok_or_else(refused)?.cast_into_unchecked::<PyList>()
-    };
-    for (i, &number) in numbers.iter().enumerate() {
-        // SAFETY: a live list, a place within it, and a new reference that the list takes over.
-        unsafe {
-            let number = ffi::PyLong_FromUnsignedLongLong(number);
-            if number.is_null() {
-                return Err(refused());
-            }
-            if ffi::PyList_SetItem(list.as_ptr(), i as ffi::Py_ssize_t, number) != 0 {
-                return Err(PyErr::fetch(py));
+    // Filled from the start: a thread that runs meanwhile may find the list through the garbage collector.
+    let none = PyList::new(py, [py.None()])?;
+    let list = none.as_sequence().repeat(numbers.len()).map_err(|_| refused())?;
+    let list: Bound<'py, PyList> = list.cast_into()?;
+    for (portion, numbers) in numbers.chunks(turns::OBJECTS_A_TURN).enumerate() {
+        if portion > 0 {
+            turns::breathe(py)?;
+        }
+        for (i, &number) in numbers.iter().enumerate() {
+            let index = (portion * turns::OBJECTS_A_TURN + i) as ffi::Py_ssize_t;
+            // SAFETY: a live list, and an attached thread; the set steals a new reference, and fails if somebody found
+            // the list through the collector and shortened it.
+            unsafe {
+                let number = ffi::PyLong_FromUnsignedLongLong(number);
+                if number.is_null() {
+                    return Err(refused());
+                }
+                if ffi::PyList_SetItem(list.as_ptr(), index, number) != 0 {
+                    return Err(PyErr::fetch(py));
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use fullbloom_core::Result;
+use fullbloom_core::cells::allocation::reserve;
 use pyo3::prelude::*;
 
 use crate::biased_lock::{BiasedLock, Session};
@@ -14,6 +15,10 @@ const LEAST: Duration = Duration::from_millis(5);
 /// Where others do, attaching takes up to the interpreter's switch interval of 5 ms; turns are then longer, so that a
 /// batch waits for a tenth of its time at most.
 const WORK_TO_WAIT: u32 = 10;
+
+/// Python objects that are read or created while attached, before other threads get their turn: 256 KiB of hashes, 1 to
+/// 2 ms of work.
+pub(crate) const OBJECTS_A_TURN: usize = 1 << 15;
 
 /// Rows of a column that are looked at attached: 0.05 ms.
 const FEW: usize = 1 << 15;
@@ -57,6 +62,17 @@ pub(crate) fn first_of_wide(
 pub(crate) fn breathe(py: Python<'_>) -> PyResult<()> {
     py.detach(|| ());
     py.check_signals()
+}
+
+/// Adds `value`, which was read from a Python object, to `values`; others have their turn now and then.
+///
+/// A long vector grows detached: moving 16 MB took 10 ms.
+pub(crate) fn push<T: Send>(py: Python<'_>, values: &mut Vec<T>, value: T) -> PyResult<()> {
+    if values.len() == values.capacity() {
+        over(py, values.len(), || reserve(values, 1)).or_raise(py)?;
+    }
+    values.push(value);
+    if values.len().is_multiple_of(OBJECTS_A_TURN) { breathe(py) } else { Ok(()) }
 }
 
 /// The turns of one batch.

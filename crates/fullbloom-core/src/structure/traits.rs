@@ -191,7 +191,8 @@ pub trait Addable: Filter {
     fn newly_overfull(&mut self) -> bool {
         false
     }
-    /// Records the domains of a batch whose adding ended with `done`: of an error, keys before the refused one were added.
+    /// Records the domains of a batch whose adding ended with `done`. An error leaves the keys before the refused one
+    /// added; the domains of the whole batch are recorded then, which may spare a warning and never gives a wrong one.
     fn recorded<T>(&mut self, domains: KeyDomains, done: Result<T>) -> Result<T> {
         if done.is_ok() || self.num_added() > 0 && !self.is_read_only() {
             self.record(domains);

@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use fullbloom_core::cells::allocation::reserve;
 use fullbloom_core::key::KeyDomains;
 use fullbloom_core::key::source::Hashed;
 use fullbloom_core::structure::HashSource;
@@ -18,8 +17,8 @@ use super::meaning::Meaning;
 use super::nulls::Nulls;
 use super::rows::{self, Rows};
 use super::stated::{Stated, format_of, refused};
-use crate::errors::{OrRaise, at, key_type};
-use crate::keys::{HASHED_AT_A_TIME, queries};
+use crate::errors::{at, key_type};
+use crate::keys::queries;
 use crate::turns;
 
 /// Bytes of the name of a column that is told.
@@ -38,17 +37,13 @@ impl Chunk {
         items: &Bound<'py, PyAny>,
         mut hash: impl FnMut(&Bound<'py, PyAny>) -> PyResult<Option<(u64, KeyDomains)>>,
     ) -> PyResult<Self> {
-        let (mut hashes, mut valid, mut domains) = (Vec::new(), Vec::new(), KeyDomains::NONE);
+        let (py, mut hashes, mut valid, mut domains) = (items.py(), Vec::new(), Vec::new(), KeyDomains::NONE);
         for item in items.try_iter()? {
-            let hash = hash(&item?).map_err(|error| at(items.py(), hashes.len(), error))?;
-            reserve(&mut hashes, 1).and_then(|()| reserve(&mut valid, 1)).or_raise(items.py())?;
-            valid.push(u8::from(hash.is_some()));
+            let hash = hash(&item?).map_err(|error| at(py, hashes.len(), error))?;
+            turns::push(py, &mut valid, u8::from(hash.is_some()))?;
             let (hash, domain) = hash.unwrap_or_default();
             domains = domains.with(domain);
-            hashes.push(hash);
-            if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
-                turns::breathe(items.py())?;
-            }
+            turns::push(py, &mut hashes, hash)?;
         }
         let nulls = if valid.contains(&0) { Nulls::Marks(valid) } else { Nulls::None };
         Ok(Chunk { source: Box::new(Hashed { hashes, domains }), nulls, _owner: Array::empty() })

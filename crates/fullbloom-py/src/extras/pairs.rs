@@ -17,7 +17,6 @@ use crate::arrow::meaning::Meaning;
 use crate::biased_lock::BiasedLock;
 use crate::classes::shared::warn_if_pairs_overfull;
 use crate::errors::{OrRaise, in_tree, parameter, parameter_type};
-use crate::keys::HASHED_AT_A_TIME;
 use crate::keys::batch::{self, Operation};
 use crate::operations::write_chunks;
 use crate::{answers, params, turns};
@@ -112,11 +111,7 @@ fn listed(name: &str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Vec<u6
         if numbers.len() == keys {
             return Err(more(py, name, keys));
         }
-        reserve(&mut numbers, 1).or_raise(py)?;
-        numbers.push(params::whole(name, &value, 0)?);
-        if numbers.len().is_multiple_of(HASHED_AT_A_TIME) {
-            turns::breathe(py)?;
-        }
+        turns::push(py, &mut numbers, params::whole(name, &value, 0)?)?;
     }
     Ok(numbers)
 }

@@ -10,7 +10,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyString};
 
-use super::HASHED_AT_A_TIME;
 use super::buffer::{self, Opened};
 use super::filters;
 use super::frames::Frame;
@@ -213,7 +212,7 @@ fn listed<'py, T: Answer>(
     let py = items.keys.py();
     let len = items.keys.len()?;
     operation.expect(py, len)?;
-    let mut hashes = zeroed(HASHED_AT_A_TIME.min(len)).or_raise(py)?;
+    let mut hashes = zeroed(turns::OBJECTS_A_TURN.min(len)).or_raise(py)?;
     let mut outs = zeroed(if wanted { hashes.len() } else { 0 }).or_raise(py)?;
     let mut answer = T::gather(py, if wanted { len } else { 0 })?;
     let mut start = 0;
@@ -284,12 +283,12 @@ fn iterated<T: Answer, const TEXTS: bool>(
     }
     operation.expect(py, 0)?;
     let mut hashes = Vec::new();
-    reserve(&mut hashes, HASHED_AT_A_TIME).or_raise(py)?;
+    reserve(&mut hashes, turns::OBJECTS_A_TURN).or_raise(py)?;
     let mut answer = Vec::new();
     loop {
         hashes.clear();
         let (mut error, mut domains) = (None, KeyDomains::NONE);
-        while hashes.len() < HASHED_AT_A_TIME {
+        while hashes.len() < turns::OBJECTS_A_TURN {
             match items.next().map(|item| item.and_then(|item| hash_key_in(hasher, &item).map(|key| (item, key)))) {
                 Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(missing(py)),
                 Some(Ok((_, (hash, domain)))) => {
@@ -314,10 +313,10 @@ fn iterated<T: Answer, const TEXTS: bool>(
         if let Some(error) = error {
             return Err(at(py, done + hashes.len(), error));
         }
-        if hashes.len() < HASHED_AT_A_TIME {
+        if hashes.len() < turns::OBJECTS_A_TURN {
             return Ok(answer);
         }
-        done += HASHED_AT_A_TIME;
+        done += turns::OBJECTS_A_TURN;
         py.check_signals()?;
     }
 }
@@ -335,13 +334,9 @@ fn gathered<T: Answer, const TEXTS: bool>(
         let item = item?;
         let hash =
             if TEXTS && !item.is_instance_of::<PyString>() { Err(missing(py)) } else { hash_key_in(hasher, &item) };
-        reserve(&mut hashes, 1).or_raise(py)?;
         let (hash, domain) = hash.map_err(|error| at(py, hashes.len(), error))?;
-        hashes.push(hash);
         domains = domains.with(KeyDomains::of(domain));
-        if hashes.len().is_multiple_of(HASHED_AT_A_TIME) {
-            turns::breathe(py)?;
-        }
+        turns::push(py, &mut hashes, hash)?;
     }
     operation.expect(py, hashes.len())?;
     let mut answer = zeros(py, if wanted { hashes.len() } else { 0 })?;

@@ -19,7 +19,3 @@ pub(crate) mod scalar;
 mod sink;
 pub(crate) mod ticks;
 mod wide_text;
-
-/// Keys of a list or iterable hashed while attached, before the thread detaches to touch the filter:
-/// 256 KiB of hashes, 1 to 2 ms of work, so that other threads get their turn.
-pub(crate) const HASHED_AT_A_TIME: usize = 1 << 15;

@@ -1,13 +1,12 @@
 //! Ready 64-bit hashes: one whole number, or a batch of them in any container of keys.
 
-use fullbloom_core::cells::allocation::{reserve, zeroed};
+use fullbloom_core::cells::allocation::zeroed;
 use fullbloom_core::key::KeyDomains;
 use fullbloom_core::structure::HashSource;
 use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::HASHED_AT_A_TIME;
 use super::batch::{self, AnyOperation, Operation};
 use super::buffer::{self, Opened};
 use super::column::Column;
@@ -90,14 +89,11 @@ fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, 
     queries::refuse(hashes)?;
     let mut values = Vec::new();
     for hash in hashes.try_iter()? {
-        reserve(&mut values, 1).or_raise(py)?;
-        values.push(one(&hash?)?);
-        if values.len().is_multiple_of(HASHED_AT_A_TIME) {
-            turns::breathe(py)?;
-        }
+        turns::push(py, &mut values, one(&hash?)?)?;
     }
     operation.expect(py, values.len())?;
     let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
     operation.work(py, &values.as_slice(), Some(&mut out))?;
+    turns::over(py, values.len(), || drop(values));
     T::to_list(py, &out)
 }

@@ -261,12 +261,19 @@ def test_the_header_keeps_its_length_whatever_is_done_in_place(tmp_path, options
     ours, theirs = (fullbloom.BloomFilter(1000, seed=0, **options) for _ in range(2))
     ours.update(range(600))
     theirs.update(range(300, 900))
-    for stored, change in ((ours, "__iand__"), (ours & theirs, "clear"), (ours, "__ior__")):
+    both = ours & theirs
+    for stored, change in ((ours, "__iand__"), (both, "clear"), (both, "__ior__"), (ours, "__ior__")):
         stored.save(path)
-        size = path.stat().st_size
-        writer = fullbloom.open(path, mode="r+")
-        getattr(writer, change)(*([] if change == "clear" else [ours & theirs]))
-        writer.close()
-        assert path.stat().st_size == size
+        before = path.read_bytes()
+        with fullbloom.open(path, mode="r+") as writer:
+            try:
+                getattr(writer, change)(*([] if change == "clear" else [theirs if stored is ours else ours]))
+            except fullbloom.ParameterError as error:
+                # A filter with a base hash of its own has one parameter more, and no room for those of an intersection.
+                assert options and change == "__iand__" and "has no room" in str(error)
+                assert writer == stored
+            expected = writer.approx_count()
+        assert path.stat().st_size == len(before)
         again = fullbloom.open(path, verify="full")
+        assert again.approx_count() == expected
         assert again.contains_many(range(300, 600)) == [change != "clear"] * 300

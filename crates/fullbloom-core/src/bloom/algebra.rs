@@ -26,6 +26,9 @@ impl BloomFilter {
             )));
         }
         let covered = bits::is_subset(self.words(), other.words());
+        if adds {
+            self.check_room(if covered { other.surplus } else { self.united_surplus(other) })?;
+        }
         bits::or_assign(self.words_mut()?, other.words());
         match (adds, covered) {
             (false, _) => {}
@@ -76,6 +79,11 @@ impl Intersectable for BloomFilter {
         let kept = self.common(other)?;
         let (covered, covers) =
             (bits::is_subset(self.words(), other.words()), bits::is_subset(other.words(), self.words()));
+        if !covered {
+            let fill = self.fill() + other.fill() - self.union_fill(other);
+            let surplus = if covers { other.surplus } else { Surplus::beside(kept, self.law().as_ref(), fill) };
+            self.check_room(surplus)?;
+        }
         bits::and_assign(self.words_mut()?, other.words());
         match (covered, covers) {
             (true, _) => {}

@@ -7,10 +7,6 @@ use crate::container::tag;
 use crate::error::{Error, Result};
 use crate::structure::Filter;
 
-/// Parameters that a header without room for them leaves out, the least needed first: without domains the file says
-/// nothing of its keys, without a surplus the estimate counts all bits.
-const OPTIONAL: [&[u16]; 2] = [&[tag::KEY_DOMAINS], &[tag::SURPLUS, tag::SURPLUS_VARIANCE]];
-
 impl BloomFilter {
     /// Takes over the file behind the filter's memory and marks it as open on disk.
     pub fn attach(&mut self, writer: Writer) -> Result<()> {
@@ -24,10 +20,9 @@ impl BloomFilter {
         let mut container = self.container();
         container.header.unclean = unclean;
         let len = writer.file_len()?;
-        for tags in OPTIONAL {
-            if (container.nbytes() as u64) > len {
-                container.header.params.retain(|(tag, ..)| !tags.contains(tag));
-            }
+        if (container.nbytes() as u64) > len {
+            // The header has no room for the types of the keys; without them a lookup gives no warning.
+            container.header.params.retain(|(tag, ..)| *tag != tag::KEY_DOMAINS);
         }
         if (container.nbytes() as u64) < len {
             Surplus::NONE.fill(&mut container.header);
@@ -36,6 +31,22 @@ impl BloomFilter {
             return Err(Error::format("the file's header has no room for this filter's; save it under another path"));
         }
         container.head()
+    }
+
+    /// Refuses a surplus that the header of the file has no room for: without it the file would report the surplus as
+    /// keys (343 where 300 are).
+    pub(super) fn check_room(&self, surplus: Surplus) -> Result<()> {
+        let Some(writer) = self.writer.as_ref().filter(|_| surplus != Surplus::NONE) else { return Ok(()) };
+        let mut container = self.container();
+        container.header.params.retain(|(tag, ..)| *tag != tag::KEY_DOMAINS);
+        surplus.fill(&mut container.header);
+        if container.nbytes() as u64 <= writer.file_len()? {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "the header of this file has no room for what this operation has to record; do it in memory (open without \
+             mode=\"r+\") and save the result",
+        ))
     }
 
     /// Brings the file of a filter opened with `r+` up to date: cells first, then the header that

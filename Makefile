@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench stubs \
-	format wheels sources clean
+	format web wheels sources clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+web:  ## Build the package for browsers, web/fullbloom; needs Node and npm, obtains Rust's target for WebAssembly
+	scripts/web.sh
+
 wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-64, aarch64), check the code for others
 	scripts/wheels.sh
 
@@ -101,6 +104,7 @@ sources: build  ## Build the source distribution, with the manual pages, into di
 
 clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf web/fullbloom/wasm web/fullbloom/dist web/fullbloom/node_modules
 	rm -f src/fullbloom/*.so
 
 $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh

@@ -37,6 +37,7 @@ PAGES = (
     "docs/sets.md",
     "docs/theory.md",
     "docs/threads.md",
+    "web/fullbloom/README.md",
 )
 #: Patterns, and what to write instead. None of them has a place in good technical prose.
 PHRASES = {

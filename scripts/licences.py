@@ -15,9 +15,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "THIRD-PARTY-LICENSES"
-HEAD = """The extension module of Fullbloom contains code of the following Rust crates and of Rust's standard
-library (MIT OR Apache-2.0, https://github.com/rust-lang/rust). Their licences are below.
-`python scripts/licences.py` writes this file.
+HEAD = """The native modules of Fullbloom and its module for browsers contain code of the following Rust
+crates and of Rust's standard library (MIT OR Apache-2.0, https://github.com/rust-lang/rust). Their
+licences are below. `python scripts/licences.py` writes this file.
 """
 # The first that a crate has is taken.
 TEXTS = ("LICENSE-MIT", "LICENSE-MIT.txt", "license-mit", "LICENSE", "LICENSE.txt", "COPYING")

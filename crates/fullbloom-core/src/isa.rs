@@ -19,10 +19,17 @@ pub enum Isa {
 
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
+/// False where there is one set only: the compiler then drops the second copy of each kernel. On WebAssembly these are a
+/// tenth of the module.
+const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
 impl Isa {
     /// The best set this machine runs, or the one [`Isa::force`] chose.
     #[inline(always)]
     pub fn current() -> Isa {
+        if !HAS_VECTORS {
+            return Isa::Portable;
+        }
         match CHOSEN.load(Ordering::Relaxed) {
             1 => Isa::Portable,
             2 => Isa::Avx2,
@@ -35,7 +42,7 @@ impl Isa {
     /// [`Isa::current`] it was not; every memory asks that when it is made.
     #[inline(always)]
     pub fn is_vector() -> bool {
-        CHOSEN.load(Ordering::Relaxed) > Isa::Portable as u8
+        HAS_VECTORS && CHOSEN.load(Ordering::Relaxed) > Isa::Portable as u8
     }
 
     #[cold]

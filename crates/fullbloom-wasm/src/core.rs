@@ -1,0 +1,16 @@
+//! Everything that this crate uses of the core: the only file that names its modules. The types of structures come from
+//! the registry, in `kind.rs`.
+
+pub(crate) use fullbloom_core::Error;
+pub(crate) use fullbloom_core::chain::cascade::{LevelKind, Plan, common};
+pub(crate) use fullbloom_core::container::service::unreadable;
+pub(crate) use fullbloom_core::container::{Container, Parsed, Verify};
+pub(crate) use fullbloom_core::key::number::NumberBytes;
+pub(crate) use fullbloom_core::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits};
+pub(crate) use fullbloom_core::registry::{VARIANTS, Variant, by_id};
+pub(crate) use fullbloom_core::structure::declaration::Parameter;
+pub(crate) use fullbloom_core::structure::opening::Wanted;
+pub(crate) use fullbloom_core::structure::records::{Gathered, Records};
+pub(crate) use fullbloom_core::structure::{
+    Addable, Countable, Declared, Filter, Job, Mergeable, Positioned, Removable, Value,
+};

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# web.sh: builds the core for browsers into web/fullbloom/wasm and the package's JavaScript into web/fullbloom/dist.
+#
+# Needs Node with npm, and Rust's standard library for wasm32-unknown-unknown. That comes from rustup where rustup is
+# there; as root on Debian from a newer suite, unpacked under build/wasm/debian and started through that suite's own
+# loader, so that nothing of the system changes; else one sentence says what to install.
+# KINDS names the kinds of filters that the module opens and creates (all of them where it is empty).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+target=wasm32-unknown-unknown
+root="$PWD/build/wasm"
+debian="$root/debian"
+suite="${SUITE:-sid}"
+package=web/fullbloom
+
+stop() {
+    echo "web: $1" >&2
+    exit 1
+}
+
+# has_target: true where the compiler in use has the standard library of the target.
+has_target() { [[ -d "$(rustc --print sysroot)/lib/rustlib/$target/lib" ]]; }
+
+# from_debian: a newer compiler with the target, its linker and loader, in a private prefix.
+from_debian() {
+    local source found apt names
+    apt="$debian/apt"
+    mkdir -p "$apt"/{lists/partial,cache/archives/partial,sources} "$debian/root"
+    # The machine's own sources, with the name of the suite changed.
+    found="$(cat /etc/apt/sources.list /etc/apt/sources.list.d/debian*.sources 2>/dev/null |
+        sed -nE 's/^(URIs: |deb )(https?:[^ ]*\/debian)\/?( .*)?$/\2/p' | head -n 1)"
+    [[ -n "$found" ]] || stop "no source of Debian packages was found; install rustup, then run: rustup target add $target"
+    source="$apt/sources/newer.list"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $found $suite main" >"$source"
+    local -a options=(-o "Dir::Etc::SourceList=$source" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$apt/lists"
+        -o "Dir::Cache=$apt/cache" -o Dir::State::status=/dev/null -o APT::Sandbox::User=root)
+    apt-get "${options[@]}" update -qq
+    names=(rustc libstd-rust-dev libstd-rust-dev-wasm32 lld libc6 libgcc-s1 libstdc++6 zlib1g libzstd1 libxml2-16
+        libedit2 libffi8 libtinfo6 libz3-4 libbsd0 libmd0)
+    # shellcheck disable=SC2207 # names of packages have no spaces
+    names+=($(apt-cache "${options[@]}" depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
+        --no-replaces --no-enhances rustc lld libstd-rust-dev 2>/dev/null | grep -E '^(libstd-rust-[0-9]|libllvm|llvm-[0-9]+-linker|lld-[0-9]|libclang)' | sort -u))
+    (cd "$apt/cache/archives" && apt-get "${options[@]}" download -qq "${names[@]}")
+    for archive in "$apt/cache/archives"/*.deb; do dpkg -x "$archive" "$debian/root"; done
+    rm -rf "$apt/cache" "$apt/lists"
+}
+
+# through_loader NAME PROGRAM ARGUMENT...: writes a script that starts a program of the prefix by its own loader.
+through_loader() {
+    local script="$debian/$1" libraries
+    shift
+    libraries="$(find "$debian/root/usr/lib" -maxdepth 3 -name lib -path '*/llvm-*/*' | paste -sd:)"
+    cat >"$script" <<SCRIPT
+#!/bin/sh
+exec $(find "$debian/root" -name 'ld-linux-*.so.*' | head -n 1) --library-path \
+$debian/root/usr/lib/$(uname -m)-linux-gnu:$debian/root/lib/$(uname -m)-linux-gnu:$libraries $* "\$@"
+SCRIPT
+    chmod +x "$script"
+}
+
+if ! has_target; then
+    if command -v rustup >/dev/null; then
+        rustup target add "$target"
+    elif [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+        if [[ ! -x "$debian/rustc" ]]; then
+            echo "web: the compiler has no $target; fetching one that has from Debian $suite"
+            from_debian
+            through_loader rustc "$debian/root/usr/bin/rustc --sysroot $debian/root/usr"
+            linker="$(find "$debian/root/usr/lib" -path '*/llvm-*/bin/lld' | head -n 1)"
+            # lld is the linker of WebAssembly when it is called by this name.
+            through_loader wasm-ld "--argv0 wasm-ld $linker"
+        fi
+        export RUSTC="$debian/rustc" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$debian/wasm-ld"
+    else
+        stop "the Rust compiler has no target $target; install rustup, then run: rustup target add $target"
+    fi
+fi
+command -v npm >/dev/null || stop "npm is missing; install Node 20 or newer"
+
+# The tool's version must be that of the crate.
+version="$(sed -nE '/^name = "wasm-bindgen"$/{n;s/^version = "(.*)"/\1/p}' Cargo.lock)"
+bindgen="$root/bin/wasm-bindgen"
+if command -v wasm-bindgen >/dev/null && [[ "$(wasm-bindgen --version)" == "wasm-bindgen $version" ]]; then
+    bindgen=wasm-bindgen
+elif [[ "$("$bindgen" --version 2>/dev/null)" != "wasm-bindgen $version" ]]; then
+    echo "web: compiling wasm-bindgen $version, some minutes"
+    # For this machine, by its own compiler.
+    env -u RUSTC CARGO_TARGET_DIR="$root/target" nice cargo install --quiet --locked --force --root "$root" \
+        wasm-bindgen-cli --version "$version"
+    rm -rf "$root/target"
+fi
+
+# Vectors of 128 bits are in all browsers since 2023 and in Node 20: half the time of a lookup in a filter of 1 MB.
+export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"
+FULLBLOOM_KINDS="${KINDS:-}" cargo build --quiet --locked --profile wasm --package fullbloom-wasm --lib --target "$target"
+built="${CARGO_TARGET_DIR:-target}/$target/wasm/fullbloom_wasm.wasm"
+"$bindgen" --target web --remove-name-section --remove-producers-section --out-dir "$package/wasm" "$built"
+
+npm --prefix "$package" ci --silent --ignore-scripts
+npm --prefix "$package" run --silent build
+cp LICENSE THIRD-PARTY-LICENSES "$package/"
+node scripts/web_size.mjs "$package"

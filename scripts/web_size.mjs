@@ -1,0 +1,18 @@
+// Prints what a browser loads of the package, compressed as servers do; exit code 1 beyond the bar.
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants } from "node:zlib";
+
+const [folder, bar = "350"] = process.argv.slice(2);
+const most = 1000 * Number(bar);
+const files = ["wasm", "dist"].flatMap((part) => readdirSync(join(folder, part)).map((name) => join(folder, part, name)));
+let total = 0;
+for (const file of files.filter((name) => /\.(wasm|js)$/.test(name))) {
+  const data = readFileSync(file);
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
+  const { length } = brotliCompressSync(data, { params });
+  total += length;
+  if (length > 1000) console.log(`${file}: ${data.length} bytes, ${length} compressed`);
+}
+console.log(`the package: ${total} bytes compressed, at most ${most}`);
+process.exitCode = total > most ? 1 : 0;

@@ -1,0 +1,200 @@
+"""The npm package opens every golden file and gives the answers, positions and bytes that Python gives.
+
+Python writes what it answers as JSON; ``web/fullbloom/test/same_bits.test.js`` compares. ``make web`` builds
+the package; without it, or without Node, the test is skipped.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import operator
+import random
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from golden import make
+from support import ABSENT, SECRET, variants_with
+
+import fullbloom
+from fullbloom import FullbloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support import Variant
+
+PACKAGE = Path(__file__).parents[2] / "web" / "fullbloom"
+GOLDEN = Path(make.__file__).parent
+#: Random keys of each type, for each golden file.
+KEYS = 1000
+SAFE = 2**53
+
+
+def random_keys(seed: int) -> dict[str, list[Any]]:
+    """Keys of every type that JavaScript has, by type; some of each are in golden files."""
+    draw = random.Random(seed)
+    alphabets = ("abcdefghij-0123456789", "aäöü日本語𝄞é")
+
+    def text() -> str:
+        return "".join(draw.choices(draw.choice(alphabets), k=draw.choice((0, 3, 12, 70, 300))))
+
+    def part(depth: int = 0) -> Any:
+        kinds: list[Callable[[], Any]] = [text, lambda: draw.randrange(100), lambda: draw.gauss(0, 10)]
+        if depth < 3:
+            kinds.append(lambda: tuple(part(depth + 1) for _ in range(draw.randrange(4))))
+        return draw.choice(kinds)()
+
+    known: dict[str, list[Any]] = {
+        "string": [f"key-{i}" for i in range(40)],
+        "number": [*range(60), 1.5, float("nan"), float("inf"), -0.5, 1e300],
+        "bigint": [2**64, 2**53, -(2**63), 2**63, 2**127, -(2**127) - 1, 2**200],
+        "bytes": [b"\xff", b""],
+        "tuple": [("t", 1), (), (1, "x"), (3, "x")],
+    }
+    makers: dict[str, Callable[[], Any]] = {
+        "string": text,
+        "number": lambda: draw.choice(
+            (draw.randrange(-SAFE + 1, SAFE), draw.randrange(500), draw.gauss(0, 1e6))
+        ),
+        "bigint": lambda: draw.choice((-1, 1)) * draw.getrandbits(draw.choice((8, 54, 63, 64, 65, 128, 300))),
+        "bytes": lambda: draw.randbytes(draw.choice((1, 8, 40, 300))),
+        "tuple": lambda: tuple(part() for _ in range(draw.randrange(5))),
+    }
+    return {kind: known[kind] + [makers[kind]() for _ in range(KEYS - len(known[kind]))] for kind in makers}
+
+
+def spell(key: Any) -> Any:
+    """A key as JSON that keeps every bit."""
+    if isinstance(key, tuple):
+        return {"tuple": [spell(part) for part in key]}
+    if isinstance(key, float):
+        return {"float": struct.pack(">d", key).hex()}
+    if isinstance(key, bytes):
+        return {"bytes": key.hex()}
+    return {"int": str(key)} if isinstance(key, int) else {"str": key}
+
+
+def shown(value: Any) -> Any:
+    """A value of info(): JSON of JavaScript has no whole numbers beyond 2^53."""
+    return f"{value}n" if isinstance(value, int) and abs(value) >= SAFE else value
+
+
+def answers_of(name: str, keys: dict[str, list[Any]]) -> dict[str, Any]:
+    """What Python answers about a golden file."""
+    data = (GOLDEN / f"{name}.bloom").read_bytes()
+    secret = SECRET if "keyed" in name else None
+    found = fullbloom.loads(data, secret=secret)
+    made: Any = found
+    ask = made.contains_many if hasattr(made, "contains_many") else made.includes_many
+    return {
+        "name": name,
+        "secret": secret.hex() if secret else None,
+        "info": {field: shown(value) for field, value in made.info().items()},
+        "answers": {kind: "".join("01"[yes] for yes in ask(some)) for kind, some in keys.items()},
+        "positions": {kind: [made.positions(key) for key in some] for kind, some in keys.items()}
+        if hasattr(made, "positions")
+        else None,
+    }
+
+
+def recipe(variant: Variant) -> dict[str, Any]:
+    """A filter made and filled in Python: its parameters, keys and bytes."""
+    keys = make.contents(variant.id)
+    capacity = 20 if variant.can("stages") else make.SMALL.get(variant.name, 120)
+    options: dict[str, Any] = dict(make.NARROW.get(variant.name, {}))
+    if variant.can("worlds") and variant.kind is not None:
+        options["kind"] = variant.kind
+    made = variant.filled(keys, capacity, 0.01, seed=7, **options)
+    given: dict[str, Any] = {"seed": 7, **options}
+    names = [name for name, _, _ in variant.row["parameters"]]
+    if variant.can("worlds"):
+        given |= {"included": [spell(key) for key in keys], "excluded": [spell(key) for key in ABSENT]}
+    else:
+        if not variant.can("build"):
+            given[names[0]] = capacity
+        elif variant.can("merge"):
+            given["capacity"] = capacity
+        if "fpr" in names:
+            given["fpr"] = 0.01
+        if variant.can("build"):
+            given["keys"] = [spell(key) for key in keys]
+    for name, choice in (("layout", variant.layout), ("kind", variant.kind)):
+        if choice is not None:
+            given[name] = choice
+    values = None
+    if variant.can("pairs") or variant.can("valued"):
+        values = [variant.companion(key) for key in keys]
+    return {
+        "name": variant.id,
+        "kind": variant.name,
+        "parameters": given,
+        "keys": [spell(key) for key in keys],
+        "values": values,
+        "file": base64.b64encode(made.to_bytes()).decode(),
+    }
+
+
+def refusals() -> list[dict[str, str]]:
+    """Errors of Python, by the name of the case in the test of the package."""
+    damaged = bytearray((GOLDEN / "bloom-classic.bloom").read_bytes())
+    damaged[-1] ^= 1
+    small, other = fullbloom.BloomFilter(100), fullbloom.BloomFilter(200)
+    cases: dict[str, Callable[[], object]] = {
+        "rate": lambda: fullbloom.BloomFilter(100, 1.5),
+        "layout": lambda: fullbloom.BloomFilter(100, layout="square"),
+        "no file": lambda: fullbloom.loads(b"no filter"),
+        "damaged": lambda: fullbloom.loads(bytes(damaged)),
+        "no secret": lambda: fullbloom.loads((GOLDEN / "bloom-keyed.bloom").read_bytes()),
+        "large": lambda: fullbloom.loads((GOLDEN / "bloom-classic.bloom").read_bytes(), max_bytes=1),
+        "incompatible": lambda: operator.ior(small, other),
+        "secret": lambda: fullbloom.BloomFilter(100, secret=b"short"),
+    }
+    found = []
+    for name, case in cases.items():
+        with pytest.raises(FullbloomError) as raised:
+            case()
+        found.append({"name": name, "class": type(raised.value).__name__, "message": str(raised.value)})
+    return found
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """The path of Node, where it and the built package are here."""
+    path = shutil.which("node")
+    if path is None:
+        pytest.skip("Node is missing; install Node 20 or newer")
+    if (
+        not (PACKAGE / "wasm" / "fullbloom_wasm_bg.wasm").is_file()
+        or not (PACKAGE / "dist" / "node.js").is_file()
+    ):
+        pytest.skip("the package for browsers is not built; run make web")
+    return path
+
+
+def test_every_golden_file_and_every_recipe(node: str, tmp_path: Path) -> None:
+    keys = random_keys(7)
+    expected = {
+        "golden": str(GOLDEN),
+        "keys": {kind: [spell(key) for key in some] for kind, some in keys.items()},
+        "files": [answers_of(path.stem, keys) for path in sorted(GOLDEN.glob("*.bloom"))],
+        "recipes": [
+            recipe(variant)
+            for need in ("add", "numbers", "build", "worlds")
+            for variant in variants_with(need)
+        ],
+        "refusals": refusals(),
+    }
+    page = tmp_path / "expected.json"
+    page.write_text(json.dumps(expected), encoding="utf-8")
+    command = [node, "--test", "--test-reporter=spec", "test/"]
+    environment = {"FULLBLOOM_EXPECTED": str(page), "PATH": str(Path(node).parent)}
+    done = subprocess.run(
+        command, cwd=PACKAGE, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    print(done.stdout[-6000:])
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -1,0 +1,78 @@
+/**
+ * One million strings: fullbloom, npm's bloomfilter and bloom-filters in turn, several rounds; medians are printed.
+ *
+ *   npm install --prefix FOLDER --no-save bloomfilter bloom-filters
+ *   RIVALS=FOLDER node bench/strings.js [KEYS] [ROUNDS]
+ */
+
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+
+import { create } from "fullbloom";
+
+const [keys, rounds] = [Number(process.argv[2] ?? 1e6), Number(process.argv[3] ?? 5)];
+const folder = process.env.RIVALS;
+const rival = folder === undefined ? undefined : createRequire(`${resolve(folder)}/package.json`);
+
+const members = Array.from({ length: keys }, (_, i) => `user-${i * 7919}@example.org`);
+const absent = Array.from({ length: keys }, (_, i) => `guest-${i * 7919}@example.org`);
+const asked = members.map((key, i) => (i % 2 === 0 ? key : absent[i]));
+const count = (answers) => answers.reduce((sum, yes) => sum + (yes ? 1 : 0), 0);
+
+/** Each contestant: a new filter, adding all, asking for all. The slow one takes a tenth of the keys. */
+const contestants = [
+  {
+    name: "fullbloom addMany / hasMany",
+    share: 1,
+    create: () => create("bloom", { capacity: keys, fpr: 0.01 }),
+    add: (filter, keys) => filter.addMany(keys),
+    has: (filter, keys) => count(filter.hasMany(keys)),
+  },
+  {
+    name: "fullbloom add / has",
+    share: 1,
+    create: () => create("bloom", { capacity: keys, fpr: 0.01 }),
+    add: (filter, keys) => keys.forEach((key) => filter.add(key)),
+    has: (filter, keys) => keys.reduce((sum, key) => sum + (filter.has(key) ? 1 : 0), 0),
+  },
+];
+if (rival !== undefined) {
+  const { BloomFilter } = rival("bloomfilter");
+  contestants.push({
+    name: "npm bloomfilter",
+    share: 1,
+    create: () => BloomFilter.withTargetError(keys, 0.01),
+    add: (filter, keys) => keys.forEach((key) => filter.add(key)),
+    has: (filter, keys) => keys.reduce((sum, key) => sum + (filter.test(key) ? 1 : 0), 0),
+  });
+  const { BloomFilter: Other } = rival("bloom-filters");
+  contestants.push({
+    name: "npm bloom-filters",
+    share: 0.1,
+    create: () => Other.create(keys, 0.01),
+    add: (filter, keys) => keys.forEach((key) => filter.add(key)),
+    has: (filter, keys) => keys.reduce((sum, key) => sum + (filter.has(key) ? 1 : 0), 0),
+  });
+}
+
+const times = new Map(contestants.map(({ name }) => [name, { add: [], has: [], yes: 0 }]));
+for (let round = 0; round < rounds; round++) {
+  for (const { name, share, create, add, has } of contestants) {
+    const some = Math.round(keys * share);
+    const filter = create();
+    const [own, asks] = [members.slice(0, some), asked.slice(0, some)];
+    let start = process.hrtime.bigint();
+    add(filter, own);
+    times.get(name).add.push(Number(process.hrtime.bigint() - start) / some);
+    start = process.hrtime.bigint();
+    times.get(name).yes = has(filter, asks) / some;
+    times.get(name).has.push(Number(process.hrtime.bigint() - start) / some);
+  }
+}
+
+const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+console.log(`${keys} strings, median of ${rounds} interleaved rounds, ns per key (Node ${process.version})`);
+for (const [name, { add, has, yes }] of times) {
+  const share = `${(100 * yes).toFixed(2)} % yes`;
+  console.log(`${name.padEnd(28)} add ${median(add).toFixed(0).padStart(6)}   has ${median(has).toFixed(0).padStart(6)}   ${share}`);
+}

@@ -28,7 +28,7 @@ from_debian() {
     apt="$debian/apt"
     mkdir -p "$apt"/{lists/partial,cache/archives/partial,sources} "$debian/root"
     # The machine's own sources, with the name of the suite changed.
-    found="$(cat /etc/apt/sources.list /etc/apt/sources.list.d/debian*.sources 2>/dev/null |
+    found="$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/debian*.sources 2>/dev/null || true; } |
         sed -nE 's/^(URIs: |deb )(https?:[^ ]*\/debian)\/?( .*)?$/\2/p' | head -n 1)"
     [[ -n "$found" ]] || stop "no source of Debian packages was found; install rustup, then run: rustup target add $target"
     source="$apt/sources/newer.list"

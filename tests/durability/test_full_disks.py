@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from durability.killing import names, rounds
+from durability.kills import names, rounds
 
 import fullbloom
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from durability.killing import kill, names, rounds, start
+from durability.kills import kill, names, rounds, start
 from support import Variant, variants_with
 
 import fullbloom

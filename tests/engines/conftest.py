@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from engines.fleet import Cluster
+from engines.clusters import Cluster
 
 from fullbloom.engines.redis.protocol.requests import SendBatch
 from fullbloom.engines.redis.storage import strings

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.fleet import joining
+from engines.clusters import joining
 from engines.servers import free_port, needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from service.resp.serving import Service, tool
+from service.resp.data_plane import Service, tool
 
 
 @pytest.mark.parametrize("protocol", [2, 3])

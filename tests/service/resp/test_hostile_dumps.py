@@ -9,7 +9,7 @@ import struct
 
 import pytest
 import redis
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 HEADER = bytes.fromhex(
     "0100000000000000 01000000 05000000 02000000 9000000000000000 8004000000000000"

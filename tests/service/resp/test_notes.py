@@ -11,7 +11,7 @@ import time
 import pytest
 import redis
 from engines.servers import Server, needs_redis
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 from service.resp.test_replies import (
     FALSE,
     NO,

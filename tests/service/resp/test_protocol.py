@@ -11,7 +11,7 @@ import time
 
 import pytest
 import redis
-from service.resp.serving import Raw, Service, tool
+from service.resp.data_plane import Raw, Service, tool
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 

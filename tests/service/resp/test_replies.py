@@ -7,7 +7,7 @@ of a table is a command and what is answered: bytes in version 2, and in version
 from __future__ import annotations
 
 import pytest
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 

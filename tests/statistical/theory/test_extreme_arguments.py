@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from statistical.theory.exact import CASES
-from statistical.theory.test_every_law_against_exact_arithmetic import card, error
+from statistical.theory.test_exact_arithmetic import card, error
 from support import SCALE
 
 from fullbloom import theory

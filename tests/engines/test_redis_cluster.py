@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.fleet import Cluster, migrating, patient
+from engines.clusters import Cluster, migrating, patient
 from engines.servers import needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry

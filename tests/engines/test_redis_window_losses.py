@@ -17,7 +17,7 @@ from contextlib import suppress
 import pytest
 import redis.asyncio
 import redis.exceptions
-from engines.fleet import Cluster
+from engines.clusters import Cluster
 from engines.servers import needs_redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry

@@ -2,7 +2,7 @@
 
 A process of its own sends a command of each kind every millisecond, and a PING to an idle `redis-server`,
 where one is installed, as the control of how busy the machine is.
-`DURATION=120 python -m benchmarks.service fetched` measures for longer.
+`DURATION=120 python -m benchmarks.service fetch` measures for longer.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from benchmarks.service.process import Running, ask, command, keys, quantile, running
 from benchmarks.service.resp import yardstick
-from benchmarks.service.running import Running, ask, command, keys, quantile, running
 
 if TYPE_CHECKING:
     import socket

@@ -8,7 +8,7 @@ import uuid
 
 import numpy as np
 import pytest
-from engines.fleet import migrating
+from engines.clusters import migrating
 from engines.servers import needs_redis, strings_of
 
 from fullbloom import CountingBloomFilter, IncompatibleFilters, ParameterError

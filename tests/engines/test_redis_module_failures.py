@@ -6,9 +6,9 @@ import threading
 
 import pytest
 import redis
-from engines.cutting import Cutting
 from engines.modules import client, running
-from engines.test_redis_connections_break_anywhere import walked
+from engines.proxy import Cutting
+from engines.test_redis_disconnects import walked
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 

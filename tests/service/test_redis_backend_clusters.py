@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from engines.fleet import Cluster
+from engines.clusters import Cluster
 from engines.servers import needs_redis
-from service.in_redis import ask, make, url_of
+from service.redis_backend import ask, make, url_of
 from support import eventually
 
 import fullbloom

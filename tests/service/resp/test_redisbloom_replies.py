@@ -3,7 +3,7 @@
 ``tests/golden/replies-of-redisbloom.jsonl`` has what RedisBloom 8 (its sources of June 2026) answers to the
 commands of ``corpus``, a line each: the command, the reply in version 2, and in version 3 where it differs.
 Two words more are what RedisBloom 2.8.20 answers instead. In ``tests/``, ``python -m
-service.resp.test_replies_of_redisbloom PORT PORT`` writes it anew, of both.
+service.resp.test_redisbloom_replies PORT PORT`` writes it anew, of both.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from service.resp.corpus import CORPUS, spoken
+from service.resp.data_plane import Raw
 from service.resp.redisbloom import redisbloom
-from service.resp.serving import Raw
 
 __all__ = ["redisbloom"]  # a fixture
 

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
 from engines.servers import needs_redis
-from service.in_redis import ask, make, url_of
+from service.redis_backend import ask, make, url_of
 from support import eventually
 
 pytestmark = needs_redis

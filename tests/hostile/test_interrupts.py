@@ -25,7 +25,7 @@ COUNTS = (10**7, 2**40, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**5000)
 SCRIPT = """
     import inspect, itertools, json, signal, sys, time, warnings
     from hostile.capsules import Column, array, schema
-    from hostile.test_deaf_loops import COUNTS, SANE, made_of
+    from hostile.test_interrupts import COUNTS, SANE, made_of
     import fullbloom, numpy
 
     class Alarm(BaseException):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import redis
 from engines.servers import needs_redis
-from service.in_redis import ask, make, url_of
+from service.redis_backend import ask, make, url_of
 from support import eventually
 
 import fullbloom

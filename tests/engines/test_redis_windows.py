@@ -10,7 +10,7 @@ import uuid
 import numpy as np
 import pytest
 import redis
-from engines.fleet import migrating
+from engines.clusters import migrating
 from engines.servers import needs_redis
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter

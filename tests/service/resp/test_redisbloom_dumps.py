@@ -11,8 +11,8 @@ import struct
 
 import pytest
 import redis
+from service.resp.data_plane import Service
 from service.resp.redisbloom import redisbloom
-from service.resp.serving import Service
 
 __all__ = ["redisbloom"]  # a fixture
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
-from benchmarks.service.running import ask, command, receive, running
+from benchmarks.service.process import ask, command, receive, running
 
 if TYPE_CHECKING:
     from pathlib import Path

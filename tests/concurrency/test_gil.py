@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from concurrency.calls import Scene, calls_of, scene
-from concurrency.watching import MOST, TRIES, least_of_longest, watch
+from concurrency.gil import MOST, TRIES, least_of_longest, watch
 from support import LONG, Keys, Variant, every_variant, variants_with
 
 import fullbloom

@@ -14,7 +14,7 @@ import time
 
 import pytest
 import redis
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 SCALE = 8 if "FULLBLOOM_LONG" in os.environ else 1
 CLIENTS = min(100, 24 * SCALE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from concurrency.watching import MOST, least_of_longest, watch
+from concurrency.gil import MOST, least_of_longest, watch
 from support import LONG
 
 import fullbloom

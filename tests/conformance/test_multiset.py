@@ -120,7 +120,7 @@ class AgainstACounter(RuleBasedStateMachine):
             with pytest.raises(fullbloom.FilterFull):
                 third.update(keys[len(answers) :] if third == self.filter else keys)
         assert self.filter == twin == third
-        # A batch that is refused midway records the types of all its keys: a warning less, never one too many.
+        # A batch refused midway records the types of all its keys: a warning less, never one too many.
         assert full or self.filter.to_bytes() == twin.to_bytes() == third.to_bytes()
         self.remember(keys[: len(answers)])
         assert not full or self.may_be_full_for(keys[len(answers)]), "full before its capacity"

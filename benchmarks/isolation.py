@@ -28,7 +28,7 @@ def isolated(
     What it writes to stdout or stderr appears at once on our stderr. Raises ChildFailed.
     """
     order = json.dumps({"target": target, "arguments": arguments, "cpus": sorted(cpus or ())})
-    command = [sys.executable, "-m", "benchmarks.isolate"]
+    command = [sys.executable, "-m", "benchmarks.isolation"]
     env = os.environ | KEEPS_MEMORY if keeps_memory else None
     done = subprocess.run(
         command, input=order, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False, env=env

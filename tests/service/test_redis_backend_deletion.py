@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from engines.servers import needs_redis
-from service.in_redis import ask, make, url_of
+from service.redis_backend import ask, make, url_of
 from support import LONG, eventually
 
 pytestmark = needs_redis

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import redis
 import redis.asyncio
-from engines.cutting import Cutting
+from engines.proxy import Cutting
 from engines.servers import needs_redis
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.docs.test_pages_run import PAGES, blocks
+from tests.docs.test_examples import PAGES, blocks
 
 import fullbloom
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hostile.capsules import Address, Array, Column, Schema, address, array, memory, released, schema
-from hostile.test_lying_capsules import LAYOUTS, LONG, SIZES, refused, view, words
+from hostile.test_forged_arrow import LAYOUTS, LONG, SIZES, refused, view, words
 
 import fullbloom
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import redis
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 
 def pieces(clients, sort: str, name: str):

@@ -14,7 +14,7 @@ import pytest
 import redis
 import redis.asyncio
 import redis.sentinel
-from engines.fleet import Sentinel, patient
+from engines.clusters import Sentinel, patient
 from engines.servers import needs_redis
 from redis.crc import key_slot
 

@@ -1,7 +1,11 @@
-"""Any number of threads on one filter: no key is lost, no exception, and the interpreter is not held up."""
+"""Any number of threads on one filter, with a GIL, without, and where none are granted: no key is lost."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -255,3 +259,51 @@ def test_scalar_calls_go_on_during_a_batch() -> None:
     assert added >= 2
     assert all(bloom.contains_many([("scalar", i) for i in range(added)]))
     assert bloom.contains_many(keys).all()
+
+
+# More stack than an address space holds: every thread that is asked for is refused.
+NO_THREADS = {**os.environ, "RUST_MIN_STACK": str(1 << 47)}
+
+SCRIPT = """
+import sys
+import numpy as np
+import fullbloom
+layout = sys.argv[1]
+keys, others = np.arange(300_007), np.arange(300_007, 600_014)
+one, many, counted = (fullbloom.BloomFilter(300_007, layout=layout) for _ in range(3))
+assert np.array_equal(one.add_many(keys), many.add_many(keys, threads=2))
+counted.update(keys, threads=8)
+assert one.to_bytes() == many.to_bytes() == counted.to_bytes()
+assert np.array_equal(one.contains_many(others), one.contains_many(others, threads=8))
+print("same")
+"""
+
+
+@pytest.mark.parametrize("layout", ["blocked", "classic"])
+def test_refused_threads_change_nothing(layout: str) -> None:
+    command = [sys.executable, "-c", SCRIPT, layout]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=NO_THREADS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "same\n", "")
+
+
+GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+def test_importing_fullbloom_leaves_the_gil_as_it_was() -> None:
+    code = """if True:
+        import sys
+        enabled = getattr(sys, "_is_gil_enabled", lambda: True)
+        before = enabled()
+        import fullbloom
+        fullbloom.BloomFilter(10).update([1, "a"])
+        print(before, enabled())
+    """
+    env = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
+    command = [sys.executable, "-W", "error", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=env)
+    assert run.stdout.split() == [str(GIL), str(GIL)]
+
+
+def test_these_tests_run_without_the_gil_where_it_can_be_off() -> None:
+    assert fullbloom.__name__ in sys.modules
+    assert getattr(sys, "_is_gil_enabled", lambda: True)() == GIL

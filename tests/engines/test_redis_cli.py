@@ -1,4 +1,4 @@
-"""redis-load, redis-save and redis-info move filters between files and servers; no password is shown."""
+"""redis-load, redis-save and redis-info move filters between files and servers; README's tour runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from engines.servers import needs_redis, strings_of
@@ -89,3 +90,31 @@ def test_a_filter_that_is_not_whole_is_told_by_the_exit_code(server, client, fil
     done = run("redis-info", url, "words")
     assert done.returncode == 1
     assert ["whole", "False"] in [line.split() for line in done.stdout.splitlines()]
+
+
+README = Path(__file__).parents[2] / "README.md"
+PORT = "6390"
+
+
+@needs_redis
+def test_the_tour_across_a_fleet(server, tmp_path):
+    """Its lines as printed, but for the port, and without the server that they start."""
+    block = (
+        README.read_text("utf-8").partition("Across a fleet")[2].partition("```sh\n")[2].partition("```")[0]
+    )
+    start, _, rest = block.partition("\n")
+    assert start.startswith(f"redis-server --port {PORT} ")
+    assert PORT in rest
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-ec", rest.replace(PORT, str(server.port))],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("[True, False]\n")
+    with server.client() as client:
+        assert len(client.keys("ids:*")) == 2

@@ -1,15 +1,18 @@
-"""Files that lie about counts and tables: FormatError, or a filter that answers whatever its cells hold."""
+"""Files with forged counts, tables and cells: FormatError, or a filter that answers without a crash."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile.container import COUNT, NUM_BITS, NUM_HASHES, File
-from support import SCALE
+from support import SCALE, Variant, every_variant
 
 import fullbloom
 
@@ -119,3 +122,30 @@ def test_fill_and_rate_are_shares_whatever_count_is_told(seed: int, golden: Path
             assert 0 <= f.fill <= 1, (stored.name, count)
             assert not hasattr(f, "fpr") or 0 <= f.fpr() <= 1, (stored.name, count)
     assert sound > 0
+
+
+PROBER = Path(__file__).parent / "prober.py"
+
+
+def probe(variant: Variant, kind: str, rounds: int, golden: Path) -> dict[str, int]:
+    """What the prober says of this row's golden file; fails when it says nothing or something is wrong."""
+    command = [sys.executable, str(PROBER), str(golden / f"{variant.id}.bloom"), kind, str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    last = done.stdout.strip().rsplit("\n", 1)[-1]
+    assert done.returncode == 0, f"ended by {done.returncode} at {last!r}: {done.stderr[-500:]}"
+    outcome: dict[str, int] = json.loads(last)
+    problems = outcome.pop("problems")
+    assert not problems, "\n".join(problems[:20])  # type: ignore[index]
+    return outcome
+
+
+@pytest.mark.parametrize("variant", every_variant())
+def test_any_cells_at_all(variant: Variant, golden: Path) -> None:
+    outcome = probe(variant, "payload", 60 * SCALE, golden)
+    assert outcome["variations"] >= 60
+
+
+@pytest.mark.parametrize("variant", every_variant())
+def test_any_header_parameters(variant: Variant, golden: Path) -> None:
+    outcome = probe(variant, "params", 100 * SCALE, golden)
+    assert 0 < outcome["opened"] < 2 * outcome["variations"], "some lies are harmless, others are refused"

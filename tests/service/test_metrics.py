@@ -1,4 +1,4 @@
-"""Each metric is the figure that its name and text promise, for every kind, by the filter's own file."""
+"""Each metric and statistic is the figure that its name and text promise, for every kind."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.support import eventually
 
 import fullbloom
 from fullbloom.service.metrics import COUNTED, GAUGES
+from fullbloom.service.registry import Registry
 
 #: What a metric of a filter is, by the filter in the process that its dump opens as.
 MEANS = {
@@ -182,3 +183,37 @@ def test_a_filter_beyond_its_capacity_is_named_in_the_log_once(start):
         eventually(lambda more=i: samples(service, "full") > more)
     assert len(warned()) == 1
     assert service.http.post("/v1/filters/full/check", json={"key": "x"}).json()["over_capacity"] is True
+
+
+HOUR, DAY = 3_600_000, 86_400_000
+
+
+def info(name, number):
+    numbers = ("capacity", "hits", "misses", "adds", "new", "removed", "nbytes", "created", "seed", "fpr")
+    flags = {"keyed": False, "strict": False, "expires": None, "estimated": None, "fill": None}
+    named = {"name": name, "id": number, "kind": "bloom", "target_fpr": 0.01, "options": [], "details": {}}
+    return {**dict.fromkeys(numbers, 0), **flags, **named}
+
+
+def test_the_last_of_each_span_stays(tmp_path):
+    registry = Registry(f"sqlite:///{tmp_path / 'r.db'}")
+    registry.nodes.enter("n", "http://x", "", 0)
+    registry.filters.put("n", info("a", 1))
+    registry.filters.put("n", info("b", 2))
+    rows = {name: row for row, name in registry.filters.known("n").values()}
+    now = 100 * DAY
+    for row in rows.values():
+        for at in range(now - 3 * DAY, now, HOUR // 4):
+            registry.snapshots.add([(row, info("a", 1))], at)
+    registry.snapshots.thin(now, full=DAY / 1000, hourly=2 * DAY / 1000)
+    registry.snapshots.thin(now, full=DAY / 1000, hourly=2 * DAY / 1000)
+    for name in rows:
+        times = [
+            sample["sampled_at"] for sample in registry.snapshots.of(name, since=0, until=now, most=10_000)
+        ]
+        young = [at for at in times if at >= now - DAY]
+        middle = [at for at in times if now - 2 * DAY <= at < now - DAY]
+        old = [at for at in times if at < now - 2 * DAY]
+        assert (len(young), len(middle), len(old)) == (96, 24, 1)
+        assert old == [now - 2 * DAY - HOUR // 4]
+    registry.close()

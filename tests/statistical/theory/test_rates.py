@@ -1,13 +1,17 @@
-"""Guarantee: the closed rates and the exact laws reproduce every published figure, digit for digit."""
+"""Rates match every published figure, digit for digit, also of filters of few cells and of layers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 
+import numpy as np
 import pytest
+from support import SCALE, Keys, binomial_sd, pooled, scatter_of_mean, sigmas_of
 
+import fullbloom
 from fullbloom import theory
 
 Printed = Callable[[float, str], bool]
@@ -93,3 +97,87 @@ def test_the_fill_at_the_optimum_is_one_half(printed: Printed) -> None:
 
 def test_the_stream_floor() -> None:
     assert round(theory.stream_floor(num_bits=1024, window=1e5, alphabet=2**16), 4) == 0.9802
+
+
+CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
+
+
+@pytest.mark.parametrize("case", range(CASES))
+def test_a_classic_filter_reports_the_rate_of_its_bits(case: int) -> None:
+    random = Random(f"small classic {case}")
+    items = random.randint(1, 60)
+    made = fullbloom.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
+    made.update(range(items))
+    reported = made.fpr()
+    assert reported == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
+    probes = 20 * PROBES
+    measured = float(np.mean(made.contains_many(Keys("random", case).take(probes))))
+    assert abs(measured - reported) <= sigmas_of(CASES) * binomial_sd(reported, probes)
+
+
+@pytest.mark.parametrize(
+    ("num_bits", "num_hashes", "items"), [(8, 2, 1), (20, 14, 1), (58, 40, 1), (64, 7, 5)]
+)
+def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_hashes: int, items: int) -> None:
+    rates = []
+    for seed in range(100 * RUNS):
+        made = fullbloom.BloomFilter.with_shape(num_bits, num_hashes, seed=seed)
+        made.update(range(items))
+        rates.append(made.fpr())
+    law = theory.fpr_at("classic", num_bits, num_hashes, items)
+    mean, off = scatter_of_mean(rates, cases=4)
+    assert abs(mean - law) <= off
+    assert law == pytest.approx(theory.exact_fpr(items, num_bits, num_hashes), rel=1e-9)
+
+
+@pytest.mark.parametrize(("capacity", "bits"), [(3, 4), (10, 8), (40, 5), (100, 8)])
+def test_a_cuckoo_filter_of_few_buckets_reports_its_rate(capacity: int, bits: int) -> None:
+    apart, reported = [], 0.0
+    for seed in range(RUNS):
+        made = fullbloom.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
+        keys = Keys("random", seed)
+        made.update(keys.take(capacity))
+        reported = made.fpr()
+        apart.append(float(np.mean(made.contains_many(keys.take(PROBES)))) - reported)
+    assert reported == pytest.approx(theory.cuckoo_table_fpr(capacity, made.num_buckets, bits), rel=1e-12)
+    mean, off = scatter_of_mean(apart, cases=4)
+    assert abs(mean) <= off
+
+
+LAYER_CASES, LAYER_RUNS, LAYER_PROBES = 5, 10 * SCALE, 60_000
+
+
+def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[float], list[float]]:
+    """Return the shares of absent keys with a depth of 1, 2, ... or more if every key was added ``layers``
+    times, and the law."""
+    made = fullbloom.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
+    keys = Keys("random", seed)
+    members = keys.take(capacity)
+    for _ in range(layers):
+        made.update(members)
+    depths = np.asarray(made.depth_many(keys.take(LAYER_PROBES)))
+    law = theory.layered_overcount(
+        capacity, made.num_bits // layers, made.num_hashes, extra=list(range(1, layers + 1))
+    )
+    return [float((depths >= depth).mean()) for depth in range(1, layers + 1)], law
+
+
+@pytest.mark.parametrize("case", range(LAYER_CASES))
+def test_overcounts_of_layers_follow_the_law(case: int) -> None:
+    random = Random(f"layers {case}")
+    capacity, fpr, layers = random.randint(100, 5000), random.uniform(0.05, 0.4), random.randint(2, 5)
+    runs = [overcounts(capacity, fpr, layers, seed) for seed in range(LAYER_RUNS)]
+    for depth, law in enumerate(runs[0][1]):
+        found = [measured[depth] for measured, _ in runs]
+        # Use the measured scatter of filters, but at least that of the probes alone.
+        mean, sd = pooled(found, law, LAYER_PROBES)
+        assert abs(mean - law) <= sigmas_of(LAYER_CASES * layers) * sd, (capacity, fpr, layers, depth + 1)
+        if depth:
+            assert law > runs[0][1][0] ** (depth + 1)
+
+
+def test_two_layers_are_both_wrong_more_often_than_at_the_square() -> None:
+    made = fullbloom.LayeredBloomFilter(20_000, 0.001, layers=3)
+    twice = theory.layered_overcount(20_000, made.num_bits // 3, made.num_hashes, extra=2)
+    assert 2.1e-6 < twice < 2.4e-6
+    assert theory.layered_overcount(20_000, made.num_bits // 3, made.num_hashes) <= 1e-3

@@ -1,17 +1,24 @@
-"""Guarantee: a Redis server that is away, slow or empty is told as such, and keeps nothing else waiting."""
+"""Filters of backend redis while their server is away, fails over, or another process deletes them."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
+from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
+from engines.clusters import Cluster
 from engines.servers import needs_redis
 from service.redis_backend import ask, make, url_of
-from support import eventually
+from support import LONG, eventually
+
+import fullbloom
 
 pytestmark = needs_redis
 
@@ -169,3 +176,170 @@ def test_what_is_due_while_the_server_is_away_is_dropped_later(own_server, start
     eventually(lambda: service.http.get(f"/v1/filters/{name}", headers=tokens["u"]).status_code == 404)
     with server.client() as client:
         eventually(lambda: client.dbsize() == 0)
+
+
+@pytest.fixture
+def nodes(tmp_path):
+    running = Cluster(tmp_path / "cluster")
+    yield running
+    running.stop()
+
+
+def test_filters_are_over_all_nodes_and_a_master_that_fails_is_ridden_out(start, nodes):
+    services = [start("--redis", url_of(nodes.nodes[number]), folder=str(number)) for number in (0, 4)]
+    first, replica = services  # the second knows a replica only, and has a registry of its own
+    made = make(first, "seen")
+    assert made["details"]["shards"] == 48
+    assert make(replica, "other")["details"]["shards"] == 48
+    keys = [f"key {number}" for number in range(3000)]
+    assert ask(first, "seen", "add", keys=keys).json()["yes"] > 2950
+    assert ask(first, "seen", "check", keys=keys).json()["yes"] == 3000
+    place = made["place"]
+    with nodes.client() as client:
+        strings = {nodes.node_of(client, key).port for key in client.scan_iter(f"{place}:bits:*")}
+        assert strings == {node.port for node in nodes.nodes[:3]}
+        for node in nodes.nodes[:3]:
+            client.wait(1, 5000, target_nodes=client.get_node(host="127.0.0.1", port=node.port))
+    nodes.nodes[0].kill()  # the one that the URL names
+    said = [ask(first, "seen", "check", keys=keys) for _ in range(3)]
+    for answer in said:
+        assert answer.status_code in (200, 503), answer.text
+        if answer.status_code == 503:
+            assert answer.json()["code"] == "unavailable"
+            assert answer.headers["retry-after"] == "1"
+            assert "key 1" not in answer.text
+        else:
+            assert answer.json()["yes"] == 3000
+    found = eventually(lambda: (told := ask(first, "seen", "check", keys=keys)).status_code == 200 and told)
+    assert found.json()["yes"] == 3000
+    assert ask(first, "seen", "add", key="later").json() == {"new": True}
+    assert first.http.get("/readyz").status_code == 200
+    assert first.http.get("/v1/filters/seen").json()["estimated"] > 2900
+    assert first.http.delete("/v1/filters/seen").status_code == 204
+    assert make(first, "after")["details"]["shards"] == 48
+
+
+def test_the_command_line_takes_a_node_of_a_cluster(nodes, tmp_path):
+    url = url_of(nodes.nodes[1])
+    full = fullbloom.BloomFilter(20_000, layout="blocked")
+    full.update(range(10_000))
+    full.save(tmp_path / "words.bloom")
+
+    def run(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "fullbloom", *map(str, words)], capture_output=True, text=True, timeout=120
+        )
+
+    done = run("redis-load", tmp_path / "words.bloom", url, "words")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(run("redis-info", url, "words", "--json").stdout)
+    assert (told["shards"], told["whole"]) == (48, True)
+    assert run("redis-save", url, "words", tmp_path / "saved.bloom").returncode == 0
+    assert fullbloom.open(tmp_path / "saved.bloom") == full
+    wrong = run("redis-info", f"unix://{nodes.nodes[1].folder}/redis.sock", "words")
+    assert wrong.returncode == 2
+    assert len(wrong.stderr.strip().splitlines()) == 1
+    assert "Unix Domain" in wrong.stderr
+
+
+ROUNDS = 400 * LONG if LONG else 40
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory):
+    return tmp_path_factory.mktemp("registry") / "r.db"
+
+
+@pytest.fixture(scope="module")
+def two(new_service, server, registry):
+    return [new_service("--registry", f"sqlite:///{registry}", "--redis", url_of(server)) for _ in range(2)]
+
+
+@pytest.fixture
+def client(server):
+    with server.client() as made:
+        made.flushall()
+        yield made
+
+
+def test_a_name_that_two_make_ask_and_delete_is_there_or_not(two, client):
+    told, odd = Counter(), []
+    right = {
+        "create": {(201, None), (409, "exists")},
+        "delete": {(204, None), (404, "missing")},
+        "add": {(200, None), (404, "missing"), (503, "unavailable")},
+    }
+
+    def work(service, how):
+        body = {"name": "one", "capacity": 1000}
+        for _ in range(ROUNDS):
+            if how == "create":
+                answer = service.http.post("/v1/filters", json={**body, "backend": "redis"})
+            elif how == "delete":
+                answer = service.http.delete("/v1/filters/one")
+            else:
+                answer = ask(service, "one", "add", keys=[1, 2, 3])
+            code = answer.json()["code"] if answer.status_code >= 400 else None
+            told[how, answer.status_code] += 1
+            if (answer.status_code, code) not in right[how]:
+                odd.append((how, answer.text))
+
+    threads = [
+        threading.Thread(target=work, args=(service, how))
+        for service in two
+        for how in ("create", "create", "delete", "add")
+    ]
+    [thread.start() for thread in threads]
+    [thread.join(300) for thread in threads]
+    assert not odd, (odd[:5], told)
+    assert told["create", 201] > 5
+    # What a delete told is one delete each: none of two is told of the same filter.
+    left = sum(service.http.delete("/v1/filters/one").status_code == 204 for service in two)
+    assert told["delete", 204] + left == told["create", 201]
+    assert client.keys("*one*") == []
+    for service in two:
+        assert service.http.get("/v1/filters/one").status_code == 404
+
+
+@pytest.mark.parametrize("lost", ["manifest", "a string", "changed"])
+def test_deleting_a_lost_filter_takes_its_cells(two, client, lost):
+    place = make(two[0], "gone", options={"shards": 4})["place"]
+    assert ask(two[1], "gone", "add", keys=list(range(500))).status_code == 200
+    if lost == "manifest":
+        client.delete(f"{place}:fullbloom")
+    elif lost == "changed":
+        client.set(f"{place}:fullbloom", "{}")
+    else:
+        client.delete(next(client.scan_iter(f"{place}:bits*")))
+    assert two[0].http.delete("/v1/filters/gone").status_code == 204
+    assert client.keys("*") == []
+    assert make(two[1], "gone")["name"] == "gone"
+    assert two[0].http.delete("/v1/filters/gone").status_code == 204
+
+
+def test_what_a_maker_or_deleter_left_when_it_ended_is_dropped(two, client, registry):
+    """As after a kill between the strings and the row, and between the row and the strings."""
+    for number, created in ((0, 1), (-1, None)):
+        place = make(two[0], f"left{number}")["place"]
+        with sqlite3.connect(registry) as rows:
+            rows.execute(
+                "update filters set number = ?, created = coalesce(?, created) where place = ?",
+                (number, created, place),
+            )
+        eventually(lambda place=place: not client.keys(f"{place}*"))
+        eventually(lambda number=number: two[1].http.get(f"/v1/filters/left{number}").status_code == 404)
+        assert make(two[1], f"left{number}")
+        two[0].http.delete(f"/v1/filters/left{number}")
+
+
+def test_a_server_that_is_away_hides_nothing(new_service, own_server):
+    server = own_server(appendonly="yes", appendfsync="always")
+    service = new_service("--redis", url_of(server))
+    make(service, "one")
+    ask(service, "one", "add", key="ada")
+    server.kill()
+    refused = service.http.delete("/v1/filters/one")
+    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+    server.start()
+    assert eventually(lambda: ask(service, "one", "check", key="ada").json().get("found"))
+    assert service.http.delete("/v1/filters/one").status_code == 204

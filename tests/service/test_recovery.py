@@ -1,9 +1,10 @@
-"""A data folder that lacks one of its files is refused by name, or answers as it did."""
+"""A restart recovers every acknowledged change; a data folder that lacks a file is refused by name."""
 
 from __future__ import annotations
 
 import random
 import shutil
+import signal
 
 import pytest
 from service.forks import create_token, run
@@ -115,3 +116,69 @@ def test_each_file_in_turn(filled, tmp_path):
                 assert found(filled) == len(KEYS), file
                 filled.kill()
     assert started > 0
+
+
+def add(service, name, keys):
+    body = "\n".join(keys)
+    answer = service.http.post(
+        f"/v1/filters/{name}/add", content=body, headers={"content-type": "text/plain"}
+    )
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def count_found(service, name, keys):
+    answer = service.http.post(f"/v1/filters/{name}/check", json={"keys": keys})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["found"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_service_comes_back_with_everything(start, number):
+    service = start()
+    keys = [f"key-{i}" for i in range(1000)]
+    before = service.create("seen", fpr=0.001)
+    assert add(service, "seen", keys).headers["x-fullbloom-yes"] == "1000"
+    service.create("other", kind="counting")
+    service.http.delete("/v1/filters/other")
+    assert service.stop(number) == 0
+    service.start()
+    assert all(count_found(service, "seen", keys))
+    after = service.http.get("/v1/filters/seen").json()
+    assert {k: after[k] for k in ("id", "seed", "keyed", "created", "nbytes")} == {
+        k: before[k] for k in ("id", "seed", "keyed", "created", "nbytes")
+    }
+    assert [f["name"] for f in service.http.get("/v1/filters").json()["filters"]] == ["seen"]
+
+
+def test_a_killed_service_comes_back_with_what_it_answered(start):
+    service = start("--durability", "always")
+    service.create("seen")
+    for round_ in range(20):
+        assert service.http.post("/v1/filters/seen/add", json={"key": f"one-{round_}"}).json() == {
+            "new": True
+        }
+    service.kill()
+    service.start()
+    assert all(count_found(service, "seen", [f"one-{i}" for i in range(20)]))
+
+
+def test_only_one_process_has_a_folder(start):
+    import subprocess
+    import sys
+
+    service = start()
+    words = [
+        sys.executable,
+        "-m",
+        "fullbloom",
+        "serve",
+        "--data",
+        service.folder / "data",
+        "--http",
+        "127.0.0.1:0",
+    ]
+    second = subprocess.run([*map(str, words), "--resp", "none"], capture_output=True, text=True, timeout=60)
+    assert second.returncode == 2
+    assert second.stderr.count("\n") == 1
+    assert "another process has this data folder open" in second.stderr

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from golden import make
-from support import SECRET, variants_with
+from support import SECRET, Keys, variants_with
 
 import fullbloom
 from fullbloom import _core
@@ -104,6 +105,47 @@ def test_a_recipe_cannot_overwrite(capsys: pytest.CaptureFixture[str]) -> None:
 def test_false_positives_are_exactly_these(name: str) -> None:
     pinned = json.loads((HERE / f"{name}.json").read_text())
     assert make.false_positives(make.COUNTED[name]) == pinned
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "pinned"),
+    [
+        ("CountingBloomFilter", {"layout": "classic", "counter_bits": 2}, 964),
+        ("CountingBloomFilter", {"layout": "classic", "counter_bits": 3}, 964),
+        ("CountingBloomFilter", {"layout": "blocked", "counter_bits": 4}, 1004),
+        ("CountingBloomFilter", {"layout": "blocked", "counter_bits": 8}, 992),
+        ("VariableIncrementFilter", {"increments": 2}, 993),
+        ("VariableIncrementFilter", {"increments": 4}, 983),
+        ("VariableIncrementFilter", {"increments": 8}, 992),
+    ],
+)
+def test_false_positives_of_counters_are_pinned(cls: str, options: dict[str, Any], pinned: int) -> None:
+    made = getattr(fullbloom, cls)(10_000, 0.01, seed=11, **options)
+    source = Keys("random", 3)
+    made.update(source.take(10_000))
+    assert int(made.contains_many(source.take(100_000)).sum()) == pinned
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "pinned"),
+    [
+        ("CuckooFilter", {}, 7243),
+        ("CuckooFilter", {"semi_sort": True}, 7243),
+        ("CuckooFilter", {"bucket_size": 2}, 6494),
+        ("CuckooFilter", {"bucket_size": 8, "fingerprint_bits": 20}, 14),
+        ("DynamicCuckooFilter", {"capacity": 1000}, 4585),
+        ("DynamicCuckooFilter", {"capacity": 1000, "bucket_size": 2, "max_stages": 64}, 940),
+        ("DynamicCuckooFilter", {"capacity": 1000, "bucket_size": 8, "fingerprint_bits": 12}, 36821),
+        ("PrefixFilter", {"fpr": 0.05}, 31141),
+        ("PrefixFilter", {"fpr": 0.01}, 6738),
+        ("PrefixFilter", {"fpr": 0.004}, 3731),
+        ("PrefixFilter", {"fpr": 1e-4}, 51),
+    ],
+)
+def test_false_positives_of_fingerprints_are_pinned(cls: str, options: dict[str, Any], pinned: int) -> None:
+    made = getattr(fullbloom, cls)(**{"capacity": 10_000, "fpr": 0.01, "seed": 11, **options})
+    made.update(np.arange(10_000))
+    assert int(made.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned
 
 
 def test_head_of_the_file_is_as_documented() -> None:

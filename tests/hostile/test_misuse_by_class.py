@@ -110,7 +110,10 @@ def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
             "add_many": lambda f: f.add_many(["x"]),
             "update numpy": lambda f: f.update(np.arange(5)),
             "add_hashed": lambda f: f.add_hashed(5),
+            "add_hashed numpy": lambda f: f.add_hashed(np.arange(5, dtype=np.uint64)),
         }
+    if variant.can("union"):
+        ways |= {"|=": lambda f: f.__ior__(f.copy()), "&=": lambda f: f.__iand__(f.copy())}
     if variant.can("remove"):
         ways |= {
             "remove": lambda f: f.remove(1),

@@ -175,6 +175,65 @@ CASES: list[tuple[str, str, str]] = [
     ("_core.shapes_within('classic', 0)", "ParameterError", "0"),
     ("_core.shapes_within('split', 2**58)", "ParameterError", str(2**58)),
     ("_core.least_fpr(-1)", "ParameterError", "-1"),
+    *[
+        (f"{cls}({arguments})", "ParameterError", shown)
+        for cls, arguments, shown in [
+            ("CountingBloomFilter", "1000, counter_bits=5", "counter_bits must be 2, 3, 4, 8 or 16, got 5"),
+            ("CountingBloomFilter", "1000, counter_bits=2**40", "counter_bits"),
+            ("CountingBloomFilter", "1000, counter_bits=3, layout='blocked'", "classic"),
+            ("CountingBloomFilter", "1000, threshold=16", "threshold must be between 1 and 15"),
+            ("CountingBloomFilter", "1000, threshold=0", "threshold"),
+            ("CountingBloomFilter", "1000, layout='split'", "auto, classic or blocked"),
+            ("VariableIncrementFilter", "1000, increments=3", "increments must be 2, 4 or 8, got 3"),
+            ("VariableIncrementFilter", "1000, increments=2**63", "increments must be 2, 4 or 8"),
+            ("VariableIncrementFilter", "1000, counter_bits=3", "counter_bits must be between 4 and 16"),
+            ("VariableIncrementFilter", "1000, counter_bits=17", "counter_bits"),
+            (
+                "SpectralBloomFilter",
+                "1000, mode='other'",
+                "mode must be one of minimum-selection, minimal-increase, recurring-minimum",
+            ),
+            ("SpectralBloomFilter", "1000, counter_bits=12", "counter_bits must be 8, 16, 32 or 64, got 12"),
+            ("CuckooFilter", "100, bucket_size=3", "bucket_size must be 1, 2, 4 or 8, got 3"),
+            ("CuckooFilter", "100, fingerprint_bits=33", "between 4 and 32"),
+            ("CuckooFilter", "100, fingerprint_bits=3", "between 4 and 32"),
+            ("CuckooFilter", "100, semi_sort=True, bucket_size=2", "semi_sort needs a bucket_size of 4"),
+            ("CuckooFilter", "100, fpr=1e-12", "fpr must be at least"),
+            ("DynamicCuckooFilter", "100, max_stages=0", "max_stages must be between 1 and"),
+            ("DynamicCuckooFilter", "100, max_stages=1025", "between 1 and 1024, got 1025"),
+            ("DynamicCuckooFilter", "100, max_stages=2**40", "got 1099511627776"),
+            ("DynamicCuckooFilter", "100, bucket_size=3", "bucket_size must be 1, 2, 4 or 8, got 3"),
+            ("DynamicCuckooFilter", "100, fingerprint_bits=33", "between 4 and 32"),
+            (
+                "DynamicCuckooFilter",
+                "100, fingerprint_bits=4, bucket_size=8, max_stages=1024",
+                "fingerprint_bits must be larger",
+            ),
+            ("DynamicCuckooFilter", "100, 1e-8, max_stages=100", "share of each of 100 stages in fpr 1e-8"),
+            ("DLeftCountingFilter", "100, subtables=1", "subtables"),
+            ("DLeftCountingFilter", "100, subtables=9", "subtables"),
+            ("DLeftCountingFilter", "100, cells=5", "cells"),
+            ("DLeftCountingFilter", "100, cells=65", "cells"),
+            ("DLeftCountingFilter", "100, cells=2**40", "cells"),
+            ("DeletableBloomFilter", "100, regions=0", "regions"),
+            ("DeletableBloomFilter", "100, regions=-1", "regions"),
+            ("DeletableBloomFilter", "100, regions=10**9", "regions"),
+            ("PrefixFilter", "1000, 1e-7", "at least 1e-6"),
+            ("ZoneFilter", "5, universe=1", "universe"),
+            ("ZoneFilter", "5, universe=2**60 + 1", "universe"),
+            ("ZoneFilter", "5, secret=b'sixteen secrets!'", "secret"),
+            ("ZoneFilter", "10**6", "capacity=1000000"),
+            ("BitSet", "100, secret=True", "no secret"),
+            ("BitSet", "100, secret=b'sixteen secrets!'", "no secret"),
+        ]
+    ],
+    ("SpectralBloomFilter(1000, mode=3)", "ParameterTypeError", "mode must be a str"),
+    ("RetouchedBloomFilter(100).retouch(1, 'best')", "ParameterError", "minimum-fn"),
+    ("RetouchedBloomFilter(100).retouch(1, 3)", "ParameterTypeError", "scheme"),
+    *[
+        (f"RetouchedBloomFilter(100).clear_random({share})", "ParameterError", "share")
+        for share in ("-0.1", "1.5", "float('nan')")
+    ],
 ]
 
 

@@ -55,12 +55,6 @@ def test_what_it_cannot_hold_is_refused_and_named(key):
         made.remove(key)
 
 
-def test_a_secret_is_refused():
-    for secret in (True, b"sixteen secrets!"):
-        with pytest.raises(fullbloom.ParameterError, match="no secret"):
-            fullbloom.BitSet(100, secret=secret)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_plan_recommends_it_where_it_is_smaller(seed):
     rng = random.Random(seed)

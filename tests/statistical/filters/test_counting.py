@@ -176,36 +176,3 @@ def test_repeated_keys_are_no_reason_for_a_warning(recwarn: pytest.WarningsRecor
         counting.update(range(80))
     assert counting.num_added == 4000
     assert not recwarn.list
-
-
-def test_false_positives_are_exactly_these() -> None:
-    pinned = {"classic 2": PINNED[0], "classic 3": PINNED[1], "blocked 4": PINNED[2], "blocked 8": PINNED[3]}
-    for name, expected in pinned.items():
-        layout, bits = name.split()
-        counting = fullbloom.CountingBloomFilter(10_000, 0.01, layout=layout, counter_bits=int(bits), seed=11)
-        source = Keys("random", 3)
-        counting.update(source.take(10_000))
-        assert int(counting.contains_many(source.take(100_000)).sum()) == expected, name
-
-
-PINNED = (964, 964, 1004, 992)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"counter_bits": 5}, "counter_bits must be 2, 3, 4, 8 or 16, got 5"),
-        ({"counter_bits": 2**40}, "counter_bits"),
-        ({"counter_bits": 3, "layout": "blocked"}, "classic"),
-        ({"threshold": 16}, "threshold must be between 1 and 15"),
-        ({"threshold": 0}, "threshold"),
-        ({"layout": "split"}, "auto, classic or blocked"),
-        ({"fpr": 0.0}, "fpr must be between 0 and 1"),
-        ({"fpr": 1e-300}, "fpr must be at least"),
-        ({"capacity": 2**63}, "lower the capacity"),
-        ({"capacity": 0}, "capacity"),
-    ],
-)
-def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises((fullbloom.ParameterError, fullbloom.FilterMemoryError), match=message):
-        fullbloom.CountingBloomFilter(**{"capacity": 1000, **options})

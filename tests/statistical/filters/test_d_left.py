@@ -169,11 +169,3 @@ def test_merging_adds_counts_or_changes_nothing() -> None:
     with pytest.raises(fullbloom.FilterFull):
         small.merge(other)
     assert small.to_bytes() == before
-
-
-@pytest.mark.parametrize(
-    "options", [{"subtables": 1}, {"subtables": 9}, {"cells": 5}, {"cells": 65}, {"cells": 2**40}]
-)
-def test_sizes_out_of_range_are_named(options: dict[str, int]) -> None:
-    with pytest.raises(fullbloom.ParameterError, match=next(iter(options))):
-        DLeftCountingFilter(100, **options)

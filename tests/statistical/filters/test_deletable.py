@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pooled, scatter_of_mean, sigmas_of
+from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pooled, rates_at, scatter_of_mean, sigmas_of
 
 import fullbloom
 from fullbloom import DeletableBloomFilter, theory
@@ -51,17 +51,11 @@ def test_the_table_of_deletability(
 @pytest.mark.parametrize("capacity", [500, 10_000, 200_000])
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
 def test_the_rate_at_capacity_is_kept_and_is_the_law(capacity: int, fpr: float) -> None:
-    rates, stated, probes = [], [], 200_000 * SCALE
-    for seed in range(6):
-        f = DeletableBloomFilter(capacity, fpr, seed=seed)
-        keys = Keys("random", seed)
-        f.update(keys.take(capacity))
-        rates.append(float(f.contains_many(keys.take(probes)).mean()))
-        stated.append(f.fpr())
+    probes = 200_000 * SCALE
+    rates, stated = rates_at(lambda seed: DeletableBloomFilter(capacity, fpr, seed=seed), capacity, 6, probes)
     mean, sd = pooled(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
-    model = sum(stated) / len(stated)
-    assert abs(mean - model) <= SIGMAS * sd
+    assert abs(mean - stated) <= SIGMAS * sd
 
 
 @pytest.mark.parametrize("capacity", [1000, 20_000, 300_000])
@@ -129,12 +123,6 @@ def test_merged_filters_still_lose_no_member() -> None:
         assert a.contains_many(keys[:300])[~gone].all()
     with pytest.raises(fullbloom.IncompatibleFilters, match="regions"):
         a.merge(DeletableBloomFilter(1000, regions=8, seed=seed))
-
-
-@pytest.mark.parametrize("regions", [0, -1, 10**9])
-def test_regions_out_of_range_are_named(regions: int) -> None:
-    with pytest.raises(fullbloom.ParameterError, match="regions"):
-        DeletableBloomFilter(100, regions=regions)
 
 
 def test_clearing_takes_back_the_flags() -> None:

@@ -10,6 +10,7 @@ import math
 import os
 import struct
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from support import (
     every_variant,
     layouts,
     pooled,
+    rates_at,
     sigmas_of,
 )
 
@@ -347,14 +349,8 @@ def test_two_filters(layout: str) -> None:
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 def test_present_rate(layout: str, fpr: float, load: float) -> None:
     capacity, filters, probes = 50_000, 8, 200_000 * SCALE
-    measured, stated = [], []
-    for seed in range(filters):
-        bloom = fullbloom.BloomFilter(capacity, fpr, layout=layout, seed=seed)
-        keys = Keys("random", seed)
-        bloom.update(keys.take(int(capacity * load)))
-        stated.append(bloom.fpr())
-        measured.append(float(bloom.contains_many(keys.take(probes)).mean()))
-    model = math.fsum(stated) / filters
+    make = partial(fullbloom.BloomFilter, capacity, fpr, layout=layout)
+    measured, model = rates_at(lambda seed: make(seed=seed), int(capacity * load), filters, probes)
     mean, sd = pooled(measured, model, probes)
     assert abs(mean - model) <= SIGMAS * sd, f"measured {mean:.3e}, stated {model:.3e}, sd {sd:.1e}"
     # The law reaches the target at capacity, where test_rate_at_capacity holds it.

@@ -64,12 +64,3 @@ def test_keys_come_again_without_taking_room() -> None:
         prefix.update(range(1000))
     assert prefix.num_added >= 990
     assert prefix.num_added <= 1000
-    with pytest.raises(fullbloom.ParameterError, match="at least 1e-6"):
-        PrefixFilter(1000, 1e-7)
-
-
-@pytest.mark.parametrize(("fpr", "pinned"), [(0.05, 31141), (0.01, 6738), (0.004, 3731), (1e-4, 51)])
-def test_the_same_false_positives_come_for_ever(fpr: float, pinned: int) -> None:
-    prefix = PrefixFilter(10_000, fpr, seed=11)
-    prefix.update(np.arange(10_000))
-    assert int(prefix.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned

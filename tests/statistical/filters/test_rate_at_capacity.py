@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support import SCALE, SIGMAS, Keys, layouts, pooled
+from support import SCALE, SIGMAS, Keys, layouts, pooled, rates_at
 
 import fullbloom
 
@@ -26,15 +26,10 @@ SIZES = {
 def measure(
     layout: str, capacity: int, fpr: float, kind: str, filters: int, probes: int
 ) -> tuple[list[float], float]:
-    """The measured rates of several filters at capacity, each with its own seed and keys; the mean stated."""
-    rates, stated = [], []
-    for seed in range(filters):
-        bloom = fullbloom.BloomFilter(capacity, fpr, layout=layout, seed=seed)
-        keys = Keys(kind, seed)
-        bloom.update(keys.take(capacity))
-        rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
-        stated.append(bloom.fpr())
-    return rates, math.fsum(stated) / filters
+    def make(seed: int) -> fullbloom.BloomFilter:
+        return fullbloom.BloomFilter(capacity, fpr, layout=layout, seed=seed)
+
+    return rates_at(make, capacity, filters, probes, kind)
 
 
 def judge(rates: list[float], stated: float, fpr: float, probes: int, capacity: int) -> None:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import math
 import random
+from functools import partial
 from typing import NamedTuple
 
 import pytest
-from support import SCALE, SIGMAS, Keys, Variant, every_variant, pooled, sigmas_of, student, variants_with
+from support import (
+    SCALE,
+    SIGMAS,
+    Keys,
+    Variant,
+    every_variant,
+    pooled,
+    rates_at,
+    sigmas_of,
+    student,
+    variants_with,
+)
 
 import fullbloom
 
@@ -37,13 +49,9 @@ def test_the_total_rate_is_bounded_at_100_times(variant: Variant, fpr: float) ->
 
 @pytest.mark.parametrize(("growth", "tightening"), [(1.0, 0.9), (1.5, 0.5), (2.0, 0.8), (4.0, 0.25)])
 def test_any_growth_and_tightening(growth: float, tightening: float) -> None:
-    rates = []
-    for seed in range(6):
-        bloom = fullbloom.ScalableBloomFilter(500, 0.01, growth=growth, tightening=tightening, seed=seed)
-        keys = Keys("random", seed)
-        bloom.update(keys.take(10_000))
-        assert (bloom.growth, bloom.tightening) == (growth, tightening)
-        rates.append(float(bloom.contains_many(keys.take(100_000)).mean()))
+    make = partial(fullbloom.ScalableBloomFilter, 500, 0.01, growth=growth, tightening=tightening)
+    assert (make().growth, make().tightening) == (growth, tightening)
+    rates, _ = rates_at(lambda seed: make(seed=seed), 10_000, 6, 100_000)
     mean, sd = pooled(rates, 0.01, 100_000)
     assert mean <= 0.01 + SIGMAS * sd
 

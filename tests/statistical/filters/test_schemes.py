@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from support import (
     half_digit,
     layouts,
     pooled,
+    rates_at,
     sigmas_of,
 )
 
@@ -30,12 +32,8 @@ QUANTILE = 4.753
 
 def small_filters(scheme: str, filters: int, probes: int) -> tuple[float, float]:
     """Pooled rate of filters with m = 2000, n = 100, k = 14."""
-    rates = []
-    for seed in range(filters):
-        bloom = fullbloom.BloomFilter.with_shape(2000, 14, capacity=100, scheme=scheme, seed=seed)
-        keys = Keys("random", seed)
-        bloom.update(keys.take(100))
-        rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
+    make = partial(fullbloom.BloomFilter.with_shape, 2000, 14, capacity=100, scheme=scheme)
+    rates, _ = rates_at(lambda seed: make(seed=seed), 100, filters, probes)
     return pooled(rates, theory.exact_fpr(100, 2000, 14), probes)
 
 
@@ -60,12 +58,8 @@ def test_the_test_can_see_a_weak_scheme() -> None:
 @pytest.mark.parametrize(("num_bits", "items", "k"), [(18, 3, 2), (64, 8, 4), (300, 30, 6), (1000, 60, 10)])
 def test_the_exact_law_of_small_shapes(num_bits: int, items: int, k: int) -> None:
     exact = theory.exact_fpr(items, num_bits, k)
-    rates = []
-    for seed in range(1500):
-        bloom = fullbloom.BloomFilter.with_shape(num_bits, k, capacity=items, seed=seed)
-        keys = Keys("random", seed)
-        bloom.update(keys.take(items))
-        rates.append(float(bloom.contains_many(keys.take(5_000)).mean()))
+    make = partial(fullbloom.BloomFilter.with_shape, num_bits, k, capacity=items)
+    rates, _ = rates_at(lambda seed: make(seed=seed), items, 1500, 5_000)
     mean, sd = pooled(rates, exact, 5_000)
     assert abs(mean - exact) <= SIGMAS * sd
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, half_digit, pooled
+from support import SCALE, SIGMAS, Keys, half_digit, pooled, rates_at
 
 import fullbloom
 from fullbloom import theory
@@ -23,17 +24,12 @@ def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
 ) -> None:
     filters, probes = SIZES[capacity]
     probes *= SCALE
-    rates, stated = [], []
-    for seed in range(filters):
-        variable = fullbloom.VariableIncrementFilter(capacity, fpr, increments=increments, seed=seed)
-        keys = Keys("random", seed)
-        variable.update(keys.take(capacity))
-        rates.append(float(variable.contains_many(keys.take(probes)).mean()))
-        stated.append(variable.fpr())
+    make = partial(fullbloom.VariableIncrementFilter, capacity, fpr, increments=increments)
+    rates, stated = rates_at(lambda seed: make(seed=seed), capacity, filters, probes)
     mean, sd = pooled(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     if capacity >= 10_000:
-        assert mean >= sum(stated) / filters - SIGMAS * sd, mean / fpr
+        assert mean >= stated - SIGMAS * sd, mean / fpr
 
 
 @pytest.mark.parametrize(
@@ -106,30 +102,3 @@ def test_narrow_counters_get_stuck_and_still_deny_no_key() -> None:
     variable.update(second)
     assert variable.discard_many(first).all()
     assert variable.contains_many(second).all()
-
-
-def test_false_positives_are_exactly_these() -> None:
-    for increments, expected in PINNED.items():
-        variable = fullbloom.VariableIncrementFilter(10_000, 0.01, increments=increments, seed=11)
-        source = Keys("random", 3)
-        variable.update(source.take(10_000))
-        assert int(variable.contains_many(source.take(100_000)).sum()) == expected, increments
-
-
-PINNED = {2: 993, 4: 983, 8: 992}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"increments": 3}, "increments must be 2, 4 or 8, got 3"),
-        ({"increments": 2**63}, "increments must be 2, 4 or 8"),
-        ({"counter_bits": 3}, "counter_bits must be between 4 and 16"),
-        ({"counter_bits": 17}, "counter_bits"),
-        ({"fpr": 1.0}, "fpr must be between 0 and 1"),
-        ({"capacity": 2**63}, "lower the capacity"),
-    ],
-)
-def test_wild_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises((fullbloom.ParameterError, fullbloom.FilterMemoryError), match=message):
-        fullbloom.VariableIncrementFilter(**{"capacity": 1000, **options})

@@ -8,8 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support import half_digit
 
 from fullbloom import theory
@@ -117,28 +115,6 @@ def test_a_small_intersection_of_large_sets_has_a_large_deviation() -> None:
     estimate = theory.estimate_intersection(*bits, M, 7)
     assert estimate.value == pytest.approx(5, abs=1e-6)
     assert estimate.std > 2 * estimate.value
-
-
-@settings(derandomize=True, deadline=None)
-@given(
-    own=st.tuples(st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 3000)),
-    num_hashes=st.integers(1, 10),
-)
-def test_the_estimate_from_the_and_count_is_the_same_estimate(
-    own: tuple[int, int, int], num_hashes: int
-) -> None:
-    # Papapetrou et al.: ln((m t_and - t_a t_b)/(m - t_a - t_b + t_and) subtracted from m), over k ln(1 -
-    # 1/m).
-    m = 100_000
-    a = -m * math.expm1(-num_hashes * (own[0] + own[2]) / m)
-    b = -m * math.expm1(-num_hashes * (own[1] + own[2]) / m)
-    either = -m * math.expm1(-num_hashes * sum(own) / m)
-    both = a + b - either
-    published = -math.log((m - (m * both - a * b) / (m - a - b + both)) / m) * m / num_hashes
-    assert theory.estimate_intersection(a, b, either, m, num_hashes).value == pytest.approx(
-        published, abs=1e-5
-    )
-    assert theory.estimate_union(either, m, num_hashes).value == pytest.approx(sum(own), rel=1e-9, abs=1e-9)
 
 
 def test_estimates_of_full_and_empty_filters() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,47 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 exactly = settings(derandomize=True, deadline=None, max_examples=60)
-tiny = given(items=st.integers(0, 5), num_bits=st.integers(1, 24), num_hashes=st.integers(1, 4))
-
-
-def stirling_second(n: int, i: int) -> int:
-    """Partitions of n things into i blocks, by the alternating sum (in integers, where it is exact)."""
-    signed = sum((-1 if j % 2 else 1) * math.comb(i, j) * (i - j) ** n for j in range(i + 1))
-    return int(signed // math.factorial(i))
-
-
-@exactly
-@tiny
-def test_the_rational_rate_is_the_stirling_sum(items: int, num_bits: int, num_hashes: int) -> None:
-    throws = items * num_hashes
-    ways = sum(
-        i**num_hashes * math.factorial(i) * math.comb(num_bits, i) * stirling_second(throws, i)
-        for i in range(num_bits + 1)
-    )
-    assert theory.rational_fpr(items, num_bits, num_hashes) == Fraction(
-        ways, num_bits ** (throws + num_hashes)
-    )
-
-
-@exactly
-@tiny
-def test_the_exact_rate_is_the_rational_one(items: int, num_bits: int, num_hashes: int) -> None:
-    exact = theory.exact_fpr(items, num_bits, num_hashes)
-    assert exact == pytest.approx(float(theory.rational_fpr(items, num_bits, num_hashes)), rel=1e-13, abs=0.0)
-
-
-@exactly
-@given(items=st.integers(0, 12), num_bits=st.integers(4, 64), num_hashes=st.integers(1, 4))
-def test_the_distinct_rate_is_the_inclusion_exclusion_sum(items: int, num_bits: int, num_hashes: int) -> None:
-    # A given k-subset is covered unless some of its bits are missed by all n subsets.
-    all_subsets = math.comb(num_bits, num_hashes)
-    rate = sum(
-        (-1) ** j
-        * math.comb(num_hashes, j)
-        * Fraction(math.comb(num_bits - j, num_hashes), all_subsets) ** items
-        for j in range(num_hashes + 1)
-    )
-    assert theory.distinct_fpr(items, num_bits, num_hashes) == pytest.approx(float(rate), rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(3, 2, 2), (4, 2, 2), (5, 2, 3), (4, 3, 2)])
@@ -72,19 +30,6 @@ def test_both_laws_agree_with_the_enumeration_of_all_filters(m: int, n: int, k: 
             hits += sum(ones.issuperset(probe) for probe in keys)
             total += len(keys)
         assert law(n, m, k) == pytest.approx(hits / total, rel=1e-13)
-
-
-@exactly
-@given(throws=st.integers(0, 400), num_bits=st.integers(1, 200))
-def test_the_occupancy_law_has_the_known_mass_mean_and_variance(throws: int, num_bits: int) -> None:
-    law = theory.occupancy_law(throws, num_bits)
-    m, y1, y2 = num_bits, (1 - 1 / num_bits) ** throws, (1 - 2 / num_bits) ** throws
-    mean = math.fsum(i * p for i, p in enumerate(law))
-    spread = math.fsum((i - mean) ** 2 * p for i, p in enumerate(law))
-    assert len(law) == min(throws, num_bits) + 1
-    assert math.fsum(law) == pytest.approx(1.0, rel=1e-12)
-    assert mean == pytest.approx(m * (1 - y1), rel=1e-12)
-    assert spread == pytest.approx(m * (m - 1) * y2 + m * y1 - m * m * y1 * y1, rel=1e-6, abs=1e-7)
 
 
 @exactly
@@ -103,14 +48,6 @@ def test_the_rates_are_ordered(items: int, num_bits: int, num_hashes: int) -> No
             < exact
             < theory.goel_gupta_fpr(*sizes)
         )
-
-
-@exactly
-@given(items=st.integers(1, 50), num_bits=st.integers(2, 300))
-def test_with_one_hash_classic_is_exact(items: int, num_bits: int) -> None:
-    assert theory.classic_fpr(items, num_bits, 1) == pytest.approx(
-        theory.exact_fpr(items, num_bits, 1), rel=1e-12
-    )
 
 
 def test_the_second_order_error_falls_with_the_square_of_the_size() -> None:

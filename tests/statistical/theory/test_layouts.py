@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fullbloom import theory
 from fullbloom.errors import ParameterError
@@ -136,61 +133,6 @@ def test_the_bits_per_key_of_our_blocked_layout(printed: Printed) -> None:
 
 
 @pytest.mark.parametrize("hashes", [4, 8, 12])
-@pytest.mark.parametrize("keys", [0, 1, 2, 5, 40])
-def test_one_line_has_the_rate_of_its_occupied_cells(hashes: int, keys: int) -> None:
-    # A filter of one line holds all keys in it, so the law has one term.
-    mean, _ = column_moments(keys, 128, hashes // 4)
-    assert theory.blocked_fpr(keys, 512, hashes) == pytest.approx(mean**4, rel=1e-9, abs=0.0)
-    mean, _ = column_moments(keys, 32, 1)
-    assert theory.split_fpr(keys, 256) == pytest.approx(mean**8, rel=1e-12, abs=0.0)
-
-
-@pytest.mark.parametrize("keys", [1, 2, 3, 7, 60, 500])
-def test_the_column_law_keeps_nine_digits(keys: int) -> None:
-    subsets = math.comb(128, 3)
-    exact = sum(
-        (-1 if j % 2 else 1) * math.comb(3, j) * Fraction(math.comb(128 - j, 3), subsets) ** keys
-        for j in range(4)
-    )
-    assert theory.blocked_fpr(keys, 512, 12) == pytest.approx(float(exact**4), rel=1e-9, abs=0.0)
-
-
-@pytest.mark.parametrize(("blocks", "keys"), [(1, 30), (2, 50), (7, 200), (40, 2000)])
-def test_the_finite_laws_are_binomial_sums(blocks: int, keys: int) -> None:
-    def mixture(law: Callable[[int], float]) -> float:
-        return math.fsum(binomial(keys, 1 / blocks, i) * law(i) for i in range(keys + 1))
-
-    def free(i: int) -> float:
-        return float((1 - (511 / 512) ** (6 * i)) ** 6)
-
-    assert theory.split_fpr(keys, 256 * blocks) == pytest.approx(
-        mixture(lambda i: float((1 - (31 / 32) ** i) ** 8)), rel=1e-10
-    )
-    assert theory.free_block_fpr(keys, 512 * blocks, 6) == pytest.approx(mixture(free), rel=1e-10)
-    for hashes in (4, 8):
-        one_line = [theory.blocked_fpr(i, 512, hashes) for i in range(keys + 1)]
-        assert theory.blocked_fpr(keys, 512 * blocks, hashes) == pytest.approx(
-            mixture(one_line.__getitem__), rel=1e-10
-        )
-
-
-@pytest.mark.parametrize("bits_per_key", [0.5, 3, 10, 40, 90])
-def test_the_limit_laws_are_poisson_sums(bits_per_key: float) -> None:
-    def mixture(block_bits: int, law: Callable[[int], float]) -> float:
-        mean = block_bits / bits_per_key
-        return math.fsum(poisson(mean, i) * law(i) for i in range(2500))
-
-    # lgamma carries the Poisson weights here to about 1e-12; the laws themselves are better than that.
-    assert theory.split_limit_fpr(bits_per_key) == pytest.approx(
-        mixture(256, lambda i: float((1 - (31 / 32) ** i) ** 8)), rel=1e-10
-    )
-    hashes = theory.num_hashes(bits_per_key, 1) if bits_per_key >= 1 else 1
-    assert theory.free_block_limit_fpr(bits_per_key, hashes) == pytest.approx(
-        mixture(512, lambda i: (-math.expm1(hashes * i * math.log1p(-1 / 512))) ** hashes), rel=1e-10
-    )
-
-
-@pytest.mark.parametrize("hashes", [4, 8, 12])
 def test_many_lines_approach_the_limit_at_one_over_their_number(hashes: int, printed: Printed) -> None:
     limit = theory.blocked_limit_fpr(10.24, hashes)
     gaps = [
@@ -198,18 +140,6 @@ def test_many_lines_approach_the_limit_at_one_over_their_number(hashes: int, pri
     ]
     assert all(gap > 0 for gap in gaps)
     assert all(printed(before / after, "2.0000") for before, after in itertools.pairwise(gaps))
-
-
-@settings(derandomize=True, deadline=None, max_examples=50)
-@given(fpr=st.floats(1e-9, 0.9), hashes=st.sampled_from([4, 8, 12]))
-def test_bits_per_key_is_the_inverse_of_the_law(fpr: float, hashes: int) -> None:
-    assert theory.blocked_limit_fpr(theory.blocked_bits_per_key(fpr, hashes), hashes) == pytest.approx(
-        fpr, rel=1e-9
-    )
-    assert theory.split_limit_fpr(theory.split_bits_per_key(fpr)) == pytest.approx(fpr, rel=1e-9)
-    assert theory.free_block_limit_fpr(theory.free_block_bits_per_key(fpr, hashes), hashes) == pytest.approx(
-        fpr, rel=1e-9
-    )
 
 
 def test_overfull_filters_answer_one_at_once() -> None:

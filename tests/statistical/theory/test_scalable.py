@@ -44,27 +44,6 @@ def test_the_promise_is_not_wasted(fpr: float, tightening: float) -> None:
     assert theory.scalable_fpr(fpr, tightening, 400) >= fpr - fpr * fpr
 
 
-@always
-@given(first=st.integers(1, 10**6), growth=st.sampled_from([1, 2, 4]), stages=st.integers(0, 20))
-def test_the_capacity_is_the_geometric_sum(first: int, growth: int, stages: int) -> None:
-    total = first * stages if growth == 1 else first * (growth**stages - 1) // (growth - 1)
-    assert theory.scalable_capacity(first, growth, stages) == total
-    if stages:
-        assert theory.stages_for(total, first, growth) == stages
-        assert theory.stages_for(total + 1, first, growth) == stages + 1
-
-
-@always
-@given(fpr=st.floats(1e-6, 0.1), tightening=ratios, stages=st.integers(1, 12))
-def test_the_bits_are_those_of_the_stages(fpr: float, tightening: float, stages: int) -> None:
-    bits = theory.scalable_num_bits(1000, 2, fpr, tightening, stages)
-    # n_i = M_i (ln 2)^2 / |ln P_i|, so M_i = n_i log2(1/P_i) / ln 2, rounded up.
-    exact = [
-        1000 * 2**i * -math.log2(fpr * (1 - tightening) * tightening**i) / math.log(2) for i in range(stages)
-    ]
-    assert math.fsum(exact) - 1e-6 <= bits <= math.fsum(exact) + stages + 1e-6
-
-
 def test_rates_below_the_smallest_float_do_no_harm() -> None:
     assert theory.stage_fpr(0.01, 0.1, 1000) == 0.0
     assert 0.01 - 0.01**2 / 2 <= theory.scalable_fpr(0.01, 0.5, 10_000) < 0.01

@@ -47,6 +47,8 @@ def _views(pa: Any) -> object:
 
 
 COLUMNS: dict[str, Callable[[], object]] = {
+    "list": lambda: [f"key-{i}" for i in range(ROWS // 20)],
+    "numbers": lambda: np.arange(ROWS // 4),
     "wide text": lambda: np.full(ROWS // 8, "abcdefgh"),
     "one wide text": lambda: np.array(["x" * ROWS]),
     "nullable": _arrow(_nullable),

@@ -10,6 +10,7 @@ import os
 import random
 import resource
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -219,7 +220,11 @@ def test_what_killed_saves_leave_is_gone_soon(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         kill(process, rng, 0.02)
-        left = max(left, len(names(folder) - {path.name}))
+        littered = names(folder) - {path.name}
+        left = max(left, len(littered))
+        assert len(littered) <= 2, "each save collects what those before it left"
+        modes = {stat.S_IMODE((folder / name).stat().st_mode) for name in (path.name, *littered)}
+        assert modes - {0o600} <= {stat.S_IMODE((sources / "1").stat().st_mode)}
     bloom.save(path)
     assert names(folder) == {path.name}, f"up to {left} files lay beside it"
     assert fullbloom.open(path, verify="full") == bloom

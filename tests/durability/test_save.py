@@ -3,63 +3,19 @@
 from __future__ import annotations
 
 import os
-import random
 import re
-import signal
 import stat
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from support import SCALE, Variant, every_variant
+from support import Variant, every_variant
 
 import fullbloom
-
-ROUNDS = 30 * SCALE
-
-SAVER = """
-import sys
-import fullbloom
-path = sys.argv[1]
-filters = []
-for seed in range(4):
-    f = fullbloom.BloomFilter(400_000, seed=seed)
-    f.update(range(50_000))
-    filters.append(f)
-print("ready", flush=True)
-while True:
-    for f in filters:
-        f.save(path)
-"""
-
-
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    path = tmp_path / "state.bloom"
-    first = fullbloom.BloomFilter(400_000, seed=99)
-    first.update(range(50_000))
-    first.save(path)
-    rng = random.Random(1)
-    seen: set[int] = set()
-    for round_number in range(ROUNDS):
-        saver = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], stdout=subprocess.PIPE, text=True)
-        assert saver.stdout is not None
-        assert saver.stdout.readline() == "ready\n"
-        # A save takes some milliseconds: the kill falls anywhere into the first few of them.
-        time.sleep(rng.uniform(0, 0.02))
-        saver.send_signal(signal.SIGKILL)
-        assert saver.wait(timeout=60) == -signal.SIGKILL
-        saver.stdout.close()
-        found = fullbloom.open(path, verify="full")
-        assert found.seed in {0, 1, 2, 3, 99}, round_number
-        assert found.contains_many(np.arange(50_000)).all()
-        seen.add(found.seed)
-    assert len(seen) > 1, "no save was ever finished: the kills came too early to test anything"
 
 
 def litter(directory: Path, *expected: str) -> set[str]:
@@ -222,41 +178,6 @@ def test_a_new_file_has_the_mode_of_any_other(mask: int, tmp_path: Path) -> None
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "f"), str(mask)], check=True, timeout=60)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o666 & ~mask
-
-
-KILLED = """
-import os, signal, sys
-import fullbloom
-f = fullbloom.BloomFilter(3_000_000, seed=int(sys.argv[2]))
-print("ready", flush=True)
-while True:
-    f.save(sys.argv[1])
-"""
-
-
-def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
-    path, littered = tmp_path / "state.bloom", 0
-    filled().save(path)
-    for seed in range(8 * SCALE):
-        saver = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(path), str(seed)], stdout=subprocess.PIPE, text=True
-        )
-        assert saver.stdout is not None
-        assert saver.stdout.readline() == "ready\n"
-        while not (names(tmp_path) - {"state.bloom"}):
-            pass
-        saver.send_signal(signal.SIGKILL)
-        saver.wait()
-        saver.stdout.close()
-        left = names(tmp_path) - {"state.bloom"}
-        littered += bool(left)
-        assert len(left) <= 2, "each save collects what those before it left"
-        mode = stat.S_IMODE(path.stat().st_mode)
-        assert all(stat.S_IMODE((tmp_path / name).stat().st_mode) in {0o600, mode} for name in left)
-    assert littered, "no save was killed in its middle"
-    filled(5).save(path)
-    assert names(tmp_path) == {"state.bloom"}
-    assert fullbloom.open(path, verify="full") == filled(5)
 
 
 def test_what_others_left_neither_blocks_nor_goes(tmp_path: Path) -> None:

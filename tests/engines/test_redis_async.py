@@ -1,4 +1,4 @@
-"""The filter for asyncio has the answers of the other one; what tasks ask at once travels together."""
+"""Filters for asyncio: concurrent tasks share round trips, and each gets its own result or error."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterTypeError
-from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from fullbloom.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable
+from fullbloom.engines.redis import (
+    AsyncRedisBloomFilter,
+    AsyncRedisCountingFilter,
+    AsyncRedisRollingFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+)
+from fullbloom.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
 
@@ -294,3 +301,76 @@ def test_a_node_that_joins_while_a_slot_moves_to_it_is_asked(cluster, name, tmp_
             assert not there.add_many(keys).any()
             assert there.verify()
         asyncio.run(waiting())
+
+
+BOTH = [(RedisCountingFilter, AsyncRedisCountingFilter), (RedisRollingFilter, AsyncRedisRollingFilter)]
+OPTIONS = {RedisCountingFilter: {}, RedisRollingFilter: {"window": 3600}}
+
+
+@pytest.mark.parametrize(("plain", "waiting"), BOTH)
+def test_tasks_share_round_trips_and_of_those_that_add_one_key_one_is_told_so(server, name, plain, waiting):
+    async def main(client):
+        there = await waiting.open(client, name, 20_000, 1e-6, **OPTIONS[plain])
+        batches, real = [], there._run
+
+        def counted(steps):
+            batches.append(steps)
+            return real(steps)
+
+        there._run = counted
+        keys = [f"key {number}" for number in range(500)]
+        assert all(await asyncio.gather(*map(there.add, keys)))
+        assert all(await asyncio.gather(*map(there.contains, keys)))
+        assert len(batches) < 10
+        assert sum(await asyncio.gather(*(there.add("same") for _ in range(64)))) == 1
+        told = await asyncio.gather(there.add("x"), there.add(object()), return_exceptions=True)
+        assert told[0] is True
+        assert isinstance(told[1], TypeError)
+        assert not await there.contains("nobody")
+        assert await there.verify()
+
+    run(main, server)
+
+
+def test_tasks_that_remove_one_key_are_told_so_as_often_as_it_was_there(server, name):
+    async def main(client):
+        there = await AsyncRedisCountingFilter.open(client, name, 20_000, 1e-6, counter_bits=8)
+        await there.update(range(1000))
+        before = await there.counters()
+        await asyncio.gather(*(there.add("same") for _ in range(20)))
+        assert sum(await asyncio.gather(*(there.discard("same") for _ in range(64)))) == 20
+        assert await there.counters() == before
+
+    run(main, server)
+
+
+@pytest.mark.parametrize(("plain", "waiting"), BOTH)
+def test_errors_and_losses(own_server, client, plain, waiting):
+    server = own_server()
+
+    async def main(own):
+        with pytest.raises(ParameterTypeError, match=r"redis.asyncio.*got redis.client"):
+            await waiting.open(client, "f", 1000, **OPTIONS[plain])
+        with pytest.raises(FilterLost, match="capacity"):
+            await waiting.open(own, "f")
+        there = await waiting.open(own, "f", 1000, **OPTIONS[plain])
+        with pytest.raises(IncompatibleFilters, match=r"capacity .1000 there, 5 asked for"):
+            await waiting.open(own, "f", 5)
+        assert repr(there).startswith(f"{waiting.__name__}('f', capacity=1000")
+        await there.update(range(100))
+        await own.config_set("maxmemory", 1)
+        told = await asyncio.gather(*(there.add(f"secret {i}") for i in range(5)), return_exceptions=True)
+        assert all(isinstance(error, EngineFull) for error in told), told
+        await own.config_set("maxmemory", 0)
+        server.kill()
+        server.start()
+        for ask in (there.add("a"), there.contains("a"), there.add_many([1])):
+            with pytest.raises(FilterLost):
+                await ask
+        told = await there.verify()
+        assert not told
+        assert told.replaced
+        assert told.restarted
+        assert told.keys_lost == told.keys_checked == 100
+
+    run(main, server)

@@ -300,13 +300,6 @@ def test_completion_lists_every_command_and_option(fullbloom, shell):
             assert (short if shell == "fish" else flag) in script
 
 
-def test_the_bash_completion_completes(fullbloom, tmp_path):
-    script = fullbloom("completion", "bash", check=0).stdout.decode()
-    ask = 'COMP_WORDS=(fullbloom dedup --dup); COMP_CWORD=2; _fullbloom; echo "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, timeout=20, cwd=tmp_path)
-    assert done.stdout == b"--dupes-output\n"
-
-
 def test_the_version_needs_no_argparse(program):
     code = (
         "import sys; from fullbloom.cli import main; main(['--version']); sys.exit('argparse' in sys.modules)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from engines.clusters import Cluster
 
@@ -14,6 +16,12 @@ def client(server):
     """A client of it."""
     with server.client() as made:
         yield made
+
+
+@pytest.fixture
+def name():
+    """The name of a filter that no other test uses."""
+    return f"f{uuid.uuid4().hex}"
 
 
 @pytest.fixture(params=["together", "by key"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import uuid
 from contextlib import contextmanager
 
 import numpy as np
@@ -27,11 +26,6 @@ from fullbloom.engines.redis import (
 from fullbloom.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 def run(main, server, **options):

@@ -6,7 +6,6 @@ Nobody sees it by the answers, the bits, the times to live or what is left behin
 from __future__ import annotations
 
 import asyncio
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -21,11 +20,6 @@ from fullbloom.errors import EngineError, EngineFull, FilterLost
 pytestmark = needs_redis
 
 KEYS = np.arange(2000) * 7919
-
-
-@pytest.fixture
-def name():
-    return f"t{uuid.uuid4().hex}"
 
 
 def scripts(client):

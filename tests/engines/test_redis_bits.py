@@ -33,11 +33,6 @@ SHAPES = [
 ]
 
 
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
-
-
 @pytest.mark.parametrize(("shape", "shards"), SHAPES)
 @pytest.mark.parametrize("secret", [None, bytes(range(16))])
 def test_answers_and_bits(client, name, shape, shards, secret):

@@ -6,7 +6,6 @@ import asyncio
 import math
 import threading
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -25,11 +24,6 @@ from fullbloom.engines.redis.transport import connections
 from fullbloom.errors import EngineFull, EngineRefused, EngineUnavailable, FullbloomError, IncompatibleFilters
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import uuid
 from contextlib import suppress
 
 import numpy as np
@@ -20,11 +19,6 @@ from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 def left(client, name):

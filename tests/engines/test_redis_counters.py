@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import uuid
 
 import numpy as np
 import pytest
@@ -18,11 +17,6 @@ from fullbloom.engines.redis.transport import sync_transport as transport
 from fullbloom.errors import EngineNameTaken, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])

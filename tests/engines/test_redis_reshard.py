@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-import uuid
 
 import numpy as np
 import pytest
@@ -19,11 +18,6 @@ from fullbloom.engines.redis.protocol.requests import Sleep
 from fullbloom.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 def lasting(client, name):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-import uuid
 
 import numpy as np
 import pytest
@@ -20,11 +19,6 @@ from fullbloom.engines.redis.transport import connections
 from fullbloom.errors import FilterLost
 
 pytestmark = needs_redis
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 class Clock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import signal
 import subprocess
 import sys
@@ -35,16 +34,27 @@ def test_programs_print_what_they_promise(service, program, said):
     assert done.stdout.endswith(said)
 
 
-def test_the_precheck_saves_queries(service, tmp_path, monkeypatch):
-    url = f"sqlite:///{tmp_path / 'users.db'}"
-    with create_engine(url).begin() as connection:
-        connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
-        connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
-    monkeypatch.setenv("DATABASE_URL", url)
-    monkeypatch.setenv("FULLBLOOM_URL", service.url)
-    spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+@pytest.fixture
+def load_precheck(tmp_path, monkeypatch):
+    """Return a function that imports the example for a service, with a database of one user."""
+
+    def load(service):
+        url = f"sqlite:///{tmp_path / 'users.db'}"
+        with create_engine(url).begin() as connection:
+            connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
+            connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
+        monkeypatch.setenv("DATABASE_URL", url)
+        monkeypatch.setenv("FULLBLOOM_URL", service.url)
+        spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def test_the_precheck_saves_queries(service, load_precheck):
+    module = load_precheck(service)
     with TestClient(module.app) as app:
         eventually(lambda: module.state["filled"])
         assert app.put("/users/ada", params={"mail": "a@example.org"}).status_code == 200
@@ -54,17 +64,9 @@ def test_the_precheck_saves_queries(service, tmp_path, monkeypatch):
         assert app.get("/saved").json()["queries"] >= 19
 
 
-def test_the_precheck_asks_the_database_while_the_service_is_away(start, tmp_path, monkeypatch):
+def test_the_precheck_asks_the_database_while_the_service_is_away(start, load_precheck):
     service = start()
-    url = f"sqlite:///{tmp_path / 'users.db'}"
-    with create_engine(url).begin() as connection:
-        connection.execute(text("CREATE TABLE users (name text primary key, mail text)"))
-        connection.execute(text("INSERT INTO users VALUES ('grace', 'g@example.org')"))
-    monkeypatch.setenv("DATABASE_URL", url)
-    monkeypatch.setenv("FULLBLOOM_URL", service.url)
-    spec = importlib.util.spec_from_file_location("precheck", EXAMPLES / "precheck.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_precheck(service)
 
     def statuses():
         return [app.get(f"/users/{name}").status_code for name in ("grace", "nobody")]
@@ -90,11 +92,7 @@ def test_the_precheck_asks_the_database_while_the_service_is_away(start, tmp_pat
         assert statuses() == [200, 404]
 
 
-def test_the_files_to_deploy_read():
-    panels = json.loads((ROOT / "deploy" / "grafana.json").read_text())["panels"]
-    metrics = (ROOT / "src" / "fullbloom" / "service" / "metrics.py").read_text()
-    assert all("fullbloom_" in panel["targets"][0]["expr"] for panel in panels)
-    assert "fullbloom_http_seconds" in metrics
+def test_the_sample_settings_of_the_page_are_valid():
     page = (ROOT / "docs" / "service.md").read_text()
     sample = "data" + page.partition("```text\ndata")[2].partition("```")[0]
     from fullbloom.service.settings import Settings

@@ -46,21 +46,9 @@ HOSTILE = [
     *((1 << 32) - 1, 1 << 63, float("nan"), 10**40),
 ]
 FIELDS = [
-    *(
-        "id",
-        "backend",
-        "capacity",
-        "fpr",
-        "layout",
-        "scheme",
-        "hash",
-        "num_bits",
-        "num_hashes",
-        "shards",
-        "seed",
-    ),
-    *("secret", "generation", "counter_bits", "window", "generations", "cut", "other_shards", "other_cut"),
-    *("state", "key_rule", "version", "ttl", "expires"),
+    *("id", "backend", "capacity", "fpr", "layout", "scheme", "hash", "num_bits", "num_hashes", "shards"),
+    *("seed", "secret", "generation", "counter_bits", "window", "generations", "cut", "other_shards"),
+    *("other_cut", "state", "key_rule", "version", "ttl", "expires"),
 ]
 #: The clients' timeout.
 SECONDS = 0.3

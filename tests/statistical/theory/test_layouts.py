@@ -16,34 +16,7 @@ Printed = Callable[[float, str], bool]
 Margin = Callable[[int, float], float]
 
 # Putze, Sanders and Singler: bits per key of 512-bit blocks that equal a classic filter with 5, 6, ..., 34.
-COMPENSATED = [
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    14,
-    16,
-    17,
-    18,
-    20,
-    21,
-    23,
-    25,
-    26,
-    28,
-    30,
-    32,
-    35,
-    38,
-    40,
-    44,
-    48,
-    51,
-]
+COMPENSATED = [*range(6, 15), 16, 17, 18, 20, 21, 23, 25, 26, 28, 30, 32, 35, 38, 40, 44, 48, 51]
 COMPENSATED += [58, 64, 74, 90]
 
 

@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("levels", FilterCascade.kinds())
-def test_it_is_what_python_builds(fullbloom, folder, levels):
+def test_the_file_equals_the_one_that_python_builds(fullbloom, folder, levels):
     options = ["--except", "out", "--except", "more", "--levels", levels, "--seed", "5"]
     told = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=folder, check=0)
     facts = json.loads(told.stdout)
@@ -45,7 +45,7 @@ def test_it_is_what_python_builds(fullbloom, folder, levels):
     assert (folder / "bounded").read_bytes() == (folder / "f").read_bytes()
 
 
-def test_it_is_asked_of_lines_of_its_world(fullbloom, folder):
+def test_check_classifies_the_lines_of_both_sets(fullbloom, folder):
     fullbloom("build", *KIND, "f", "in", "--except", "out", cwd=folder, check=0)
     assert fullbloom("check", "f", "in", cwd=folder, check=0).stdout == text(INCLUDED, "\r\n")
     assert fullbloom("check", "f", "out", cwd=folder, check=1).stdout == b""
@@ -135,7 +135,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_input_is_refused_in_one_line_and_leaves_nothing(fullbloom, refused, folder, words):
+def test_wrong_input_is_refused_in_one_line_and_leaves_no_file(fullbloom, refused, folder, words):
     (folder / "empty").write_bytes(b"")
     fullbloom("build", *KIND, "c", "in", "--except", "out", cwd=folder, check=0)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -146,7 +146,7 @@ def test_wrong_input_is_refused_in_one_line_and_leaves_nothing(fullbloom, refuse
 @pytest.mark.parametrize(
     ("included", "excluded"), [(b"", b"a\n"), (b"a\n", b""), (b"", b""), (b"a\na\n", b"b\nb")]
 )
-def test_sets_of_nothing_and_of_one_line(fullbloom, tmp_path, included, excluded):
+def test_empty_sets_and_sets_of_one_line_are_built(fullbloom, tmp_path, included, excluded):
     (tmp_path / "in").write_bytes(included)
     (tmp_path / "out").write_bytes(excluded)
     fullbloom("build", *KIND, "f", "in", "--except", "out", cwd=tmp_path, check=0)

@@ -39,7 +39,7 @@ def test_check_has_the_exit_codes_of_grep(fullbloom, refused, built):
     refused(fullbloom("check", built, "/nonexistent/file"))
 
 
-def test_built_files_are_those_of_python(fullbloom, tmp_path):
+def test_build_writes_the_bytes_of_python(fullbloom, tmp_path):
     (tmp_path / "in").write_bytes(b"a\nb\r\nc")
     text = fullbloom("build", "out", "in", "--fpr", "0.001", cwd=tmp_path, check=0).stdout.decode()
     assert "3 lines read" in text
@@ -51,7 +51,7 @@ def test_built_files_are_those_of_python(fullbloom, tmp_path):
     assert (piped["class"], piped["num_added"]) == ("ScalableBloomFilter", 2)
 
 
-def test_info_tells_what_the_file_holds(fullbloom, refused, built):
+def test_info_shows_the_parameters_of_a_file(fullbloom, refused, built):
     facts = json.loads(fullbloom("info", built, "--json", check=0).stdout)
     assert (facts["capacity"], facts["num_added"], facts["target_fpr"]) == (1000, 3, 1e-9)
     damaged = bytearray(built.read_bytes())
@@ -60,7 +60,7 @@ def test_info_tells_what_the_file_holds(fullbloom, refused, built):
     refused(fullbloom("info", "--verify", "full", built))
 
 
-def test_merge_unites_and_warns_when_overfull(fullbloom, refused, tmp_path):
+def test_merge_warns_if_the_result_is_overfull(fullbloom, refused, tmp_path):
     for name in "ab":
         text = "".join(f"{name}{i}\n" for i in range(1000)).encode()
         fullbloom("build", tmp_path / name, "--capacity", "1000", stdin=text, check=0)
@@ -76,7 +76,7 @@ def test_merge_unites_and_warns_when_overfull(fullbloom, refused, tmp_path):
     # A table of 1,024 slots has room for more than 700 lines at the rate.
     [("bloom", 1050, b", not 0.01"), ("quotient", 708, b"still within 0.01")],
 )
-def test_a_rate_is_compared_before_it_is_said_to_be_above(fullbloom, tmp_path, kind, keys, said):
+def test_a_rate_is_reported_above_the_target_only_if_it_is(fullbloom, tmp_path, kind, keys, said):
     capacity = 1000 if kind == "bloom" else 700
     for name, numbers in (("a", range(600)), ("b", range(600, keys))):
         text = "".join(f"{i}\n" for i in numbers).encode()
@@ -93,7 +93,7 @@ def test_a_rate_is_compared_before_it_is_said_to_be_above(fullbloom, tmp_path, k
     ("options", "about"),
     [((), True), (("--capacity", "50000"), True), (("--kind", "cuckoo", "--capacity", "50000"), False)],
 )
-def test_a_number_of_lines_that_is_an_estimate_is_called_one(fullbloom, tmp_path, options, about):
+def test_an_estimated_number_of_lines_is_labelled_as_an_estimate(fullbloom, tmp_path, options, about):
     # A file is read as one block, of which a table finds no line before it is added; of a pipe it may.
     (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(50_000)))
     done = fullbloom("build", tmp_path / "f", *options, tmp_path / "in", check=0).stdout
@@ -104,14 +104,14 @@ def test_a_number_of_lines_that_is_an_estimate_is_called_one(fullbloom, tmp_path
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9])
 @pytest.mark.parametrize("items", [10_000, 10_000_000])
-def test_plan_recommends_what_auto_picks(items, fpr):
+def test_plan_recommends_the_layout_that_auto_picks(items, fpr):
     best = choices(items, fpr)[0]
     assert best.recommended
     assert best.layout == _core.layout_for(items, fpr)
     assert (best.num_bits, best.num_hashes) == _core.size_for(best.layout, items, fpr)
 
 
-def test_plan_marks_what_does_not_fit(fullbloom, refused):
+def test_plan_marks_filters_that_do_not_fit(fullbloom, refused):
     done = fullbloom("plan", "--items", "1e6", "--fpr", "1e-3", "--memory", "1M", check=1)
     assert done.stdout.count(b"too large") == 5
     rows = json.loads(fullbloom("plan", "--fpr", "1e-3", "--memory", "1M", "--json", check=0).stdout)[
@@ -123,12 +123,12 @@ def test_plan_marks_what_does_not_fit(fullbloom, refused):
 
 
 @pytest.mark.parametrize("text", ["1M", "1m", "1000K", "1e6", "1_000_000", "1000000", "0.001G"])
-def test_counts_are_written_as_people_write_them(fullbloom, text):
+def test_counts_accept_suffixes_and_exponents(fullbloom, text):
     assert json.loads(fullbloom("plan", "--items", text, "--json", check=0).stdout)["asked"]["items"] == 10**6
 
 
 @pytest.mark.parametrize("text", ["M", "1MM", "1X", "0M", "1.5", "0.0001K", "-1M", "1Mi", "infM", "nanK"])
-def test_counts_that_are_none_are_refused(fullbloom, refused, text):
+def test_invalid_counts_are_refused(fullbloom, refused, text):
     assert text in refused(fullbloom("plan", f"--items={text}"))
 
 
@@ -175,14 +175,14 @@ def test_plan_shows_what_constructors_accept(fullbloom, options):
         (["--memory", "256G", "--fpr", "0.01", "--needs", "parquet"], "lower memory"),
     ],
 )
-def test_plan_says_when_nothing_is_left(fullbloom, refused, options, remedy):
+def test_plan_reports_that_no_filter_matches(fullbloom, refused, options, remedy):
     assert remedy in refused(fullbloom("plan", *options))
 
 
 @pytest.mark.parametrize(
     "options", [["--memory", "256G", "--fpr", "0.01"], ["--items", "2e11", "--fpr", "0.01"]]
 )
-def test_plan_leaves_out_what_has_no_shape_and_says_so(fullbloom, options):
+def test_plan_omits_filters_without_a_shape_and_says_so(fullbloom, options):
     done = fullbloom("plan", *options, check=0)
     assert b"left out: split (num_bits" in done.stdout
     facts = json.loads(fullbloom("plan", *options, "--json", check=0).stdout)
@@ -190,7 +190,7 @@ def test_plan_leaves_out_what_has_no_shape_and_says_so(fullbloom, options):
     assert list(facts["left_out"]) == ["split"]
 
 
-def test_a_need_may_be_a_text():
+def test_needs_may_be_a_string():
     assert choices(1000, 0.01, needs="remove") == choices(1000, 0.01, needs={"remove"})
     assert [row.layout for row in choices(1000, 0.01, needs="parquet")] == ["split"]
 
@@ -206,7 +206,7 @@ def test_a_need_may_be_a_text():
         ["build", "f", "in"],
     ],
 )
-def test_a_rate_out_of_reach_is_refused_as_it_was_given(fullbloom, refused, tmp_path, options):
+def test_an_unreachable_rate_is_refused_as_it_was_written(fullbloom, refused, tmp_path, options):
     (tmp_path / "in").write_bytes(b"a\n")
     done = fullbloom(*options, "--fpr", "1e-300", stdin=b"a\n", cwd=tmp_path)
     assert "got 1e-300" in refused(done)
@@ -236,7 +236,7 @@ def test_bad_input_is_one_line_and_exit_code_2(fullbloom, refused, arguments):
     refused(fullbloom(*arguments))
 
 
-def test_quiet_is_quiet(fullbloom, tmp_path):
+def test_quiet_prints_nothing(fullbloom, tmp_path):
     assert fullbloom("dedup", "--quiet", stdin=b"a\n", check=0).stderr == b""
     done = fullbloom("build", "-q", tmp_path / "f", "--capacity", "1", stdin=b"a\nb\n", check=0)
     assert done.stdout + done.stderr == b""
@@ -273,7 +273,7 @@ def test_the_example_of_every_help_runs(fullbloom, program, tmp_path, name):
     assert (done.returncode, b"fullbloom: " in done.stderr) == (0, False), done.stderr
 
 
-def test_options_may_stand_between_files(fullbloom, refused, tmp_path):
+def test_options_may_appear_between_files(fullbloom, refused, tmp_path):
     for name, text in (("a", b"a\n"), ("b", b"b\n"), ("-q", b"q\n")):
         (tmp_path / name).write_bytes(text)
     for arguments, out in (
@@ -309,7 +309,7 @@ def test_the_version_needs_no_argparse(program):
 
 @pytest.mark.parametrize("needs", [(), ("add",)], ids=["layouts", "structures"])
 @pytest.mark.parametrize("memory", [*range(64, 700), 17_777, 999_999])
-def test_plan_fits_into_what_it_was_given(memory, needs):
+def test_plan_stays_within_the_given_memory(memory, needs):
     for given in ({"items": 100}, {"fpr": 0.01}, {"items": 14_000, "fpr": 0.01}):
         try:
             rows = choices(**given, memory=memory, needs=needs)

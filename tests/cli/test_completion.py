@@ -89,18 +89,18 @@ def test_every_option_of_every_command_is_completed(shell, script, name):
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])
 @pytest.mark.parametrize("text", ["ded", "dedup my"])
-def test_the_first_tab_of_a_script_that_the_shell_finds_itself(shell, script, name, text):
+def test_a_script_that_the_shell_autoloads_completes_from_the_first_tab(shell, script, name, text):
     here = shell(name, lazily=script(name))
     assert typed(here, text) == TYPED[text]
     assert typed(here, text) == TYPED[text]
 
 
-def test_the_first_tab_of_bash_after_evaluating(shell, script):
+def test_bash_completes_from_the_first_tab_after_eval(shell, script):
     assert typed(shell("bash", start=script("bash")), "dedup --dup") == TYPED["dedup --dup"]
 
 
 @pytest.mark.parametrize("name", SHELLS)
-def test_the_start_up_file_may_be_the_one_of_the_help(shell, fullbloom, tmp_path, name):
+def test_the_start_up_line_of_the_help_works(shell, fullbloom, tmp_path, name):
     """As the page says: the program itself prints the script, before anything else is set up."""
     printed = tmp_path / "script"
     printed.write_bytes(fullbloom("completion", name, check=0).stdout)
@@ -109,7 +109,7 @@ def test_the_start_up_file_may_be_the_one_of_the_help(shell, fullbloom, tmp_path
 
 
 @pytest.mark.parametrize("name", SHELLS)
-def test_all_commands_are_offered(shell, script, name):
+def test_every_command_is_completed(shell, script, name):
     here = shell(name, start=script(name))
     for command in (*COMMANDS, "help"):
         others = [other for other in (*COMMANDS, "help") if other != command]

@@ -18,14 +18,14 @@ from fullbloom.recipes.dedup import Load, Tally, add_new
 @pytest.mark.parametrize(
     "options", [[], ["--expected", "60000"], ["--memory", "32M"], ["--kind", "scalable"]]
 )
-def test_output_is_that_of_a_set_in_order(fullbloom, exact, lines, options):
+def test_output_equals_that_of_an_ordered_set(fullbloom, exact, lines, options):
     done = fullbloom("dedup", "--fpr", "1e-12", *options, stdin=lines, check=0)
     assert done.stdout == exact(lines)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 @pytest.mark.parametrize("piped", [True, False])
-def test_compressed_input_is_read_as_its_lines(fullbloom, exact, lines, tmp_path, pack, piped):
+def test_compressed_input_is_decompressed(fullbloom, exact, lines, tmp_path, pack, piped):
     half = lines.index(b"\n", len(lines) // 2) + 1
     packed = pack(lines[:half]) + pack(lines[half:])  # two members, two frames
     (tmp_path / "packed").write_bytes(packed)
@@ -34,7 +34,7 @@ def test_compressed_input_is_read_as_its_lines(fullbloom, exact, lines, tmp_path
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_compressed_input_that_was_cut_short_is_refused(fullbloom, refused, lines, pack):
+def test_truncated_compressed_input_is_refused(fullbloom, refused, lines, pack):
     packed = pack(lines)
     assert "cut short" in refused(fullbloom("dedup", "--no-output", stdin=packed[: len(packed) // 2]))
 
@@ -46,13 +46,13 @@ def test_files_without_final_newline_do_not_run_together(fullbloom, tmp_path):
     assert done.stdout == b"x\ny\nz"
 
 
-def test_a_line_longer_than_any_block_is_one_line(fullbloom):
+def test_a_line_longer_than_a_block_is_kept_whole(fullbloom):
     huge = b"h" * (3 << 20)
     done = fullbloom("dedup", stdin=b"a\n" + huge + b"\n" + huge + b"\na\n" + huge + b"!\n", check=0)
     assert done.stdout == b"a\n" + huge + b"\n" + huge + b"!\n"
 
 
-def test_dropped_lines_go_where_they_are_told(fullbloom, exact, lines, tmp_path):
+def test_dropped_lines_are_written_to_dupes_output(fullbloom, exact, lines, tmp_path):
     done = fullbloom("dedup", "--dupes-output", tmp_path / "d", "-o", tmp_path / "o", stdin=lines, check=0)
     assert done.stdout == b""
     kept = (tmp_path / "o").read_bytes()
@@ -69,7 +69,7 @@ def test_verify_is_exact_with_a_terrible_rate(fullbloom, exact, lines, tmp_path)
     assert good.stdout == exact(lines)
 
 
-def test_verify_refuses_what_cannot_be_read_twice(fullbloom, refused):
+def test_verify_refuses_input_that_cannot_be_read_twice(fullbloom, refused):
     assert "regular file" in refused(fullbloom("dedup", "--verify", stdin=b"a\n"))
 
 
@@ -92,7 +92,7 @@ def with_repeats(start, stop):
     return [*range(start, stop), *range(start, start + (stop - start) // 10)]
 
 
-def test_the_expected_loss_is_the_measured_one(fullbloom):
+def test_the_expected_loss_matches_the_measured_loss(fullbloom):
     n = 20_000
     part, options = with_repeats(0, n), ["--expected", n, "--fpr", "0.05"]
     off, expected = np.sum([loss(fullbloom, part, *options, "--seed", seed) for seed in range(8)], axis=0)
@@ -103,7 +103,7 @@ def test_the_expected_loss_is_the_measured_one(fullbloom):
 
 @pytest.mark.parametrize("options", [["45000", "--fpr", "1e-4"], ["300000", "--fpr", "0.3"]])
 @pytest.mark.parametrize("layout", ["blocked", "classic"])
-def test_the_expected_loss_is_the_measured_one_where_much_is_lost(fullbloom, tmp_path, options, layout):
+def test_the_expected_loss_matches_the_measured_loss_at_high_loss(fullbloom, tmp_path, options, layout):
     n = 300_000
     overfull = int(options[0] == "45000")
     options = ["--expected", *options, "--layout", layout]
@@ -126,7 +126,7 @@ KINDS = [row["name"] for row in kinds()]
 @pytest.mark.parametrize("deferred", [True, False], ids=["deferred", "direct"])
 @pytest.mark.parametrize("blocks", [1, 2, 5, 40])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_expected_loss_is_the_measured_one_however_lines_come(kind, blocks, deferred):
+def test_the_expected_loss_matches_the_measured_loss_in_any_order(kind, blocks, deferred):
     n, off = 4000, []
     for seed in range(48):
         row = registry.row_named(kind)
@@ -152,7 +152,7 @@ def test_the_expected_loss_is_the_measured_one_however_lines_come(kind, blocks, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_expected_loss_of_one_block_of_lines_is_the_measured_one(kind):
+def test_the_expected_loss_of_one_block_matches_the_measured_loss(kind):
     """A block is cut where the rate of the filter would change within it."""
     n, off = 4000, []
     block = b"".join(b"%d%s\n" % (i, b"x" * (i % 7)) for i in range(n))
@@ -169,7 +169,7 @@ def test_the_expected_loss_of_one_block_of_lines_is_the_measured_one(kind):
     assert abs(mean) <= bound
 
 
-def test_an_overfull_filter_is_told_whatever_is_quiet(fullbloom, tmp_path):
+def test_an_overfull_filter_is_reported_even_with_quiet(fullbloom, tmp_path):
     data = b"".join(b"%d\n" % i for i in range(50_000))
     done = fullbloom("dedup", "-q", "--expected", "1000", "--no-output", stdin=data, check=1)
     assert done.stderr.count(b"\n") == 1
@@ -195,7 +195,7 @@ def test_an_overfull_filter_is_told_whatever_is_quiet(fullbloom, tmp_path):
 
 
 @pytest.mark.parametrize(("lines", "told"), [(11_000, 0), (40_000, 1)])
-def test_dedup_and_seen_judge_a_full_filter_alike(fullbloom, lines, told):
+def test_dedup_and_seen_report_a_full_filter_alike(fullbloom, lines, told):
     """A tenth more than was expected is no harm: of all lines, less than --fpr were taken for known."""
     data = b"".join(b"%d\n" % i for i in range(lines))
     for command in (["dedup"], ["seen"], ["seen", "--mark"], ["dedup", "--select", "1", "--format", "tsv"]):
@@ -207,7 +207,7 @@ def test_dedup_and_seen_judge_a_full_filter_alike(fullbloom, lines, told):
 
 
 @pytest.mark.parametrize("lines", [50_000, 400_000])
-def test_a_state_that_is_too_full_is_told_in_every_run(fullbloom, tmp_path, lines):
+def test_an_overfull_state_is_reported_in_every_run(fullbloom, tmp_path, lines):
     """The first block is looked up before it fills the filter; later nothing is kept, and no loss told."""
     state, seed = ["--state", tmp_path / "s"], ["--seed", "1"]
     first = b"".join(b"%d\n" % i for i in range(1000))
@@ -222,7 +222,7 @@ def test_a_state_that_is_too_full_is_told_in_every_run(fullbloom, tmp_path, line
 
 
 @pytest.mark.parametrize("extra", [[], ["--expected", "20000000"]])
-def test_peak_memory_is_what_was_asked_within_5_percent(fullbloom, tmp_path, extra):
+def test_peak_memory_is_within_5_percent_of_the_limit(fullbloom, tmp_path, extra):
     asked = 40 << 20
     text = os.urandom(8 << 20).hex()
     (tmp_path / "in").write_text("".join(text[i : i + 24] + "\n" for i in range(0, len(text), 24)))
@@ -231,7 +231,7 @@ def test_peak_memory_is_what_was_asked_within_5_percent(fullbloom, tmp_path, ext
     assert 0.95 * asked <= facts["peak_memory"] <= 1.05 * asked
 
 
-def test_a_budget_that_is_too_small_names_the_least(fullbloom, refused):
+def test_a_memory_limit_that_is_too_small_names_the_minimum(fullbloom, refused):
     text = refused(fullbloom("dedup", "--memory", "3M"))
     least = re.search(r"the least is (\d+M)", text)[1]
     fullbloom("dedup", "--memory", least, stdin=b"a\n", check=0)
@@ -248,7 +248,7 @@ def test_csv_records_are_kept_unchanged_by_their_column(fullbloom, tmp_path, sel
     assert done.stdout == CSV.replace(b"1,again\r\n", b"")
 
 
-def test_tsv_and_a_missing_column(fullbloom, refused, tmp_path):
+def test_tsv_records_are_keyed_and_a_missing_column_is_refused(fullbloom, refused, tmp_path):
     (tmp_path / "in.tsv").write_bytes(b"a\tb\n1\tx\n2\tx\n")
     assert fullbloom("dedup", "--select", "b", tmp_path / "in.tsv", check=0).stdout == b"a\tb\n1\tx\n"
     assert "it has a, b" in refused(fullbloom("dedup", "--select", "c", tmp_path / "in.tsv"))

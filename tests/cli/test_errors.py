@@ -132,7 +132,7 @@ def filled(command, path):
     ],
     ids=lambda path: repr(path[:12]),
 )
-def test_a_bad_input_is_one_line(ask, folder, command, path):
+def test_an_invalid_input_is_refused_in_one_line(ask, folder, command, path):
     done = ask(*filled(command, path), stdin=b"a\n")
     text = sound(done)
     unread = path not in {"empty", "binary", "locked"} and "--state" not in command
@@ -143,7 +143,7 @@ def test_a_bad_input_is_one_line(ask, folder, command, path):
 
 
 @pytest.mark.parametrize("command", READS.values(), ids=READS)
-def test_a_name_that_is_not_text_is_a_name(ask, folder, command):
+def test_a_file_name_that_is_not_utf8_is_accepted(ask, folder, command):
     path = os.fsencode(folder / os.fsdecode(NAME))
     content = "lines" if command in (READS["seen"], READS["check input"]) else "f"
     Path(os.fsdecode(path)).write_bytes((folder / content).read_bytes())
@@ -168,7 +168,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_printed(
 
 
 @pytest.mark.parametrize("command", WRITES.values(), ids=WRITES)
-def test_an_output_may_have_any_name(ask, folder, command):
+def test_an_output_file_may_have_any_name(ask, folder, command):
     path = os.fsencode(folder / os.fsdecode(NAME))
     done = ask(*filled(command, path), stdin=b"a\nb\na\n")
     sound(done, codes=(0,))
@@ -188,7 +188,7 @@ def test_a_name_that_is_not_utf8_is_shown_escaped(ask, folder, words):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1"])
-def test_what_the_terminal_cannot_say_is_escaped(ask, encoding):
+def test_characters_that_the_terminal_cannot_encode_are_escaped(ask, encoding):
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     name = "\u2028\u00e9\u4e2d".encode() + b"\xff"
     for words in (
@@ -209,7 +209,7 @@ OF_SERVERS = {"backup", "restore", "redis-load", "redis-save", "redis-info"}
 
 @pytest.mark.parametrize("command", PRINTS.values(), ids=PRINTS)
 @pytest.mark.parametrize("out", [">&-", ">/dev/full", "| true"])
-def test_a_standard_output_that_takes_nothing_is_told(program, folder, command, out):
+def test_a_full_standard_output_is_reported(program, folder, command, out):
     if out == ">/dev/full" and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     script = f"set -o pipefail; yes | head -n 100000 | {' '.join([*program, *command])} {out}"
@@ -233,7 +233,7 @@ def _numbers() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "option"), _numbers(), ids=" ".join)
-def test_a_number_that_is_none_names_its_option(capsys, command, option):
+def test_an_invalid_number_is_refused_with_its_option(capsys, command, option):
     for value in (
         "9" * 5000,
         "-" + "9" * 5000,
@@ -257,14 +257,14 @@ def test_a_number_that_is_none_names_its_option(capsys, command, option):
         assert text[:-1].isprintable()
 
 
-def test_every_command_is_walked():
+def test_every_command_is_covered():
     # Those speak to a running service or server: tests/service and tests/engines walk them.
     assert set(PRINTS) | OF_SERVERS == set(COMMANDS)
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "x\x1b[2J" * 2000, "0", "", "\udcff", "\u0665" * 5000])
 @pytest.mark.parametrize("header", [[], ["--no-header"]])
-def test_a_column_that_is_none_is_one_line(ask, folder, value, header):
+def test_an_invalid_column_is_refused_in_one_line(ask, folder, value, header):
     (folder / "in.csv").write_bytes(b"id\x1b[2J," * 3000 + b"\n1,2\n")
     words = ["dedup", "--select", value, *header, "in.csv"]
     done = ask(*words)
@@ -285,18 +285,18 @@ def test_a_column_that_is_none_is_one_line(ask, folder, value, header):
     ],
     ids=lambda line: repr(line[:12]),
 )
-def test_json_that_cannot_be_read_names_its_line(fullbloom, line):
+def test_invalid_json_is_refused_with_its_line(fullbloom, line):
     done = fullbloom("dedup", "--select", "id", "--format", "jsonl", stdin=b'{"id": 1}\n' + line + b"\n")
     assert "line 2" in sound(done, codes=(2,))
 
 
-def test_a_number_of_many_digits_is_called_so(fullbloom):
+def test_a_number_with_too_many_digits_is_refused_as_such(fullbloom):
     done = fullbloom("dedup", "--select", "id", "--format", "jsonl", stdin=b'{"id": %s}\n' % (b"9" * 5000))
     assert "more than 4,300 digits" in sound(done, codes=(2,))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT])
-def test_ctrl_c_at_any_time_of_the_start_is_one_line_at_most(program, tmp_path, number):
+def test_ctrl_c_during_startup_prints_at_most_one_line(program, tmp_path, number):
     """From the import of the command line on; before, Python says it in its own way."""
     code = """if True:
         import os, sys
@@ -325,7 +325,7 @@ def test_ctrl_c_at_any_time_of_the_start_is_one_line_at_most(program, tmp_path, 
 
 @pytest.mark.parametrize("module", ["app", "parser", "dedup.job", "filters.state", "io.blocks", "stops"])
 @pytest.mark.parametrize("within", ["a class", "a module"])
-def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module, within):
+def test_ctrl_c_during_an_import_prints_one_line(program, tmp_path, module, within):
     """Also where CPython 3.11 wraps it in a RuntimeError: while attributes of a class learn their names."""
     code = f"""if True:
         import sys
@@ -350,7 +350,7 @@ def test_ctrl_c_while_a_module_is_imported_is_one_line(program, tmp_path, module
 @pytest.mark.parametrize("module", ["_core", "errors", "cli", "cli.app"])
 @pytest.mark.parametrize("start", ["script", "-m"])
 @pytest.mark.parametrize("within", ["a class", "a module"])
-def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, module, start, within):
+def test_ctrl_c_during_the_import_of_the_package_prints_one_line(program, tmp_path, module, start, within):
     """From the first line of the package on, started either way; before, Python says it in its own way."""
     (tmp_path / "sitecustomize.py").write_text(
         f"""if True:
@@ -380,7 +380,7 @@ def test_ctrl_c_while_the_package_is_imported_is_one_line(program, tmp_path, mod
     assert (done.returncode, done.stderr) == (130, b"fullbloom: interrupted\n")
 
 
-def test_whoever_imports_the_package_keeps_his_ctrl_c(program, tmp_path):
+def test_importing_the_package_keeps_the_callers_ctrl_c(program, tmp_path):
     code = (
         "import signal, fullbloom.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     )
@@ -390,6 +390,6 @@ def test_whoever_imports_the_package_keeps_his_ctrl_c(program, tmp_path):
     assert done.stdout.split() == [b"True"]
 
 
-def test_json_reports_say_any_name(ask):
+def test_json_reports_escape_any_file_name(ask):
     done = ask("build", "--json", NAME, stdin=b"a\n")
     assert os.fsencode(json.loads(done.stdout)["file"]) == NAME

@@ -13,9 +13,7 @@ ROLES = ("-o", "--dupes-output", "--state")
 @pytest.mark.parametrize("other", ["x", "./x", "link", "hard"])
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("roles", [*itertools.combinations(ROLES, 2), *((None, role) for role in ROLES[1:])])
-def test_one_file_in_two_roles_is_refused_before_anything_is_read(
-    fullbloom, refused, tmp_path, roles, exists, other
-):
+def test_one_file_in_two_roles_is_refused_before_reading(fullbloom, refused, tmp_path, roles, exists, other):
     if not exists and (None in roles or other == "hard"):
         pytest.skip("needs a file that exists")
     if exists:
@@ -36,7 +34,7 @@ def test_a_file_may_be_deduplicated_in_place(fullbloom, tmp_path):
     assert (tmp_path / "in").read_bytes() == b"a\nb\n"
 
 
-def test_standard_output_is_a_role_too(program, refused, tmp_path):
+def test_standard_output_counts_as_a_role(program, refused, tmp_path):
     (tmp_path / "in").write_bytes(b"a\na\n")
     for role in ("--dupes-output", "--state"):
         command = f"{' '.join(program)} dedup in {role} d > d"
@@ -50,7 +48,7 @@ def test_build_and_seen_do_not_overwrite_their_input(fullbloom, refused, tmp_pat
     assert (tmp_path / "in").read_bytes() == b"a\n"
 
 
-def test_devices_have_room_for_every_role(fullbloom):
+def test_a_device_may_have_every_role(fullbloom):
     fullbloom("dedup", "-o", "/dev/null", "--dupes-output", "/dev/null", stdin=b"a\na\n", check=0)
 
 
@@ -71,7 +69,7 @@ def test_a_filter_written_to_a_link_replaces_the_file_behind_it(fullbloom, tmp_p
         fullbloom("check", tmp_path / "real", "-q", stdin=b"a\n", check=0)
 
 
-def test_a_filter_goes_through_a_pipe_which_stays_one(fullbloom, program, tmp_path, write_filter):
+def test_a_filter_is_written_to_a_named_pipe(fullbloom, program, tmp_path, write_filter):
     os.mkfifo(tmp_path / "pipe")
     command, source = write_filter
     process = subprocess.Popen([*program, *command, tmp_path / "pipe", source])

@@ -20,16 +20,16 @@ from fullbloom.cli.progress import Progress
 
 
 @pytest.mark.parametrize("words", [["help"], ["help", "help"], ["help", "--help"]], ids=" ".join)
-def test_help_without_a_command_is_that_of_all(fullbloom, words):
+def test_help_without_a_command_lists_all_commands(fullbloom, words):
     assert fullbloom(*words, check=0).stdout == fullbloom("--help", check=0).stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_with_a_command_is_that_of_the_command(fullbloom, name):
+def test_help_with_a_command_shows_its_help(fullbloom, name):
     assert fullbloom("help", name, check=0).stdout == fullbloom(name, "--help", check=0).stdout
 
 
-def test_help_with_another_word_names_the_commands(fullbloom, refused):
+def test_help_with_an_unknown_word_lists_the_commands(fullbloom, refused):
     assert "did you mean dedup?" in refused(fullbloom("help", "dedupe"))
     message = refused(fullbloom("help", "xyz"))
     assert all(name in message for name in COMMANDS)
@@ -74,12 +74,12 @@ def shown(monkeypatch):
     return show
 
 
-def test_progress_tells_the_time_left(shown):
+def test_progress_shows_the_time_left(shown):
     progress = Progress(Pass(1 << 30, 4 << 30), quiet=False)
     assert shown(progress, 10) == "1.0 GiB of 4.0 GiB (25 %), 102.4 MiB/s, 30 s left"
 
 
-def test_progress_of_a_second_pass_has_its_own_pace(shown):
+def test_progress_of_a_second_pass_is_timed_separately(shown):
     progress = Progress(Pass(4 << 30, 4 << 30), quiet=False)
     shown(progress, 1000)
     progress.follow(Pass(1 << 30, 4 << 30))
@@ -91,7 +91,7 @@ def test_progress_of_a_second_pass_has_its_own_pace(shown):
     "blocks", [Pass(1 << 30, None), Pass(0, 0), Pass(1, 1 << 40), Pass(0, 1 << 40), Pass(9, 8)],
     ids=["a pipe", "nothing", "hardly begun", "not begun", "a file that grew"],
 )  # fmt: skip
-def test_progress_tells_no_time_it_cannot_know(shown, blocks):
+def test_progress_shows_no_time_before_it_can_estimate_one(shown, blocks):
     assert "left" not in shown(Progress(blocks, quiet=False), 10)
 
 
@@ -164,12 +164,12 @@ def test_all_pages_are_written_into_a_folder(fullbloom, refused, tmp_path):
 
 
 @pytest.mark.parametrize("word", ["dedupe", "", "../x", "\x1b[2J", "x" * 5000])
-def test_another_word_names_the_commands(fullbloom, refused, word):
+def test_an_unknown_word_lists_the_commands(fullbloom, refused, word):
     message = refused(fullbloom("man", word))
     assert all(name in message for name in COMMANDS)
 
 
-def test_the_pages_are_the_same_on_every_machine(fullbloom):
+def test_manual_pages_are_identical_on_every_machine(fullbloom):
     plain = fullbloom("man", "dedup", check=0).stdout
     environment = os.environ | {"COLUMNS": "40", "LC_ALL": "C", "TERM": "xterm", "FORCE_COLOR": "1"}
     assert fullbloom("man", "dedup", check=0, env=environment).stdout == plain
@@ -180,12 +180,12 @@ def test_the_pages_are_the_same_on_every_machine(fullbloom):
     ("text", "source"),
     [(".x", "\\&.x"), ("'x", "\\&'x"), ("a\\fBb", "a\\efBb"), ("a-b", "a\\-b"), ("a\n.b", "a .b")],
 )
-def test_texts_are_no_requests(text, source):
+def test_texts_are_escaped_in_manual_pages(text, source):
     assert _plain(text) == source
 
 
 @pytest.mark.usefixtures("rendered")
-def test_a_terminal_gets_the_page_and_no_source(program):
+def test_a_terminal_gets_the_rendered_page(program):
     ours, theirs = pty.openpty()
     environment = os.environ | {"PAGER": "cat", "MANPAGER": "cat", "TERM": "dumb"}
     process = subprocess.Popen(

@@ -39,7 +39,7 @@ def test_a_filter_of_any_kind_takes_more_lines(fullbloom, tmp_path, row):
 
 
 @pytest.mark.parametrize("row", KINDS, ids=lambda row: row["name"])
-def test_in_place_is_for_kinds_that_can(fullbloom, refused, tmp_path, row):
+def test_in_place_is_accepted_for_kinds_that_support_it(fullbloom, refused, tmp_path, row):
     before = made(row, tmp_path / "f", "a")
     number = (tmp_path / "f").stat().st_ino
     done = fullbloom("insert", "--in-place", tmp_path / "f", stdin=b"b\nc\n")
@@ -67,7 +67,7 @@ def test_kinds_that_take_no_lines_are_refused(fullbloom, refused, tmp_path, vari
 
 
 @pytest.mark.parametrize("in_place", [[], ["--in-place"]], ids=["whole", "in place"])
-def test_bad_files_are_refused_and_left(fullbloom, refused, tmp_path, in_place):
+def test_invalid_files_are_refused_and_unchanged(fullbloom, refused, tmp_path, in_place):
     row = registry.with_role("plain")
     good = made(row, tmp_path / "f", "a")
     (tmp_path / "cut").write_bytes(good[:-1])
@@ -85,7 +85,7 @@ def test_bad_files_are_refused_and_left(fullbloom, refused, tmp_path, in_place):
     assert {path.name for path in tmp_path.iterdir()} == {"cut", "f", "flipped", "text", "pipe"}
 
 
-def test_a_full_filter_is_refused_and_left(fullbloom, refused, tmp_path):
+def test_a_full_filter_is_refused_and_unchanged(fullbloom, refused, tmp_path):
     row = registry.row_named("cuckoo")
     before = made(row, tmp_path / "f", "a", capacity=100)
     assert "full" in refused(
@@ -103,7 +103,7 @@ def test_a_keyed_filter_needs_its_secret(fullbloom, refused, tmp_path):
     fullbloom("check", tmp_path / "f", *keyed, stdin=b"a\nb\n", check=0)
 
 
-def test_a_column_may_be_the_key(fullbloom, refused, tmp_path):
+def test_insert_reads_keys_from_a_column(fullbloom, refused, tmp_path):
     made(registry.with_role("plain"), tmp_path / "f", "a")
     (tmp_path / "rows.csv").write_bytes(b"id,text\nb,x\nc,y\n")
     fullbloom("insert", "f", "--select", "id", "rows.csv", cwd=tmp_path, check=0)
@@ -112,7 +112,7 @@ def test_a_column_may_be_the_key(fullbloom, refused, tmp_path):
     assert "--select" in refused(fullbloom("insert", "f", "--no-header", "rows.csv", cwd=tmp_path))
 
 
-def test_a_link_stays_a_link(fullbloom, tmp_path):
+def test_insert_through_a_symbolic_link_keeps_the_link(fullbloom, tmp_path):
     made(registry.with_role("plain"), tmp_path / "real", "a")
     (tmp_path / "link").symlink_to("real")
     for words in (["insert"], ["insert", "--in-place"]):
@@ -124,7 +124,7 @@ def test_a_link_stays_a_link(fullbloom, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
 @pytest.mark.parametrize("in_place", [[], ["--in-place"]], ids=["whole", "in place"])
-def test_a_run_that_is_stopped(fullbloom, program, refused, tmp_path, in_place, number):
+def test_a_stopped_run_leaves_a_sound_file(fullbloom, program, refused, tmp_path, in_place, number):
     before = made(registry.with_role("plain"), tmp_path / "f", "a")
     words = [*program, "insert", "-q", *in_place, str(tmp_path / "f"), "-", str(tmp_path / "pipe")]
     os.mkfifo(tmp_path / "pipe")

@@ -44,14 +44,14 @@ def warned(done) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--count"], ["--absent"], ["--threads", "2"]])
-def test_lines_are_looked_up_with_one_line_of_warning(fullbloom, numbers, options):
+def test_a_lookup_of_lines_in_a_filter_of_numbers_warns_in_one_line(fullbloom, numbers, options):
     for lines in (LINES, LINES + ABSENT):  # one block, and several
         done = fullbloom("check", "ids.bloom", *options, stdin=lines, cwd=numbers, check=1)
         warned(done)
         assert done.stdout == {"--count": b"0\n", "--absent": lines}.get(options[0] if options else "", b"")
 
 
-def test_a_column_of_texts_is_looked_up_with_the_same_warning(fullbloom, numbers):
+def test_a_lookup_of_a_text_column_warns_in_one_line(fullbloom, numbers):
     asked = ["check", "ids.bloom", "--select", "id", "--format", "csv"]
     warned(fullbloom(*asked, stdin=CSV, cwd=numbers, check=1))
     done = fullbloom(*asked, "--key-type", "int", stdin=CSV, cwd=numbers, check=0)
@@ -63,7 +63,7 @@ def test_quiet_silences_the_warning_and_keeps_the_code(fullbloom, numbers):
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
-def test_lines_added_to_numbers_give_one_line_of_warning(fullbloom, numbers, tmp_path):
+def test_lines_added_to_a_filter_of_numbers_warn_in_one_line(fullbloom, numbers, tmp_path):
     (tmp_path / "ids.bloom").write_bytes((numbers / "ids.bloom").read_bytes())
     done = fullbloom("insert", "ids.bloom", stdin=b"1\n2\n", cwd=tmp_path, check=0)
     said = [line for line in done.stderr.decode().splitlines() if "--key-type" in line]

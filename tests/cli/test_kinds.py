@@ -69,7 +69,7 @@ def piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
     return done.stdout
 
 
-def test_the_kinds_are_those_of_the_registry():
+def test_kind_offers_every_row_of_the_registry():
     assert set(KINDS) == {variant.name for variant in variants_with("keys")}
 
 
@@ -80,7 +80,7 @@ def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if not grows(kind)])
-def test_dedup_within_a_memory(fullbloom, exact, text, kind):
+def test_dedup_stays_within_its_memory(fullbloom, exact, text, kind):
     options = ["--seed", 1, "--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
     done = fullbloom("dedup", *options, stdin=text, check=0)
     assert_first_of_each(done.stdout, exact(text), kind)
@@ -114,7 +114,7 @@ def test_a_state_reopens_as_its_own_class(fullbloom, refused, tmp_path, command,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_seen_marks_and_shows_what_came_by(fullbloom, program, kind):
+def test_seen_marks_repeated_lines(fullbloom, program, kind):
     options = ["-q", "--fpr", rate_of(kind), *sized(kind)]
     lines = b"a\nb\r\na\nb\nc"
     assert (
@@ -125,7 +125,7 @@ def test_seen_marks_and_shows_what_came_by(fullbloom, program, kind):
 
 
 @pytest.mark.parametrize("kind", KEEPING)
-def test_build_check_info(fullbloom, program, text, tmp_path, kind):
+def test_build_check_and_info_agree(fullbloom, program, text, tmp_path, kind):
     path = tmp_path / "f.bloom"
     piped(program, "build", path, "--fpr", rate_of(kind), *sized(kind, "--capacity", 4 * COUNT), stdin=text)
     found = package.open(path, verify="full")
@@ -140,7 +140,7 @@ def test_build_check_info(fullbloom, program, text, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if "merge" in ROWS[kind]["capabilities"]])
-def test_merge(fullbloom, refused, tmp_path, kind):
+def test_merge_unites_two_files_of_a_kind(fullbloom, refused, tmp_path, kind):
     for name in "ab":
         lines = "".join(f"{name}{i}\n" for i in range(100)).encode()
         fullbloom("build", tmp_path / name, *sized(kind, "--capacity"), stdin=lines, check=0)
@@ -150,7 +150,7 @@ def test_merge(fullbloom, refused, tmp_path, kind):
     assert "seed" in refused(fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
 
 
-def test_what_cannot_merge_is_one_line(fullbloom, refused, tmp_path):
+def test_kinds_that_cannot_be_merged_are_refused_in_one_line(fullbloom, refused, tmp_path):
     fullbloom("build", tmp_path / "grown", stdin=b"a\n", check=0)
     fullbloom("build", tmp_path / "plain", "--capacity", "10", stdin=b"a\n", check=0)
     told = refused(fullbloom("merge", tmp_path / "m", tmp_path / "plain", tmp_path / "grown"))
@@ -159,7 +159,7 @@ def test_what_cannot_merge_is_one_line(fullbloom, refused, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["build", "dedup", "seen"])
-def test_a_wrong_kind_is_one_line_that_names_the_others(fullbloom, refused, tmp_path, command):
+def test_an_unknown_kind_is_refused_with_the_known_ones(fullbloom, refused, tmp_path, command):
     arguments = [tmp_path / "out"] if command == "build" else []
     told = refused(fullbloom(command, *arguments, "--kind", "colander", stdin=b"a\n"))
     assert "colander" in told
@@ -177,7 +177,7 @@ def test_a_wrong_kind_is_one_line_that_names_the_others(fullbloom, refused, tmp_
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not grows(kind)])
-def test_a_fixed_kind_wants_its_size(fullbloom, refused, tmp_path, kind):
+def test_a_kind_of_fixed_size_requires_a_capacity(fullbloom, refused, tmp_path, kind):
     assert "--expected" in refused(fullbloom("seen", "--kind", kind, stdin=b"a\n"))
     assert "--expected" in refused(fullbloom("dedup", "--kind", kind, stdin=b"a\n"))
     if kind in KEEPING:
@@ -229,7 +229,7 @@ def test_plan_takes_several_needs_and_any_two_of_three(fullbloom):
     fullbloom("plan", "--items", "1e7", "--fpr", "1e-4", "--memory", "1M", "--needs", "add", check=1)
 
 
-def test_an_unknown_need_is_answered_with_the_known(fullbloom, refused):
+def test_an_unknown_need_is_refused_with_the_known_ones(fullbloom, refused):
     told = refused(fullbloom("plan", "--items", "9", "--fpr", "0.1", "--needs", "fly,merge"))
     assert "unknown need fly" in told
     assert all(word in told for row in package.variants() for word in row["capabilities"])

@@ -34,7 +34,7 @@ def built(fullbloom, tmp_path):
     return tmp_path / "f"
 
 
-def test_the_key_is_the_hash_in_upper_case(built):
+def test_hashes_are_hashed_in_upper_case(built):
     found = package.open(built)
     assert found.num_added == len(PASSWORDS)
     assert all(digest(word) in found for word in PASSWORDS)
@@ -64,7 +64,7 @@ def test_hashes_are_found_in_every_form(fullbloom, built, form):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_usual_length_is_taken(fullbloom, tmp_path, algorithm):
+def test_every_usual_hash_length_is_accepted(fullbloom, tmp_path, algorithm):
     text = leaked(algorithm=algorithm)
     fullbloom("build", "--hex", tmp_path / "f", "--capacity", "99", stdin=text, check=0)
     fullbloom("check", "--hex", tmp_path / "f", stdin=text.lower(), check=0)
@@ -81,7 +81,7 @@ def test_passwords_are_found_by_their_hash(fullbloom, built):
 
 
 @pytest.mark.parametrize("command", [["build", "g", "--capacity", "99"], ["insert", "f"]], ids=lambda c: c[0])
-def test_filters_are_made_of_passwords_and_of_hashes(fullbloom, built, command):
+def test_filters_are_built_from_passwords_and_from_hashes(fullbloom, built, command):
     folder = built.parent
     fullbloom(*command, "--sha1-of", cwd=folder, stdin=b"x\ny\n", check=0)
     fullbloom("insert", command[1], "--hex", cwd=folder, stdin=leaked([b"z"]).lower(), check=0)
@@ -107,7 +107,7 @@ BAD = {
 
 @pytest.mark.parametrize(("text", "line"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("command", [["check", "f"], ["insert", "f"], ["build", "new"]], ids=lambda c: c[0])
-def test_what_is_no_hash_is_refused_by_its_place_alone(fullbloom, refused, built, command, text, line):
+def test_a_malformed_hash_is_refused_by_its_line_number_only(fullbloom, refused, built, command, text, line):
     folder = built.parent
     (folder / "in").write_bytes(text)
     before = built.read_bytes()
@@ -117,7 +117,7 @@ def test_what_is_no_hash_is_refused_by_its_place_alone(fullbloom, refused, built
     assert (built.read_bytes(), (folder / "new").exists()) == (before, False)
 
 
-def test_places_are_counted_in_their_own_file(fullbloom, refused, built):
+def test_line_numbers_are_counted_per_file(fullbloom, refused, built):
     folder = built.parent
     (folder / "one").write_bytes(leaked().rstrip())  # its last line has no end
     (folder / "two").write_bytes(leaked() + b"wrong\n")
@@ -193,20 +193,20 @@ def asked(program, built):
 
 
 @pytest.mark.parametrize(("word", "code"), [(b"hunter2", 0), (b"hunter3", 1)])
-def test_a_password_that_is_typed_is_not_shown(asked, word, code):
+def test_a_typed_password_is_not_echoed(asked, word, code):
     ended, shown = asked(word + b"\n")
     assert ended == code
     assert b"hunter" not in shown
     assert (b"1 of 1 found" if code == 0 else b"0 of 1 found") in shown
 
 
-def test_asking_for_a_password_ends_with_the_input(asked):
+def test_the_password_prompt_ends_with_the_input(asked):
     ended, shown = asked(b"\x04")
     assert ended == 0
     assert b"0 of 0 found" in shown
 
 
-def test_asking_for_a_password_ends_with_a_signal(asked):
+def test_the_password_prompt_ends_with_a_signal(asked):
     ended, shown = asked(b"")
     assert ended == 130
     assert shown.endswith(b"interrupted\r\n")

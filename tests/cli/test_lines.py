@@ -78,7 +78,7 @@ def within(program, tmp_path):
     ],
     ids=" ".join,
 )
-def test_a_line_without_end_is_refused_in_little_memory(within, refused, endless, tmp_path, options, pack):
+def test_an_endless_line_is_refused_in_little_memory(within, refused, endless, tmp_path, options, pack):
     package.BloomFilter(9).save(tmp_path / "f")
     text = refused(within(*options, endless / str(pack), most=ENDLESS))
     assert f"{pack}: the line at byte 0 is longer than" in text
@@ -86,7 +86,7 @@ def test_a_line_without_end_is_refused_in_little_memory(within, refused, endless
 
 
 @pytest.mark.parametrize("pack", PACKS)
-def test_what_unpacks_to_much_stays_within_the_memory(fullbloom, tmp_path, pack):
+def test_a_decompression_bomb_stays_within_the_memory_limit(fullbloom, tmp_path, pack):
     rows = b"".join(b"%0999d\n" % (i % 3) for i in range(64 << 10))
     packed = gzip.compress(rows) if pack == "gzip" else zstandard.compress(rows)
     (tmp_path / "in").write_bytes(packed)
@@ -96,7 +96,7 @@ def test_what_unpacks_to_much_stays_within_the_memory(fullbloom, tmp_path, pack)
     assert peak <= 1.05 * 40 * MEBI
 
 
-def test_a_longest_line_is_counted_to_the_byte(fullbloom, refused, tmp_path):
+def test_max_line_limits_lines_to_the_byte(fullbloom, refused, tmp_path):
     most = 1 << 16
     for ending in (b"", b"\n", b"\nb\n"):
         for before in (b"", b"x\n", b"x\n" * 300_000):
@@ -131,7 +131,7 @@ def test_zstd_frames_without_data_are_skipped(fullbloom, tmp_path, piped, order)
     "options", [{"level": 1}, {"level": 19}, {"write_checksum": True}, {"write_content_size": False}], ids=str
 )
 @pytest.mark.parametrize("nbytes", [0, 1, 200, 300, 70_000, 3_000_000])
-def test_every_form_of_a_frame_is_read(fullbloom, tmp_path, options, nbytes):
+def test_every_form_of_a_zstd_frame_is_read(fullbloom, tmp_path, options, nbytes):
     text = bytes(range(97, 107)) * (nbytes // 10) + b"z" * (nbytes % 10)
     packer = zstandard.ZstdCompressor(**options)
     (tmp_path / "in").write_bytes(packer.compress(text) + packer.compress(text))
@@ -150,7 +150,7 @@ def test_a_frame_cut_anywhere_is_refused(fullbloom, refused, cut):
         assert "cut short" in refused(text)
 
 
-def test_what_is_no_frame_is_refused(fullbloom, refused):
+def test_bytes_that_are_not_a_zstd_frame_are_refused(fullbloom, refused):
     assert "no frame begins with" in refused(fullbloom("dedup", stdin=zstandard.compress(b"a\n") + b"junk"))
     reserved = _frame(blocks=(9 << 3 | 3 << 1 | 1).to_bytes(3, "little") + b"123456789")
     assert "damaged zstd data" in refused(fullbloom("dedup", stdin=reserved))
@@ -168,5 +168,5 @@ def test_a_window_beyond_the_memory_is_refused(fullbloom, refused):
 
 @pytest.mark.parametrize("size", ["0", "1K", "-1", "x", "9" * 5000])
 @pytest.mark.parametrize("command", [["dedup"], ["seen"], ["build", "o"], ["check", "f"]], ids=" ".join)
-def test_a_longest_line_of_no_use_is_refused(fullbloom, refused, command, size):
+def test_an_unusable_max_line_is_refused(fullbloom, refused, command, size):
     assert "--max-line" in refused(fullbloom(*command, f"--max-line={size}"))

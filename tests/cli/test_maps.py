@@ -13,7 +13,7 @@ PAIRS = {f"key {i}": i * i for i in range(5000)}
 TEXT = "".join(f"{key}\t{value}\r\n" for key, value in PAIRS.items()).encode()
 
 
-def test_it_is_what_python_builds(fullbloom, tmp_path):
+def test_the_map_equals_the_one_that_python_builds(fullbloom, tmp_path):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--fpr", "1e-6", "--seed", "5"]
     told = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=tmp_path, check=0)
@@ -24,7 +24,7 @@ def test_it_is_what_python_builds(fullbloom, tmp_path):
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "f").read_bytes()
 
 
-def test_values_are_told_of_found_lines(fullbloom, tmp_path):
+def test_values_of_found_lines_are_printed(fullbloom, tmp_path):
     fullbloom("build", *KIND, "--fpr", "1e-9", "f", cwd=tmp_path, stdin=TEXT, check=0)
     keys = "".join(f"{key}\n" for key in PAIRS).encode()
     told = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=keys, check=0).stdout
@@ -36,7 +36,7 @@ def test_values_are_told_of_found_lines(fullbloom, tmp_path):
     assert count == b"1\n"
 
 
-def test_keys_may_have_tabs_and_no_key_is_one_too(fullbloom, tmp_path):
+def test_a_key_may_contain_tabs_or_be_empty(fullbloom, tmp_path):
     fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\tb\t1\n\t2\n18\t144115188075855871", check=0)
     told = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=b"a\tb\n\n18\n", check=0).stdout
     assert told == b"a\tb\t1\n\t2\n18\t144115188075855871\n"
@@ -45,7 +45,7 @@ def test_keys_may_have_tabs_and_no_key_is_one_too(fullbloom, tmp_path):
 @pytest.mark.parametrize(
     "line", [b"alone", b"a\t", b"a\t-1", b"a\t1.5", b"a\t18446744073709551616", b"a\t\xb2", b""]
 )
-def test_a_line_without_a_number_is_refused_by_its_number(fullbloom, refused, tmp_path, line):
+def test_a_line_without_a_value_is_refused_by_its_line_number(fullbloom, refused, tmp_path, line):
     (tmp_path / "in").write_bytes(b"a\t1\n" + line + b"\nb\t2\n")
     assert "in: line 2 of the input is no key, tab and whole number" in refused(
         fullbloom("build", *KIND, "f", "in", cwd=tmp_path)
@@ -53,12 +53,12 @@ def test_a_line_without_a_number_is_refused_by_its_number(fullbloom, refused, tm
     assert not (tmp_path / "f").exists()
 
 
-def test_one_key_with_two_values_is_told_by_its_lines(fullbloom, refused, tmp_path):
+def test_a_key_with_two_values_is_refused_by_its_line_numbers(fullbloom, refused, tmp_path):
     told = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t1\nb\t2\nb\t2\na\t3\n"))
     assert "lines 1 and 4 of the input are one key" in told
 
 
-def test_numbers_too_wide_for_the_rate_are_told(fullbloom, refused, tmp_path):
+def test_values_too_wide_for_the_rate_are_refused(fullbloom, refused, tmp_path):
     told = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t18446744073709551615\n"))
     assert told.strip().endswith(
         "numbers up to 18446744073709551615 at --fpr 0.01 take more than 64 bits; give a higher --fpr"
@@ -84,7 +84,7 @@ def test_a_secret_keeps_lines_out_of_messages(fullbloom, refused, tmp_path):
         (["merge", "g", "f", "f"], "make one of all lines"),
     ],
 )
-def test_what_maps_have_no_use_for_is_refused(fullbloom, refused, tmp_path, words, why):
+def test_options_without_effect_on_maps_are_refused(fullbloom, refused, tmp_path, words, why):
     (tmp_path / "in").write_bytes(b"a\t1\n")
     package.BloomierMap.build({"a": 1}).save(tmp_path / "f")
     package.BloomFilter(9).save(tmp_path / "bloom")

@@ -91,7 +91,7 @@ def test_dedup_keeps_rows_and_schema(fullbloom, inputs, tmp_path, kind, options)
         (["id", "--key-type", "float"], [None if n is None else float(n) for n in IDS]),
     ],
 )
-def test_a_filter_of_the_shell_answers_in_python(fullbloom, inputs, tmp_path, select, keys):
+def test_a_filter_built_by_the_command_finds_its_keys_in_python(fullbloom, inputs, tmp_path, select, keys):
     for command in (["build", "f", "--fpr", "1e-9"], ["insert", "f"]):
         fullbloom(*command, "--select", *select, inputs / "in.parquet", cwd=tmp_path, check=0)
         found = package.open(tmp_path / "f")
@@ -115,20 +115,20 @@ def test_check_prints_rows_that_are_found_or_absent(fullbloom, inputs, tmp_path,
     assert fullbloom(*words, "--quiet", cwd=tmp_path, check=1).stdout == b""
 
 
-def test_seen_passes_rows_on(fullbloom, inputs, tmp_path):
+def test_seen_writes_new_rows(fullbloom, inputs, tmp_path):
     words = ["seen", "--quiet", "--select", "id", "--state", "s", inputs / "in.parquet"]
     assert read(fullbloom(*words, cwd=tmp_path, check=0).stdout, "parquet").equals(TABLE.take(firsts(IDS)))
     again = fullbloom(*words, "--old-only", cwd=tmp_path, check=0).stdout
     assert read(again, "parquet").equals(TABLE.filter(TABLE["id"].is_valid()))
 
 
-def test_a_stream_comes_by_a_pipe(fullbloom, inputs):
+def test_an_arrow_stream_is_read_from_a_pipe(fullbloom, inputs):
     words = ["dedup", "--quiet", "--select", "name", "--format", "arrow"]
     done = fullbloom(*words, stdin=(inputs / "in.ipc").read_bytes(), check=0)
     assert read(done.stdout, "stream").equals(TABLE.take(firsts(TABLE["name"].to_pylist())))
 
 
-def test_uuids_are_their_bytes(fullbloom, tmp_path):
+def test_uuids_hash_as_their_16_bytes(fullbloom, tmp_path):
     ids = [uuid.UUID(int=2**100 + number) for number in range(4)]
     table = pa.table(
         {"u": [str(one) for one in ids], "b": pa.array([one.bytes for one in ids], pa.binary(16))}
@@ -140,7 +140,7 @@ def test_uuids_are_their_bytes(fullbloom, tmp_path):
         assert all(one in package.open(tmp_path / "f") for one in ids)
 
 
-def test_a_table_without_rows_stays_one(fullbloom, tmp_path):
+def test_an_empty_table_is_written_as_an_empty_table(fullbloom, tmp_path):
     for kind, name in KINDS.items():
         (tmp_path / name).write_bytes(written(TABLE.slice(0, 0), kind))
         done = fullbloom("dedup", "--quiet", "--select", "id", name, cwd=tmp_path, check=0)
@@ -162,7 +162,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("command", [["dedup", "-o", "out"], ["build", "out"]])
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_is_no_key_is_one_line(fullbloom, refused, inputs, tmp_path, command, fault):
+def test_a_column_that_cannot_be_a_key_is_refused_in_one_line(
+    fullbloom, refused, inputs, tmp_path, command, fault
+):
     options, told = REFUSED[fault]
     done = fullbloom(*command, *options, inputs / "in.parquet", cwd=tmp_path)
     assert told in refused(done)
@@ -172,7 +174,9 @@ def test_what_is_no_key_is_one_line(fullbloom, refused, inputs, tmp_path, comman
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99999])
-def test_a_file_cut_short_is_one_line_and_leaves_nothing(fullbloom, refused, inputs, tmp_path, kind, share):
+def test_a_truncated_file_is_refused_in_one_line_and_leaves_no_output(
+    fullbloom, refused, inputs, tmp_path, kind, share
+):
     data = (inputs / KINDS[kind]).read_bytes()
     name = KINDS[kind]
     for command in (["dedup", "-o", "out"], ["build", "out"]):
@@ -194,12 +198,12 @@ def test_a_file_cut_short_is_one_line_and_leaves_nothing(fullbloom, refused, inp
         (["dedup", "x.csv"], "the files are csv and parquet; give files of one format"),
     ],
 )
-def test_what_is_of_text_only_is_refused(fullbloom, refused, inputs, tmp_path, words, told):
+def test_options_for_text_formats_are_refused(fullbloom, refused, inputs, tmp_path, words, told):
     (tmp_path / "x.csv").write_bytes(b"id\n1\n")
     assert told in refused(fullbloom(*words, "--select", "id", inputs / "in.parquet", cwd=tmp_path))
 
 
-def test_files_of_unlike_columns_are_refused_where_rows_are_written(fullbloom, refused, tmp_path):
+def test_files_with_different_columns_are_refused_if_rows_are_written(fullbloom, refused, tmp_path):
     for name, columns in (("a.parquet", {"id": [1, 2]}), ("b.parquet", {"n": ["x"], "id": [2]})):
         (tmp_path / name).write_bytes(written(pa.table(columns), "parquet"))
     told = refused(fullbloom("dedup", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path))
@@ -208,7 +212,7 @@ def test_files_of_unlike_columns_are_refused_where_rows_are_written(fullbloom, r
     assert package.open(tmp_path / "f").num_added == 2
 
 
-def test_without_pyarrow_the_extra_is_named(inputs, tmp_path):
+def test_a_missing_pyarrow_is_reported_with_the_extra_to_install(inputs, tmp_path):
     import subprocess
     import sys
 

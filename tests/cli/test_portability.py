@@ -133,7 +133,7 @@ def test_every_command_runs(tmp_path):
     assert {words[0] for words in COMMANDS} == set(parser.COMMANDS) - of_services
 
 
-def test_two_runs_do_not_share_a_state(tmp_path):
+def test_two_runs_cannot_share_a_state_on_a_poorer_system(tmp_path):
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("this system does not tell which files are open")
     program = LOCKS_BEFORE + POORER + LOCKS + COMMAND

@@ -19,7 +19,7 @@ IDS = {"int": [7, 8, 9], "float": [7.0, 8.0, 9.0], "str": ["7", " 8", "9"], "aut
 
 
 @pytest.mark.parametrize("kind", IDS)
-def test_a_filter_of_the_shell_answers_to_typed_keys(fullbloom, tmp_path, kind):
+def test_a_filter_built_by_the_command_finds_typed_keys(fullbloom, tmp_path, kind):
     (tmp_path / "in.csv").write_bytes(CSV)
     options = ["--select", "id", "--delimiter", ";", "--key-type", kind, "--fpr", "1e-9"]
     fullbloom("build", "f", "in.csv", *options, cwd=tmp_path, check=0)
@@ -30,7 +30,7 @@ def test_a_filter_of_the_shell_answers_to_typed_keys(fullbloom, tmp_path, kind):
     assert found.num_added == 3
 
 
-def test_a_filter_of_the_shell_answers_to_a_column(fullbloom, tmp_path):
+def test_a_filter_built_by_the_command_finds_the_values_of_a_column(fullbloom, tmp_path):
     numpy = pytest.importorskip("numpy")
     (tmp_path / "in.csv").write_bytes(CSV)
     options = ["--select", "1", "--delimiter", "semicolon", "--key-type", "int", "--fpr", "1e-9"]
@@ -39,7 +39,7 @@ def test_a_filter_of_the_shell_answers_to_a_column(fullbloom, tmp_path):
     assert package.open(tmp_path / "f").contains_many(column).tolist() == [True, True, True, False]
 
 
-def test_other_types_of_cells(fullbloom, tmp_path):
+def test_cells_are_converted_to_the_given_type(fullbloom, tmp_path):
     one = uuid.UUID(int=2**100 + 7)
     rows = ["u,b,n", f"{one},true,", f"{{{one.hex}}},False,{2**70}", f"urn:uuid:{one},TRUE,-{2**63}", ",,"]
     (tmp_path / "in.csv").write_text("\n".join(rows))
@@ -55,7 +55,7 @@ def test_other_types_of_cells(fullbloom, tmp_path):
         assert found.num_added == len(keys)
 
 
-def test_several_columns_are_the_tuple(fullbloom, tmp_path):
+def test_several_columns_are_keyed_as_a_tuple(fullbloom, tmp_path):
     (tmp_path / "in.csv").write_bytes(CSV)
     (tmp_path / "in.jsonl").write_text(
         '{"a": {"id": 7}, "n": "ann"}\n{"n": "bob", "a": {"id": 8.5}}\n{"n": 1}\n'
@@ -111,7 +111,7 @@ def test_a_large_table_is_read_as_python_reads_it(fullbloom, tmp_path, options, 
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_the_last_of_plain_lines(fullbloom, lines, tmp_path, threads):
+def test_the_last_of_equal_lines_is_kept(fullbloom, lines, tmp_path, threads):
     (tmp_path / "in").write_bytes(lines + b"\n")
     rest = lines.split(b"\n")
     places = {line: place for place, line in enumerate(rest)}
@@ -144,7 +144,7 @@ def value_of(draw, depth=0):
     }
 
 
-def test_values_of_json_are_the_keys_of_python():
+def test_json_values_match_the_keys_of_python():
     draw = random.Random(11)
     for _ in range(2_000):
         value = value_of(draw)
@@ -188,7 +188,7 @@ TABLES = {
     "command", [["dedup", "-o", "out"], ["dedup", "-o", "out", "--threads", "2"], ["build", "out"]]
 )
 @pytest.mark.parametrize("fault", [*FAULTS, *TABLES])
-def test_records_that_are_none_are_one_line_with_file_and_line(fullbloom, refused, tmp_path, command, fault):
+def test_malformed_records_are_refused_with_file_and_line(fullbloom, refused, tmp_path, command, fault):
     name, data, told, *_ = {**FAULTS, **TABLES}[fault]
     (tmp_path / name).write_bytes(data)
     assert f"{name}: " in (text := refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path)))
@@ -197,7 +197,7 @@ def test_records_that_are_none_are_one_line_with_file_and_line(fullbloom, refuse
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_records_that_are_none_are_skipped_and_counted(fullbloom, tmp_path, fault):
+def test_malformed_records_are_skipped_and_counted(fullbloom, tmp_path, fault):
     name, data, told, left = FAULTS[fault]
     (tmp_path / name).write_bytes(data)
     words = ["--select", "id", "--skip-bad", name]
@@ -213,7 +213,7 @@ def test_records_that_are_none_are_skipped_and_counted(fullbloom, tmp_path, faul
     assert package.open(tmp_path / "f").num_added == left
 
 
-def test_a_quote_left_open_in_a_large_table_costs_one_row(fullbloom, tmp_path):
+def test_an_unclosed_quote_in_a_large_table_loses_one_row(fullbloom, tmp_path):
     rows = [b"%d,abcdefgh\n" % i for i in range(200_000)]
     (tmp_path / "in.csv").write_bytes(b"id,t\n" + b"".join(rows[:9]) + b'9,"open\n' + b"".join(rows[9:]))
     done = fullbloom("dedup", "--select", "id", "--skip-bad", "in.csv", cwd=tmp_path, check=0)
@@ -237,7 +237,7 @@ def test_a_key_of_another_type_is_named(fullbloom, refused, tmp_path, kind, cell
     assert told in text
 
 
-def test_several_tables_have_one_header_and_columns_of_their_own(fullbloom, tmp_path):
+def test_several_tables_share_one_header_and_may_reorder_columns(fullbloom, tmp_path):
     (tmp_path / "a.csv").write_bytes(b"id,n\n1,a\n2,b")
     (tmp_path / "b.csv").write_bytes(b"n,id\na,2\nb,3")
     done = fullbloom("dedup", "--select", "id", "a.csv", "b.csv", cwd=tmp_path, check=0)
@@ -256,12 +256,12 @@ def test_several_tables_have_one_header_and_columns_of_their_own(fullbloom, tmp_
         (["--select", "a,b", "in.csv"], "give --select for each"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(fullbloom, refused, tmp_path, words, told):
+def test_contradictory_options_are_refused(fullbloom, refused, tmp_path, words, told):
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n")
     assert told in refused(fullbloom("dedup", *words, cwd=tmp_path))
 
 
-def test_a_live_stream_is_answered_at_once_on_two_threads(program, tmp_path):
+def test_a_live_stream_is_processed_at_once_on_two_threads(program, tmp_path):
     import subprocess
 
     words = [*program, "dedup", "--quiet", "--select", "id", "--format", "jsonl", "--threads", "2"]
@@ -274,7 +274,7 @@ def test_a_live_stream_is_answered_at_once_on_two_threads(program, tmp_path):
         assert process.stdout.read() == b""
 
 
-def test_output_is_packed_by_its_suffix(fullbloom, lines, exact, tmp_path):
+def test_output_is_compressed_by_its_suffix(fullbloom, lines, exact, tmp_path):
     for suffix in (".gz", ".zst"):
         if suffix == ".zst" and sys.version_info < (3, 14):
             pytest.importorskip("zstandard")

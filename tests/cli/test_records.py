@@ -66,7 +66,7 @@ def test_check_prints_records_found_and_absent(fullbloom, tmp_path, words, kind,
 
 
 @each_kind
-def test_check_says_by_its_code_that_all_are_found(fullbloom, tmp_path, kind):
+def test_check_exits_0_if_all_records_are_found(fullbloom, tmp_path, kind):
     whole = package.BloomFilter(100, 1e-9)
     whole.update(KEYS[kind])
     whole.save(tmp_path / "f")
@@ -79,7 +79,7 @@ def test_check_says_by_its_code_that_all_are_found(fullbloom, tmp_path, kind):
 
 @each_kind
 @pytest.mark.parametrize("bad", [False, True])
-def test_check_leaves_out_what_is_no_record(fullbloom, refused, tmp_path, kind, bad):
+def test_check_skips_malformed_records(fullbloom, refused, tmp_path, kind, bad):
     package.BloomFilter(100, 1e-9).save(tmp_path / "f")
     column = "n" if kind == "jsonl" else "2"
     (tmp_path / f"in.{kind}").write_bytes(records(kind, 0) + b"torn\n" + ROWS[kind][1])
@@ -93,7 +93,7 @@ def test_check_leaves_out_what_is_no_record(fullbloom, refused, tmp_path, kind, 
     assert b"1 record left out" in done.stderr
 
 
-def test_check_with_a_type_asks_for_that_type(fullbloom, tmp_path):
+def test_check_looks_up_keys_of_the_given_type(fullbloom, tmp_path):
     numbers = package.BloomFilter(100, 1e-9)
     numbers.update([1, 3])
     numbers.save(tmp_path / "f")
@@ -132,7 +132,7 @@ def test_seen_remembers_in_its_state(fullbloom, tmp_path, words, kind, mode):
 
 
 @each_kind
-def test_a_state_of_lines_answers_to_records(fullbloom, tmp_path, words, kind):
+def test_a_state_built_from_lines_matches_records(fullbloom, tmp_path, words, kind):
     fullbloom("seen", "--quiet", "--state", "s", stdin=b"a\nb\n", cwd=tmp_path, check=0)
     done = fullbloom("seen", "--quiet", "--state", "s", *words(kind), cwd=tmp_path, check=0)
     assert done.stdout == records(kind, 2, 3, 5)
@@ -150,7 +150,7 @@ def test_seen_forgets_keys_of_records_after_a_window(fullbloom, tmp_path, window
     assert done.stdout == b"n,id\n" + b"".join(old)
 
 
-def test_seen_of_records_is_renewed_by_old_ones(fullbloom, tmp_path):
+def test_repeated_records_renew_their_age_in_seen(fullbloom, tmp_path):
     run = ["seen", "--quiet", "--select", "id", "--format", "jsonl", "--window", "1000", "--state", "s"]
     text = b'{"id": "x"}\n'
     assert fullbloom(*run, stdin=text, cwd=tmp_path, check=0).stdout == text
@@ -160,7 +160,7 @@ def test_seen_of_records_is_renewed_by_old_ones(fullbloom, tmp_path):
         assert fullbloom(*run, stdin=text, cwd=tmp_path, check=0).stdout == b"", start
 
 
-def test_a_quote_in_tsv_is_text(fullbloom, tmp_path):
+def test_a_quote_in_tsv_is_plain_text(fullbloom, tmp_path):
     rows = [b"id\ttext", b'1\tsays "hi', b'2\t"quoted start', b"3\tq", b"3\tq", b'"4\tq', b"", b""]
     (tmp_path / "in.tsv").write_bytes(b"\n".join(rows) + b"\n")
     done = fullbloom("dedup", "--select", "id", tmp_path / "in.tsv", check=0)
@@ -177,13 +177,13 @@ def test_a_quote_that_never_ends_is_refused_with_its_line(fullbloom, refused, tm
     assert not (tmp_path / "out").exists()
 
 
-def test_a_long_cell_on_one_line_is_no_open_quote(fullbloom, tmp_path):
+def test_a_long_cell_on_one_line_is_not_an_open_quote(fullbloom, tmp_path):
     rows = b'id,text\n1,"%s"\n1,x\n' % (b"w," * (1 << 20))
     (tmp_path / "in.csv").write_bytes(rows)
     assert fullbloom("dedup", "--select", "id", tmp_path / "in.csv", check=0).stdout == rows[: -len(b"1,x\n")]
 
 
-def test_long_records_stay_within_the_memory_that_was_given(fullbloom, tmp_path):
+def test_long_records_stay_within_the_memory_limit(fullbloom, tmp_path):
     with (tmp_path / "in.csv").open("wb") as file:
         file.write(b"id,text\n" + b"".join(b"%d%s,x\n" % (i, b"y" * 20_000) for i in range(5_000)))
     options = ["--select", "id", "--memory", "64M", "--json", "--no-output"]
@@ -227,13 +227,13 @@ def test_json_values_of_two_types_are_two_keys(fullbloom, tmp_path, options):
     assert done.stdout.decode().splitlines(keepends=True) == rows
 
 
-def test_a_null_is_no_key(fullbloom, tmp_path):
+def test_a_null_is_not_a_key(fullbloom, tmp_path):
     rows = b'{"k": null}\n{"k": null}\n{"n": 1}\n'
     (tmp_path / "in.jsonl").write_bytes(rows)
     assert fullbloom("dedup", "--select", "k", tmp_path / "in.jsonl", check=0).stdout == rows
 
 
-def test_json_texts_are_the_keys_of_lines(fullbloom, tmp_path):
+def test_json_strings_match_the_keys_of_lines(fullbloom, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"k": "schl\\u00fcssel"}\n{"k": 7}\n{"n": 0}\n')
     fullbloom("build", "f", "in.jsonl", "--select", "k", "--fpr", "1e-9", cwd=tmp_path, check=0)
     assert fullbloom("check", "f", stdin="schlüssel\n7\n".encode(), cwd=tmp_path, check=1).stdout == (
@@ -255,13 +255,13 @@ def test_json_texts_are_the_keys_of_lines(fullbloom, tmp_path):
         ("in.csv", b"id,text\n1,a\n2,b\rc\n", "line 3: a carriage return within a field that is not quoted"),
     ],
 )
-def test_what_is_no_record_is_named_by_file_and_line(fullbloom, refused, tmp_path, name, text, told):
+def test_a_malformed_record_is_named_by_file_and_line(fullbloom, refused, tmp_path, name, text, told):
     (tmp_path / name).write_bytes(text)
     for command in (["dedup"], ["build", "f"]):
         assert f"{name}: {told}" in refused(fullbloom(*command, name, "--select", "id", cwd=tmp_path))
 
 
-def test_half_pairs_and_carriage_returns_elsewhere_are_let_through(fullbloom, tmp_path):
+def test_lone_surrogates_and_carriage_returns_elsewhere_are_accepted(fullbloom, tmp_path):
     rows = b'{"id": "\\ud83d\\ude00", "n": "\\ud83d"}\n{"id": ["\\ud83d"]}\n'
     (tmp_path / "in.jsonl").write_bytes(rows)
     assert fullbloom("dedup", "--select", "id", tmp_path / "in.jsonl", check=0).stdout == rows
@@ -273,7 +273,7 @@ def test_half_pairs_and_carriage_returns_elsewhere_are_let_through(fullbloom, tm
 @pytest.mark.parametrize(
     ("name", "head"), [("in.csv", b'"id",t\n'), ("in.csv", b"id,t\n"), ("in.tsv", b"id\tt\n")]
 )
-def test_a_byte_order_mark_is_no_part_of_the_first_cell(fullbloom, tmp_path, name, head):
+def test_a_byte_order_mark_is_not_part_of_the_first_cell(fullbloom, tmp_path, name, head):
     between = b"\t" if name == "in.tsv" else b","
     rows = b"\xef\xbb\xbf" + head + b"1" + between + b"x\n"
     (tmp_path / name).write_bytes(rows + b"1" + between + b"y\n")

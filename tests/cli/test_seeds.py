@@ -17,7 +17,7 @@ def _filter(fullbloom, *words, **options):
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_two_runs_of_dedup_do_not_hash_alike(fullbloom, words):
+def test_two_runs_of_dedup_use_different_seeds(fullbloom, words):
     one, other = (_filter(fullbloom, *words) for _ in range(2))
     keyed = "--keyed" in words
     assert one["keyed"] is other["keyed"] is keyed
@@ -41,7 +41,7 @@ def _dropped_by_all(fullbloom, words, data, runs):
     ],
     ids=" ".join,
 )
-def test_no_line_is_lost_to_every_run(fullbloom, tmp_path, words):
+def test_no_line_is_lost_in_every_run(fullbloom, tmp_path, words):
     """At a rate of 30 % some 0.3^8 of lines are lost to eight runs; with one hash for all, a tenth."""
     data = b"".join(b"%d\n" % i for i in range(20_000))
     words = [*words, "--expected", "20000", "--fpr", "0.3"]
@@ -54,13 +54,13 @@ def test_no_line_is_lost_to_every_run(fullbloom, tmp_path, words):
 
 
 @pytest.mark.parametrize("words", [["dedup"], ["seen"], SELECT], ids=" ".join)
-def test_a_seed_makes_a_run_again(fullbloom, words):
+def test_a_seed_repeats_a_run(fullbloom, words):
     data = b"".join(b"%d\n" % i for i in range(20_000))
     words = [*words, "-q", "--expected", "20000", "--fpr", "0.3", "--seed", "5"]
     assert fullbloom(*words, stdin=data).stdout == fullbloom(*words, stdin=data).stdout != data
 
 
-def test_the_seed_of_a_report_makes_the_run_again(fullbloom):
+def test_the_reported_seed_repeats_the_run(fullbloom):
     data = b"".join(b"%d\n" % i for i in range(20_000))
     done = fullbloom("dedup", "--expected", "20000", "--fpr", "0.3", "--json", stdin=data, check=0)
     seed = json.loads(done.stderr)["filter"]["seed"]
@@ -71,7 +71,7 @@ def test_the_seed_of_a_report_makes_the_run_again(fullbloom):
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_state_keeps_the_seed_that_was_drawn_for_it(fullbloom, tmp_path, command):
+def test_a_state_keeps_its_random_seed(fullbloom, tmp_path, command):
     for name in "st":
         fullbloom(command, "--state", tmp_path / name, stdin=b"a\n", check=0)
         assert fullbloom(command, "--state", tmp_path / name, stdin=b"a\nb\n", check=0).stdout == b"b\n"
@@ -92,11 +92,11 @@ def test_a_secret_keys_a_state(fullbloom, tmp_path):
     assert fullbloom(*keyed, stdin=b"a\nb\n", check=0).stdout == b"b\n"
 
 
-def test_built_filters_stay_public(fullbloom, tmp_path):
+def test_built_filters_use_the_public_hash(fullbloom, tmp_path):
     fullbloom("build", tmp_path / "f", stdin=b"a\n", check=0)
     assert package.open(tmp_path / "f").seed == 0
 
 
 @pytest.mark.parametrize("option", [["--state", "s"], ["--seed", "1"], ["--secret-file", "k"]], ids=" ".join)
-def test_a_drawn_secret_goes_with_no_other(fullbloom, refused, tmp_path, option):
+def test_a_random_secret_is_refused_together_with_another(fullbloom, refused, tmp_path, option):
     assert "--keyed" in refused(fullbloom("dedup", "--keyed", *option, stdin=b"a\n", cwd=tmp_path))

@@ -20,7 +20,7 @@ OTHERS = [row["name"] for row in kinds() if row["name"] not in KINDS]
 HOUR = 3600.0
 
 
-def test_the_kinds_are_those_that_count_a_window():
+def test_seen_offers_the_kinds_with_a_window():
     assert KINDS
     assert all("expire" in registry.row_named(kind)["capabilities"] for kind in KINDS)
 
@@ -42,7 +42,7 @@ RECORDS = ["--select", "1", "--format", "csv", "--no-header"]
 
 @pytest.mark.parametrize("select", [[], RECORDS], ids=["lines", "records"])
 @pytest.mark.parametrize("mode", ["--new-only", "--old-only"])
-def test_lines_that_are_read_at_once_age_too(fullbloom, mode, select):
+def test_lines_read_in_one_block_age_too(fullbloom, mode, select):
     """Lines of one block are looked up before the first is added; a window may be shorter than a block."""
     for lines, numbers in ((3, [*range(8), 6, 0]), (100, [*range(1000), *range(950, 1000), *range(50)])):
         text = b"".join(b"%d\n" % number for number in numbers)
@@ -54,12 +54,12 @@ def test_lines_that_are_read_at_once_age_too(fullbloom, mode, select):
 
 
 @pytest.mark.parametrize("kind", [[], *(["--kind", kind] for kind in KINDS)], ids=str)
-def test_a_window_of_time_holds_for_the_run(fullbloom, kind):
+def test_a_time_window_covers_the_whole_run(fullbloom, kind):
     done = fullbloom("seen", "--window", "1h", "--mark", *kind, stdin=b"a\nb\na\n", check=0)
     assert done.stdout == b"new\ta\nnew\tb\nold\ta\n"
 
 
-def test_a_line_of_long_ago_is_new_again(program):
+def test_a_line_older_than_the_window_is_new_again(program):
     """Two windows have passed for sure; that one has not is told by the hour of the tests above."""
     words = [*program, "seen", "--mark", "--window", "0.2s"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -95,7 +95,7 @@ def test_time_passes_between_two_runs(fullbloom, tmp_path, cls, ago, answer):
 
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize("ahead", [100.0, 1e7, 1e12])
-def test_a_clock_that_was_set_back_forgets_nothing(fullbloom, tmp_path, cls, ahead):
+def test_setting_the_clock_back_forgets_nothing(fullbloom, tmp_path, cls, ahead):
     saved(cls, tmp_path / "s", -ahead)
     done = fullbloom("seen", "--mark", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0)
     assert done.stdout == b"old\ta\nnew\tb\n"
@@ -106,7 +106,7 @@ def test_a_clock_that_was_set_back_forgets_nothing(fullbloom, tmp_path, cls, ahe
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_a_clock_counts_on_whatever_the_wall_says(cls):
+def test_a_run_measures_time_by_the_steady_clock(cls):
     wall, steady = iter([1e9, 5e8, 2e9]), [0.0]
     seen = cls(100, window=10.0)
     clock = Clock(seen, wall=lambda: next(wall), steady=lambda: steady[0])
@@ -130,7 +130,7 @@ def test_a_clock_counts_on_whatever_the_wall_says(cls):
     assert Clock(seen, wall=lambda: next(wall), steady=lambda: 0.0).behind == 0.0
 
 
-def test_recipes_let_time_pass():
+def test_recipes_advance_their_windows():
     steady = iter([0.0, 1.0, 2.0, 100.0])
     seen = CLASSES[0](100, window=10.0)
     clock = Clock(seen, wall=lambda: 0.0, steady=lambda: next(steady))
@@ -160,14 +160,14 @@ BAD += [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_bad_windows_are_one_line(fullbloom, refused, text):
+def test_invalid_windows_are_refused_in_one_line(fullbloom, refused, text):
     done = fullbloom("seen", f"--window={text}", stdin=b"a\n")
     assert "window" in refused(done)
     assert done.stdout == b""
 
 
 @pytest.mark.parametrize("text", ["1e18", "900T", "1" + "0" * 17])
-def test_a_window_of_too_many_lines_says_so(fullbloom, refused, text):
+def test_a_window_of_too_many_lines_is_refused(fullbloom, refused, text):
     done = fullbloom("seen", "--window", text, stdin=b"a\n")
     assert refused(done)
     assert done.stdout == b""
@@ -182,18 +182,18 @@ def test_a_window_of_too_many_lines_says_so(fullbloom, refused, text):
         *(("5k", 5000, None), ("1_000", 1000, None)),
     ],
 )
-def test_windows_are_written_as_people_write_them(text, lines, seconds):
+def test_windows_accept_units_and_exponents(text, lines, seconds):
     read = window(text)
     assert (read.lines, read.seconds, str(read)) == (lines, seconds, text)
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_kinds_have_no_window(fullbloom, refused, kind):
+def test_kinds_without_a_window_refuse_one(fullbloom, refused, kind):
     message = refused(fullbloom("seen", "--window", "1h", "--kind", kind, stdin=b"a\n"))
     assert all(name in message for name in KINDS)
 
 
-def test_a_window_of_lines_says_how_many_to_expect(fullbloom, refused):
+def test_a_window_of_lines_sets_the_capacity(fullbloom, refused):
     assert "--expected" in refused(fullbloom("seen", "--window", "100", "--expected", "50", stdin=b"a\n"))
 
 
@@ -212,7 +212,7 @@ def test_a_state_of_another_window_is_refused(fullbloom, refused, tmp_path, made
 
 
 @pytest.mark.parametrize("quiet", [[], ["-q"]], ids=["", "quiet"])
-def test_more_lines_than_expected_in_a_window_of_time_are_told(fullbloom, quiet):
+def test_more_lines_than_expected_in_a_time_window_are_reported(fullbloom, quiet):
     text = b"".join(b"%d\n" % i for i in range(5000))
     words = ["seen", "--window", "1h", "--expected", "100", "--fpr", "0.01", *quiet]
     done = fullbloom(*words, stdin=text, check=1)

@@ -36,7 +36,7 @@ def shell(program, tmp_path, fullbloom):
         "dedup --help",
     ],
 )
-def test_a_result_with_nowhere_to_go_is_an_error(shell, refused, tmp_path, command):
+def test_a_closed_standard_output_is_an_error(shell, refused, tmp_path, command):
     assert "standard output is closed" in refused(shell(f"{command} >&-"))
     assert not (tmp_path / "d").exists()
     if Path("/dev/full").exists():
@@ -49,17 +49,17 @@ def test_a_closed_standard_input_is_an_error(shell, refused, command):
     assert "standard input is closed" in refused(shell(f"{command} <&-"))
 
 
-def test_closed_streams_that_are_not_needed_do_no_harm(shell, tmp_path):
+def test_closed_streams_that_are_not_needed_are_ignored(shell, tmp_path):
     assert shell("check -q f in >&- <&-").returncode == 0
     assert shell("dedup -o o --dupes-output d in >&- <&- 2>&-").returncode == 0
     assert ((tmp_path / "o").read_bytes(), (tmp_path / "d").read_bytes()) == (b"a\n", b"a\n")
 
 
-def test_a_report_does_not_go_to_standard_output_for_want_of_stderr(shell):
+def test_a_report_is_not_printed_to_standard_output_if_stderr_is_closed(shell):
     assert shell("dedup in 2>&-").stdout == b"a\n"
 
 
 @pytest.mark.parametrize("size", ["9" * 400, "9" * 400 + "G", "8388608T"])
-def test_a_size_beyond_all_machines_is_refused(fullbloom, refused, size):
+def test_an_impossible_size_is_refused(fullbloom, refused, size):
     assert "--memory" in refused(fullbloom("dedup", "--memory", size))
     assert "--memory" in refused(fullbloom("plan", "--memory", size, "--items", "9"))

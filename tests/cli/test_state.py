@@ -18,14 +18,14 @@ import fullbloom as package
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 @pytest.mark.parametrize("options", [[], ["--expected", "1000"]])
-def test_a_second_run_goes_on(fullbloom, tmp_path, command, options):
+def test_a_second_run_continues_the_state(fullbloom, tmp_path, command, options):
     state = tmp_path / "s"
     assert fullbloom(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0).stdout == b"a\nb\n"
     assert fullbloom(command, "--state", state, *options, stdin=b"b\nc\n", check=0).stdout == b"c\n"
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_a_second_run_goes_on_within_its_memory(fullbloom, tmp_path):
+def test_a_second_run_continues_within_its_memory(fullbloom, tmp_path):
     for text, new in ((b"a\nb\n", b"a\nb\n"), (b"b\nc\n", b"c\n"), (b"c\nd\n", b"d\n")):
         done = fullbloom("dedup", "--memory", "40M", "--state", tmp_path / "s", stdin=text, check=0)
         assert done.stdout == new
@@ -36,7 +36,7 @@ GROWING = [variant for variant in variants_with("grow") if variant.row["role"] =
 
 
 @pytest.mark.parametrize("variant", GROWING, ids=lambda variant: variant.id)
-def test_dedup_goes_on_with_a_growing_state_of_any_stages(fullbloom, tmp_path, variant: Variant):
+def test_dedup_continues_a_growing_state_of_any_number_of_stages(fullbloom, tmp_path, variant: Variant):
     seen = variant.make(1000, 1e-3)
     seen.add("a")
     seen.save(tmp_path / "s")
@@ -46,14 +46,14 @@ def test_dedup_goes_on_with_a_growing_state_of_any_stages(fullbloom, tmp_path, v
 @pytest.mark.parametrize(
     "option", [["--seed", "5"], ["--expected", "7"], ["--fpr", "0.1"], ["--kind", "scalable"]]
 )
-def test_a_state_made_otherwise_is_refused(fullbloom, refused, tmp_path, option):
+def test_a_state_with_other_parameters_is_refused(fullbloom, refused, tmp_path, option):
     fullbloom("dedup", "--expected", "10", "--state", tmp_path / "s", check=0)
     before = (tmp_path / "s").read_bytes()
     assert option[0] in refused(fullbloom("dedup", "--state", tmp_path / "s", *option))
     assert (tmp_path / "s").read_bytes() == before
 
 
-def test_a_damaged_state_is_refused_and_left_alone(fullbloom, refused, tmp_path):
+def test_a_damaged_state_is_refused_and_unchanged(fullbloom, refused, tmp_path):
     fullbloom("dedup", "--expected", "1000", "--state", tmp_path / "s", stdin=b"a\n", check=0)
     damaged = bytearray((tmp_path / "s").read_bytes())
     damaged[-1] ^= 1
@@ -64,7 +64,7 @@ def test_a_damaged_state_is_refused_and_left_alone(fullbloom, refused, tmp_path)
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_signal_saves_what_was_emitted(fullbloom, program, tmp_path, command, number):
+def test_a_signal_saves_the_lines_that_were_printed(fullbloom, program, tmp_path, command, number):
     process = subprocess.Popen(
         [*program, command, "--state", str(tmp_path / "s")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -79,7 +79,7 @@ def test_a_signal_saves_what_was_emitted(fullbloom, program, tmp_path, command, 
     assert fullbloom(command, "--state", tmp_path / "s", stdin=b"a\nb\nc\n", check=0).stdout == b"c\n"
 
 
-def test_a_hang_up_does_not_stop_what_nohup_started(program):
+def test_a_hangup_does_not_stop_a_run_under_nohup(program):
     command = ["nohup", *program, "dedup", "-q"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b"a\n")
@@ -90,7 +90,7 @@ def test_a_hang_up_does_not_stop_what_nohup_started(program):
     assert process.returncode == 0
 
 
-def test_a_closed_pipe_is_silent_and_saves_only_what_went_out(fullbloom, program, tmp_path):
+def test_a_closed_pipe_is_silent_and_saves_only_the_printed_lines(fullbloom, program, tmp_path):
     data = b"".join(b"%08d\n" % i for i in range(400_000))
     (tmp_path / "in").write_bytes(data)
     process = subprocess.Popen(
@@ -137,7 +137,7 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(fullbloom, pro
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_no_half_written_file_is_left(fullbloom, program, refused, tmp_path, number):
+def test_a_signal_leaves_no_half_written_file(fullbloom, program, refused, tmp_path, number):
     (tmp_path / "o").write_bytes(b"before")
     (tmp_path / "bad.gz").write_bytes(b"\x1f\x8b damaged")
     options = ["dedup", "-o", tmp_path / "o", "--state", tmp_path / "s", "-", tmp_path / "bad.gz"]
@@ -158,7 +158,7 @@ def test_no_half_written_file_is_left(fullbloom, program, refused, tmp_path, num
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.gz", "o"]
 
 
-def test_seen_answers_every_line_at_once_and_saves_in_time(program, tmp_path):
+def test_seen_prints_each_line_at_once_and_saves_periodically(program, tmp_path):
     process = subprocess.Popen(
         [*program, "seen", "--mark", "--state", str(tmp_path / "s"), "--save-every", "0.2"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -175,7 +175,7 @@ def test_seen_answers_every_line_at_once_and_saves_in_time(program, tmp_path):
     assert process.returncode == 0
 
 
-def test_a_secret_is_needed_again_and_never_printed(fullbloom, refused, tmp_path):
+def test_a_keyed_state_needs_its_secret_and_never_prints_it(fullbloom, refused, tmp_path):
     (tmp_path / "raw").write_bytes(bytes(range(65, 81)))
     (tmp_path / "hex").write_text(bytes(range(65, 81)).hex())
     (tmp_path / "bad").write_bytes(b"short")
@@ -191,7 +191,7 @@ def test_a_secret_is_needed_again_and_never_printed(fullbloom, refused, tmp_path
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
-def test_a_state_is_of_one_run_at_a_time(fullbloom, program, refused, tmp_path, command):
+def test_a_state_is_locked_by_one_run_at_a_time(fullbloom, program, refused, tmp_path, command):
     options = [command, "-q", "--state", tmp_path / "s"]
     with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         first.stdin.write(b"a\n")
@@ -205,7 +205,7 @@ def test_a_state_is_of_one_run_at_a_time(fullbloom, program, refused, tmp_path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "s"]
 
 
-def test_a_killed_run_does_not_hold_its_state(fullbloom, program, tmp_path):
+def test_a_killed_run_releases_its_state(fullbloom, program, tmp_path):
     options = ["dedup", "-q", "--state", tmp_path / "s"]
     with subprocess.Popen([*program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         first.stdin.write(b"a\n")
@@ -274,7 +274,7 @@ def test_a_killed_dedup_prints_only_its_last_lines_again(fullbloom, program, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_lines_held_back_from_their_file_are_in_no_state(program, tmp_path):
+def test_buffered_lines_are_in_no_saved_state(program, tmp_path):
     words = [*program, "dedup", "-o", tmp_path / "o", "--state", tmp_path / "s", "--save-every", "0.01"]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     for i in range(5):
@@ -303,7 +303,7 @@ def test_a_state_keeps_its_mode_and_owner(fullbloom, tmp_path, command, mode, me
 
 
 @pytest.mark.parametrize("name", ["working", "tmp"])
-def test_nothing_that_was_laid_beside_a_state_is_followed(fullbloom, program, tmp_path, name):
+def test_symbolic_links_beside_a_state_are_not_followed(fullbloom, program, tmp_path, name):
     """A link under every name that the process id tells: whoever may write the directory can lay it."""
     target = tmp_path / "victim"
     target.write_bytes(b"precious")

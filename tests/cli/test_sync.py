@@ -52,7 +52,7 @@ def test_differences_are_printed_exactly(fullbloom, program, pair, way):
 
 
 @pytest.mark.parametrize("way", ["files", "pipe"])
-def test_both_are_united(fullbloom, program, pair, way):
+def test_two_sets_are_merged_on_both_sides(fullbloom, program, pair, way):
     here, there, mine, theirs = pair
     other = [there] if way == "files" else ["--with", serving(program, "--serve", there, "--write")]
     before = here.read_bytes()
@@ -63,7 +63,7 @@ def test_both_are_united(fullbloom, program, pair, way):
     assert b"0 lines here alone, 0 there" in fullbloom("sync", here, there, check=0).stderr
 
 
-def test_the_other_side_writes_only_where_it_was_asked_to(fullbloom, program, pair):
+def test_the_peer_writes_only_with_write(fullbloom, program, pair):
     here, there, mine, theirs = pair
     before = there.read_bytes()
     done = fullbloom("sync", "--write", here, "--with", serving(program, "--serve", there), check=1)
@@ -91,7 +91,7 @@ def test_expecting_too_many_differences_is_refused(fullbloom, program, pair):
     assert b"--with" in fullbloom("sync", here, there, "--at-most", "5", check=2).stderr
 
 
-def test_what_is_sent_is_as_long_as_the_difference(fullbloom, program, pair):
+def test_traffic_is_proportional_to_the_difference(fullbloom, program, pair):
     here, there, *_ = pair
     done = fullbloom("sync", "--json", "--quiet", here, "--with", serving(program, "--serve", there), check=1)
     stats = json.loads(done.stdout or done.stderr)
@@ -132,13 +132,13 @@ PEERS = {
 
 
 @pytest.mark.parametrize(("code", "told"), PEERS.values(), ids=PEERS)
-def test_a_peer_that_speaks_nonsense_is_one_line(fullbloom, refused, tmp_path, code, told):
+def test_a_peer_that_sends_nonsense_is_reported_in_one_line(fullbloom, refused, tmp_path, code, told):
     (tmp_path / "f").write_bytes(b"a\nb\n")
     assert told in refused(fullbloom("sync", "--timeout", "1", tmp_path / "f", "--with", peer(code)))
     assert (tmp_path / "f").read_bytes() == b"a\nb\n"
 
 
-def test_a_peer_that_never_stops_is_stopped_by_the_limit():
+def test_an_endless_peer_is_stopped_by_the_limit():
     """In this process, so that the number of the secret is known."""
 
     class Endless:
@@ -204,7 +204,7 @@ BOMB = zlib.compress(b"a\n" * (1 << 20))
         ([HELLO, (b"W", b""), (b"L", bytes(8) + sync.pack_lines([b"c"]))], "checksums"),
     ],
 )
-def test_a_serving_side_is_not_deceived_either(frames, told):
+def test_a_serving_side_refuses_forged_frames(frames, told):
     taken = []
     with pytest.raises(sync.FormatError, match=told):
         sync.serve([b"a", b"b"], Scripted(*frames), take=taken.append, limit=1_000_000)
@@ -234,12 +234,12 @@ def test_a_line_is_sent_once_and_no_more_lines_than_the_limit():
     assert heard(words, 148_891) == lines
 
 
-def test_who_asks_for_nothing_more_just_leaves():
+def test_a_client_that_wants_nothing_more_ends_the_exchange():
     done = sync.serve([b"a"], Scripted(HELLO, (b"W", b"")), take=print)
     assert (done.mine, done.theirs, done.taken) == ([], [], False)
 
 
-def test_misuse_is_one_line(fullbloom, refused, tmp_path):
+def test_misuse_is_refused_in_one_line(fullbloom, refused, tmp_path):
     (tmp_path / "f").write_bytes(b"a\n")
     (tmp_path / "g.gz").write_bytes(gzip.compress(b"b\n"))
     f = tmp_path / "f"

@@ -47,9 +47,7 @@ def refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
 
 @pytest.mark.parametrize("name", PARQUET_LIKE)
 @pytest.mark.parametrize("command", [["dedup", "-o", "x.out"], ["build", "x.out"], ["check", "a.bloom"]])
-def test_what_is_not_made_of_lines_is_refused_with_the_remedy(
-    name: str, command: list[str], tmp_path: Path
-) -> None:
+def test_a_binary_file_is_refused_with_the_remedy(name: str, command: list[str], tmp_path: Path) -> None:
     data, what, remedy = PARQUET_LIKE[name]
     (tmp_path / name).write_bytes(data)
     assert fullbloom("build", "-q", "a.bloom", "-", cwd=tmp_path, stdin=b"a\n").returncode == 0
@@ -59,7 +57,7 @@ def test_what_is_not_made_of_lines_is_refused_with_the_remedy(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_real_parquet_file_is_refused_where_lines_are_meant(tmp_path: Path) -> None:
+def test_a_parquet_file_is_refused_where_lines_are_expected(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"user_id": range(1000)}), tmp_path / "plain.txt")
     refused(fullbloom("dedup", "plain.txt", "-o", "x.parquet", cwd=tmp_path), "Parquet", "--select COLUMN")
@@ -67,13 +65,13 @@ def test_a_real_parquet_file_is_refused_where_lines_are_meant(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("words", [b"ORCA\nORC\nPAR1\nBZhang\nObject\nPK\n", b"PAR1", b"BZh\n\n"])
-def test_words_that_begin_as_a_signature_are_lines(words: bytes, tmp_path: Path) -> None:
+def test_lines_that_begin_like_a_signature_are_accepted(words: bytes, tmp_path: Path) -> None:
     done = fullbloom("dedup", "-q", cwd=tmp_path, stdin=words)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.split() == list(dict.fromkeys(words.split()))
 
 
-def test_a_filter_is_not_a_file_of_lines(tmp_path: Path) -> None:
+def test_a_filter_file_is_refused_where_lines_are_expected(tmp_path: Path) -> None:
     assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
     refused(fullbloom("dedup", "a.bloom", cwd=tmp_path), "filter file", "fullbloom info")
 
@@ -81,7 +79,9 @@ def test_a_filter_is_not_a_file_of_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", [["build", "x.bloom"], ["build", "x.bloom", "--kind", "xor"], ["insert", "a.bloom"]]
 )
-def test_counted_hashes_are_not_taken_for_lines(command: list[str], tmp_path: Path) -> None:
+def test_a_list_of_counted_hashes_is_refused_where_lines_are_expected(
+    command: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "leaked.txt").write_text(HASHES)
     assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
     before = (tmp_path / "a.bloom").read_bytes()
@@ -92,7 +92,7 @@ def test_counted_hashes_are_not_taken_for_lines(command: list[str], tmp_path: Pa
         assert fullbloom(*command, option, "-q", "leaked.txt", cwd=tmp_path).returncode == 0
 
 
-def test_lines_that_only_begin_as_hashes_are_lines(tmp_path: Path) -> None:
+def test_lines_that_only_begin_like_hashes_are_accepted(tmp_path: Path) -> None:
     mixed = HASHES.splitlines(keepends=True)[0] + "a line\n"
     assert fullbloom("build", "-q", "x.bloom", cwd=tmp_path, stdin=mixed.encode()).returncode == 0
 
@@ -112,18 +112,18 @@ def test_lines_that_only_begin_as_hashes_are_lines(tmp_path: Path) -> None:
         (["plan", "--items", "10", "--needs", "deletion"], "use remove for deletion"),
     ],
 )
-def test_what_was_meant_is_named(arguments: list[str], meant: str, tmp_path: Path) -> None:
+def test_a_mistyped_word_gets_a_suggestion(arguments: list[str], meant: str, tmp_path: Path) -> None:
     refused(fullbloom(*arguments, cwd=tmp_path), meant)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_delete_is_told_apart_from_remove(tmp_path: Path) -> None:
+def test_the_need_delete_suggests_remove(tmp_path: Path) -> None:
     done = fullbloom("plan", "--items", "10", "--needs", "delete", cwd=tmp_path)
     assert b"use --needs remove" in done.stdout + done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of Windows are no pseudo-terminals")
-def test_binary_data_does_not_go_to_a_terminal(tmp_path: Path) -> None:
+def test_binary_output_to_a_terminal_is_refused(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"a": range(1000)}), tmp_path / "a.parquet")
     ours, theirs = pty.openpty()

@@ -14,7 +14,7 @@ FORMER = {"SpectralFilter": "SpectralBloomFilter"}
 
 
 @pytest.mark.parametrize("name", FORMER)
-def test_a_former_name_warns_and_is_the_class(name: str) -> None:
+def test_a_former_name_warns_and_returns_the_class(name: str) -> None:
     with pytest.warns(DeprecationWarning, match=FORMER[name]):
         former = getattr(fullbloom, name)
     assert former is getattr(fullbloom, FORMER[name])
@@ -29,7 +29,7 @@ def test_a_former_name_warns_and_is_the_class(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMER)
-def test_what_was_pickled_under_it_loads(name: str) -> None:
+def test_a_pickle_under_a_former_name_loads(name: str) -> None:
     cls = getattr(fullbloom, FORMER[name])
     made = cls(100)
     made.update(["a", "a", "b"])
@@ -39,6 +39,6 @@ def test_what_was_pickled_under_it_loads(name: str) -> None:
         assert pickle.loads(data.replace(FORMER[name].encode(), name.encode())) == made
 
 
-def test_an_unknown_name_is_unknown() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'SpectralSieve'"):
         fullbloom.SpectralSieve  # noqa: B018

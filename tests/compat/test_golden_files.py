@@ -39,14 +39,14 @@ def test_the_same_keys_make_the_same_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("isa", _core.isas())
-def test_on_every_isa(isa: str, force_isa: Any) -> None:
+def test_every_instruction_set_writes_the_same_bytes(isa: str, force_isa: Any) -> None:
     force_isa(isa)
     for name, made in make.filters().items():
         assert make.written(name, made) == (HERE / f"{name}.bloom").read_bytes(), name
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_stored_files_are_read(name: str, tmp_path: Path) -> None:
+def test_golden_files_are_read(name: str, tmp_path: Path) -> None:
     path = HERE / f"{name}.bloom"
     secret = secret_of(name)
     keys = [] if name == "bloom-empty" or "-domains" in name else make.contents(name)
@@ -90,7 +90,7 @@ def test_files_record_the_types_of_their_keys(name: str, domains: str) -> None:
     assert fullbloom.loads((HERE / f"{name}.bloom").read_bytes()).key_domains == domains
 
 
-def test_every_golden_file_has_its_recipe() -> None:
+def test_every_golden_file_has_a_recipe() -> None:
     assert {path.stem for path in HERE.glob("*.bloom")} == set(FILTERS)
 
 
@@ -148,7 +148,7 @@ def test_false_positives_of_fingerprints_are_pinned(cls: str, options: dict[str,
     assert int(made.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned
 
 
-def test_head_of_the_file_is_as_documented() -> None:
+def test_the_file_header_matches_the_documentation() -> None:
     data = (HERE / "bloom-classic.bloom").read_bytes()
     assert data[:8] == b"\x89BLOOM\r\n"
     version, variant, scheme, rule = (int.from_bytes(data[i : i + 2], "little") for i in (8, 10, 12, 14))

@@ -54,7 +54,7 @@ KEYS = st.recursive(LEAVES, lambda parts: st.lists(parts, max_size=4).map(tuple)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: str(v["key"])[:40])
-def test_golden_vectors(vector: dict[str, Any]) -> None:
+def test_the_core_hashes_every_golden_vector(vector: dict[str, Any]) -> None:
     key = make.read(vector["key"])
     domain, data = key_oracle.canonical(key)
     assert (domain, data.hex()) == (vector["domain"], vector["canonical"])
@@ -66,7 +66,7 @@ def test_golden_vectors(vector: dict[str, Any]) -> None:
         assert f"{key_oracle.hash_key(key, int(seed), SECRET):016x}" == expected
 
 
-def test_golden_vectors_have_no_twins() -> None:
+def test_golden_vectors_are_distinct() -> None:
     # True is 1 and -0.0 is 0.0: equal keys, equal bytes; so are one moment in two units or zones, and a
     # decimal number with more zeros or fewer. All others differ.
     hashes: dict[tuple[int, str], str] = {}
@@ -83,21 +83,21 @@ def test_golden_vectors_have_no_twins() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(key=KEYS, seed=st.integers(0, 2**64 - 1), keyed=st.booleans())
-def test_any_key(key: Any, seed: int, keyed: bool) -> None:
+def test_any_key_hashes_as_the_oracle_says(key: Any, seed: int, keyed: bool) -> None:
     secret = SECRET if keyed else None
     assert fullbloom.hash_key(key, seed=seed, secret=secret) == key_oracle.hash_key(key, seed, secret)
     assert fullbloom.hash_many([key], seed=seed, secret=secret) == [key_oracle.hash_key(key, seed, secret)]
 
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
-def test_every_length(secret: bytes | None) -> None:
+def test_text_of_every_length_hashes_as_the_oracle_says(secret: bytes | None) -> None:
     rng = random.Random(1)
     for length in [*range(300), 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 10_000]:
         key = rng.randbytes(length)
         assert fullbloom.hash_key(key, seed=length, secret=secret) == key_oracle.hash_key(key, length, secret)
 
 
-def test_siphash_reference_values() -> None:
+def test_siphash_matches_its_reference_values() -> None:
     # Key 00..0f, messages of 0 and 1 bytes, from the reference program.
     key = bytes(range(16))
     assert key_oracle.siphash13(b"", key) == 0xABAC0158050FC4DC
@@ -130,7 +130,7 @@ EQUAL: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), EQUAL, ids=shown)
-def test_equal_keys(one: Any, other: Any) -> None:
+def test_equal_keys_have_equal_hashes(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert fullbloom.hash_key(one, secret=secret) == fullbloom.hash_key(other, secret=secret)
         assert fullbloom.hash_many([one], secret=secret) == fullbloom.hash_many([other], secret=secret)
@@ -161,7 +161,7 @@ DIFFERENT: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=shown)
-def test_different_keys(one: Any, other: Any) -> None:
+def test_different_keys_have_different_hashes(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert fullbloom.hash_key(one, secret=secret) != fullbloom.hash_key(other, secret=secret)
 
@@ -173,7 +173,7 @@ def test_no_two_integers_share_an_encoding() -> None:
     assert fullbloom.hash_many(values) == [key_oracle.hash_key(value) for value in values]
 
 
-def test_seeds_and_secrets_change_everything() -> None:
+def test_seeds_and_secrets_change_every_hash() -> None:
     hashes = {fullbloom.hash_key("a", seed=seed) for seed in range(1000)}
     hashes |= {fullbloom.hash_key("a", secret=bytes([i]) * 16) for i in range(256)}
     hashes |= {fullbloom.hash_key("a", seed=seed, secret=SECRET) for seed in range(1, 1000)}
@@ -320,7 +320,7 @@ if pa is not None:
 
 
 @pytest.mark.parametrize("name", NO_MOMENTS)
-def test_what_is_no_key_is_refused_with_what_to_pass(name: str) -> None:
+def test_an_unsupported_key_is_refused_with_what_to_pass(name: str) -> None:
     key, remedy = NO_MOMENTS[name]
     for call in (fullbloom.hash_key, fullbloom.BloomFilter(9).add, lambda key: fullbloom.hash_key((1, key))):
         with pytest.raises(fullbloom.KeyTypeError, match=remedy):
@@ -331,7 +331,7 @@ REFUSED: list[Any] = [None, [], {}, set(), 1j, object(), object, range(3), Ellip
 
 
 @pytest.mark.parametrize("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=shown)
-def test_refused_keys(key: Any) -> None:
+def test_keys_of_unsupported_types_are_refused(key: Any) -> None:
     bloom = fullbloom.BloomFilter(100)
     calls = [fullbloom.hash_key, bloom.add, bloom.__contains__, lambda key: fullbloom.hash_many([key])]
     for call in calls:

@@ -49,7 +49,7 @@ def one_of_each_class() -> list[Variant]:
 )
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant())
-def test_no_call_on_300_mb_keeps_the_interpreter_for_10_ms(variant: Variant, tmp_path: Path) -> None:
+def test_no_call_on_300_mb_holds_the_gil_for_10_ms(variant: Variant, tmp_path: Path) -> None:
     s: Scene = scene(variant, 300 << 20, Keys("random", 7).take(2_000_000), tmp_path)
     held = {}
     with watch() as watching:
@@ -62,7 +62,7 @@ def test_no_call_on_300_mb_keeps_the_interpreter_for_10_ms(variant: Variant, tmp
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", one_of_each_class(), ids=lambda variant: variant.name)
-def test_a_call_that_takes_time_lets_another_thread_run(variant: Variant, tmp_path: Path) -> None:
+def test_every_long_call_releases_the_gil(variant: Variant, tmp_path: Path) -> None:
     """No switch by time: another thread runs only when native code lets it."""
     s: Scene = scene(variant, 32 << 20, Keys("random", 7).take(100_000), tmp_path)
 
@@ -81,7 +81,7 @@ def test_a_call_that_takes_time_lets_another_thread_run(variant: Variant, tmp_pa
 @pytest.mark.parametrize(
     "waiting", ["in", "add", "update", "__ior__", "__eq__", "merge", "clear", "info", "num_added"]
 )
-def test_whoever_waits_for_a_filter_lets_others_go_on(waiting: str) -> None:
+def test_a_call_that_waits_for_a_filter_releases_the_gil(waiting: str) -> None:
     """While one thread reads a filter for a long time, a second waits for it, and a third computes."""
     shared, other = fullbloom.BloomFilter(1000), fullbloom.BloomFilter(1000)
     # Small, so that nothing but the wait takes time; the reader keeps it for one round of all threads.

@@ -64,7 +64,7 @@ COLUMNS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("column", COLUMNS)
-def test_a_column_is_looked_over_without_the_interpreter(column: str) -> None:
+def test_batches_of_every_kind_of_column_release_the_gil(column: str) -> None:
     keys, f = COLUMNS[column](), fullbloom.BloomFilter(1000)
     held = {}
     with watch() as watching:
@@ -86,7 +86,7 @@ def test_ready_hashes_in_a_list_are_read_a_piece_at_a_time() -> None:
 @pytest.mark.skipif(
     not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no GIL that a call could keep"
 )
-def test_the_watch_sees_a_call_that_keeps_the_interpreter() -> None:
+def test_the_watch_detects_a_call_that_holds_the_gil() -> None:
     much = bytes(200_000_000)
     with watch() as watching:
         assert min(watching.during(lambda: much.count(b"ab")) for _ in range(3)) > MAY

@@ -28,7 +28,7 @@ def read(path: str, start: int) -> tuple[bool, int]:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("variant", every_variant("map", "keys", "keeps")[1::4])
-def test_readers_in_other_processes(variant: Variant, method: str, tmp_path: Path) -> None:
+def test_readers_in_other_processes_find_every_key(variant: Variant, method: str, tmp_path: Path) -> None:
     bloom = variant.make(COUNT, 0.01)
     bloom.update(np.arange(COUNT))
     path = str(tmp_path / "shared.bloom")
@@ -54,7 +54,7 @@ def in_child(work: Any) -> int:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
-def test_a_forked_child_has_a_copy_of_its_own(variant: Variant) -> None:
+def test_a_forked_child_has_its_own_copy(variant: Variant) -> None:
     bloom = variant.make(400_000)
     bloom.update(np.arange(300_000), threads=2)
 
@@ -109,7 +109,7 @@ with fullbloom.open(sys.argv[1], mode="r+") as f:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_a_reader_sees_every_key_that_the_writer_told(layout: str, tmp_path: Path) -> None:
+def test_a_reader_sees_every_key_that_the_writer_flushed(layout: str, tmp_path: Path) -> None:
     path = tmp_path / "live.bloom"
     fullbloom.BloomFilter(60_000, layout=layout).save(path)
     reader = fullbloom.open(path)
@@ -124,7 +124,7 @@ def test_a_reader_sees_every_key_that_the_writer_told(layout: str, tmp_path: Pat
     assert fullbloom.open(path, verify="full").contains_many(np.arange(told)).all()
 
 
-def test_a_replaced_file_leaves_readers_alone(tmp_path: Path) -> None:
+def test_readers_keep_a_replaced_file(tmp_path: Path) -> None:
     path = tmp_path / "replaced.bloom"
     old = fullbloom.BloomFilter(50_000)
     old.update(np.arange(50_000))

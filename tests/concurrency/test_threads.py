@@ -36,7 +36,7 @@ def run_together(work: Any, threads: int = THREADS) -> list[Any]:
 
 
 @pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
-def test_every_kind_of_call_at_once(variant: Variant, tmp_path: Path) -> None:
+def test_concurrent_calls_of_every_kind_lose_no_key(variant: Variant, tmp_path: Path) -> None:
     bloom = variant.make(3 * THREADS * ROUNDS * BATCH, 0.001, seed=1)
 
     def work(i: int) -> list[Any]:
@@ -73,7 +73,7 @@ def test_every_kind_of_call_at_once(variant: Variant, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_racing_threads_leave_the_bits_of_one(layout: str) -> None:
+def test_racing_threads_set_the_bits_that_one_thread_sets(layout: str) -> None:
     keys = Keys("random", 3).take(400_000)
     bloom = fullbloom.BloomFilter(len(keys), 0.01, layout=layout)
     one = bloom.copy()
@@ -125,7 +125,7 @@ def test_single_adds_and_removes_keep_the_keys_that_stay(variant: Variant) -> No
         assert all(key in bloom for key in kept)
 
 
-def test_a_list_may_change_while_it_is_read() -> None:
+def test_a_list_may_be_changed_by_another_thread_while_it_is_read() -> None:
     keys = [f"key-{i}" for i in range(20_000)]
     shared: list[object] = []
     bloom = fullbloom.BloomFilter(100_000, 1e-6)
@@ -180,7 +180,7 @@ def test_clearing_while_adding_never_fails() -> None:
     assert 0 <= bloom.num_added <= 100_000
 
 
-def test_scalar_calls_go_on_during_a_batch() -> None:
+def test_scalar_calls_run_during_a_batch() -> None:
     keys = Keys("random", 6).take(5_000_000)
     bloom = fullbloom.BloomFilter(2 * len(keys), 0.001)
     start, done, added = threading.Barrier(2), threading.Event(), 0

@@ -28,7 +28,7 @@ def nearly_full(variant: Variant, capacity: int, seed: int = 9) -> tuple[Any, An
 
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("variant", every_variant("add"))
-def test_adding_and_asking(variant: Variant, capacity: int) -> None:
+def test_batched_adds_and_lookups_equal_single_calls(variant: Variant, capacity: int) -> None:
     batch, single, keys = nearly_full(variant, capacity)
     assert batch.to_bytes() == single.to_bytes()
     assert batch == single
@@ -44,7 +44,7 @@ def test_adding_and_asking(variant: Variant, capacity: int) -> None:
 
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("variant", every_variant("remove"))
-def test_taking_out(variant: Variant, capacity: int) -> None:
+def test_batched_removals_equal_single_calls(variant: Variant, capacity: int) -> None:
     batch, single, keys = nearly_full(variant, capacity)
     out = keys[::2]
     assert batch.discard_many(out).all()
@@ -60,7 +60,7 @@ def test_taking_out(variant: Variant, capacity: int) -> None:
 
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("variant", every_variant("count", "keys", "keeps"))
-def test_counting(variant: Variant, capacity: int) -> None:
+def test_batched_counts_equal_single_calls(variant: Variant, capacity: int) -> None:
     batch, single, keys = nearly_full(variant, capacity)
     probes = np.concatenate([keys, Keys("random", 77).take(2000)])
     counts = batch.count_many(probes)
@@ -70,14 +70,14 @@ def test_counting(variant: Variant, capacity: int) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("add"))
-def test_one_seed_gives_one_set_of_bytes(variant: Variant) -> None:
+def test_equal_seeds_give_equal_bytes(variant: Variant) -> None:
     made = [nearly_full(variant, 1000, seed)[0].to_bytes() for seed in (5, 5, 6)]
     assert made[0] == made[1] != made[2]
 
 
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
-def test_a_full_filter_keeps_answering(variant: Variant, capacity: int) -> None:
+def test_a_full_filter_keeps_returning_results(variant: Variant, capacity: int) -> None:
     """Past the capacity a filter either goes on or says FilterFull; no key that it took is lost."""
     bloom = variant.make(capacity, 0.01)
     taken: list[int] = []

@@ -54,7 +54,7 @@ def check(workspace):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_named(workspace, fault):
+def test_a_faulty_declaration_is_a_compile_error_that_names_it(workspace, fault):
     name, before, after, named = FAULTS[fault]
     path = workspace / name
     text = path.read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def filled(variant: Variant, keys: range, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
-def test_update_takes_in_a_filter_of_its_class(variant: Variant) -> None:
+def test_update_merges_a_filter_of_its_class(variant: Variant) -> None:
     first, second = filled(variant, range(100)), filled(variant, range(50, 150))
     merged = first.copy()
     merged.merge(second)
@@ -89,7 +89,7 @@ def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
 
 @pytest.mark.parametrize("method", BATCHES)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_filter_is_no_batch_for_anything_else(variant: Variant, method: str) -> None:
+def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) -> None:
     made = filled(variant, range(50))
     name = method.partition(" ")[0]
     if not hasattr(made, name) or (
@@ -110,7 +110,7 @@ def test_a_filter_is_no_batch_for_anything_else(variant: Variant, method: str) -
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_no_filter_is_a_batch_for_another_class_or_for_hash_many(variant: Variant) -> None:
+def test_other_classes_and_hash_many_refuse_a_filter_as_keys(variant: Variant) -> None:
     made = filled(variant, range(50))
     other: Any = fullbloom.QuotientFilter(10) if variant.name == "bloom" else fullbloom.BloomFilter(10)
     with pytest.raises(fullbloom.KeyTypeError, match=variant.cls.__name__):
@@ -125,20 +125,20 @@ def test_no_filter_is_a_batch_for_another_class_or_for_hash_many(variant: Varian
 
 
 @pytest.mark.parametrize("variant", every_variant("build"))
-def test_nothing_is_built_of_a_filter(variant: Variant) -> None:
+def test_build_refuses_a_filter_as_keys(variant: Variant) -> None:
     for other in (filled(variant, range(50)), fullbloom.BloomFilter(10)):
         with pytest.raises(fullbloom.KeyTypeError, match=type(other).__name__):
             variant.cls.build(other, *((1,) if variant.can("valued") else ()))
 
 
 @pytest.mark.parametrize("variant", every_variant("add") + every_variant("numbers"))
-def test_no_filter_is_a_capacity(variant: Variant) -> None:
+def test_constructors_refuse_a_filter_as_capacity(variant: Variant) -> None:
     made = filled(variant, range(50))
     with pytest.raises(fullbloom.ParameterTypeError, match="capacity must be a whole number"):
         variant.cls(made)
 
 
-def test_bytes_of_a_filter_are_a_batch_only_when_asked_for() -> None:
+def test_the_bits_of_a_filter_are_keys_only_through_memoryview() -> None:
     """A view of the bits is an array of integers like any other."""
     made = fullbloom.BloomFilter(100)
     assert len(made.contains_many(memoryview(made))) == made.nbytes

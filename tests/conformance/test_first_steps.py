@@ -23,7 +23,7 @@ from fullbloom import BloomFilter, BloomierMap, CountingBloomFilter, protocols
 
 
 @pytest.mark.parametrize(("value_bits", "mutable"), [(8, False), (8, True), (32, False), (64, True)])
-def test_get_many_answers_as_get_does_in_every_kind(value_bits: int, mutable: bool) -> None:
+def test_get_many_equals_get_for_every_kind_of_input(value_bits: int, mutable: bool) -> None:
     values = {n: (2**value_bits - 1 if n % 3 == 0 else n) for n in range(200)}
     made = BloomierMap.build(values, check_bits=32, value_bits=value_bits, mutable=mutable)
     keys = [*range(150, 200), *range(10_000, 10_030), 0]
@@ -49,7 +49,7 @@ def test_get_many_answers_as_get_does_in_every_kind(value_bits: int, mutable: bo
         assert series.index[0] == 5
 
 
-def test_remove_of_a_filter_that_cannot_names_what_can() -> None:
+def test_remove_on_a_filter_without_removal_names_one_with_it() -> None:
     made: Any = BloomFilter(10)
     for of in (made, type(made)):
         with pytest.raises(
@@ -62,7 +62,7 @@ def test_remove_of_a_filter_that_cannot_names_what_can() -> None:
 
 
 @pytest.mark.parametrize("variant", variants_with("worlds"), ids=lambda variant: variant.id)
-def test_in_of_a_closed_world_names_includes(variant: Variant) -> None:
+def test_the_in_operator_of_a_cascade_names_includes(variant: Variant) -> None:
     made = variant.filled([1, 2], seed=1)
     for ask in (lambda: 1 in made, lambda: 1 not in made, lambda: operator.contains(made, 1)):
         with pytest.raises(TypeError, match=r"cannot answer `in`.* includes\(key\)") as caught:
@@ -83,7 +83,9 @@ def fpr_of(text: str) -> tuple[float, str, float]:
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_warning_past_capacity_compares_before_it_claims(variant: Variant, times: int) -> None:
+def test_the_capacity_warning_states_an_excess_rate_only_if_there_is_one(
+    variant: Variant, times: int
+) -> None:
     made = variant.make(500, 0.02, seed=4)
     with warnings.catch_warnings(record=True) as caught, suppress(fullbloom.FilterFull):
         warnings.simplefilter("always")
@@ -103,7 +105,7 @@ def test_the_warning_past_capacity_compares_before_it_claims(variant: Variant, t
         assert rate != target or made.fpr() == made.target_fpr
 
 
-def test_both_answers_of_the_comparison_happen() -> None:
+def test_the_capacity_warning_has_both_forms() -> None:
     words = set()
     for seed in range(20):
         for number in (1, 400):
@@ -119,7 +121,7 @@ def test_both_answers_of_the_comparison_happen() -> None:
     assert words == {(1, "above"), (1, "within"), (400, "above")}
 
 
-def test_a_counting_filter_can_be_given_its_shape() -> None:
+def test_a_counting_filter_accepts_an_explicit_shape() -> None:
     sized = CountingBloomFilter(1000, 0.01, layout="classic", seed=3)
     shaped = CountingBloomFilter.with_shape(sized.num_counters, sized.num_hashes, capacity=1000, seed=3)
     for made in (sized, shaped):
@@ -151,7 +153,7 @@ def rate_at(made: Any, items: float) -> float | None:
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_the_rate_at_a_load_is_that_of_a_filter_so_filled(variant: Variant) -> None:
+def test_fpr_at_a_load_equals_the_rate_of_a_filter_so_filled(variant: Variant) -> None:
     empty, filled = (variant.make(2000, 0.01, seed=2) for _ in range(2))
     filled.update(range(1500))
     if (at := rate_at(empty, 1500)) is None:

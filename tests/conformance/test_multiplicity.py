@@ -25,7 +25,7 @@ def one_by_one(made: Any, key: Any, times: int) -> bool:
 
 
 @pytest.mark.parametrize("variant", COUNTING)
-def test_adding_many_times_is_so_many_adds(variant: Variant) -> None:
+def test_adding_n_times_equals_n_adds(variant: Variant) -> None:
     chosen = random.Random(3)
     made, twin = variant.make(500), variant.make(500)
     for _ in range(60):
@@ -43,7 +43,7 @@ def test_adding_many_times_is_so_many_adds(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", COUNTING)
-def test_more_times_than_cells_can_count(variant: Variant) -> None:
+def test_adding_more_times_than_cells_can_count_saturates_or_refuses(variant: Variant) -> None:
     """A full table refuses; a counter that stops takes the rest of a billion at once."""
     made, few = variant.make(100), variant.make(100)
     most = most_counted(made)
@@ -60,7 +60,7 @@ def test_more_times_than_cells_can_count(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", REMOVING)
-def test_removing_many_times_takes_all_or_nothing(variant: Variant) -> None:
+def test_removing_n_times_removes_all_or_nothing(variant: Variant) -> None:
     made = variant.make(500)
     made.update(range(50))
     made.add("x", 3)
@@ -83,7 +83,7 @@ def test_removing_many_times_takes_all_or_nothing(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", REMOVING)
-def test_a_counter_at_its_maximum_is_never_taken_from(variant: Variant) -> None:
+def test_a_saturated_counter_is_never_decremented(variant: Variant) -> None:
     made = variant.make(100)
     if most_counted(made) > 2**16:
         return
@@ -95,7 +95,7 @@ def test_a_counter_at_its_maximum_is_never_taken_from(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", COUNTING)
 @pytest.mark.parametrize("times", [0, -1, 2**64, 1.5, "2", None, True])
-def test_wild_numbers_are_refused_by_name(variant: Variant, times: Any) -> None:
+def test_invalid_multiplicities_are_refused_by_name(variant: Variant, times: Any) -> None:
     made = variant.make(100)
     before = made.to_bytes()
     for name in ("add", "remove", "discard"):
@@ -108,7 +108,7 @@ def test_wild_numbers_are_refused_by_name(variant: Variant, times: Any) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_calls_that_no_class_takes(variant: Variant) -> None:
+def test_wrong_numbers_of_arguments_are_refused(variant: Variant) -> None:
     made = variant.make(100)
     for name in ("add", "remove", "discard"):
         if not hasattr(made, name):
@@ -125,7 +125,7 @@ def test_calls_that_no_class_takes(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", COUNTING)
-def test_many_at_once_warn_as_one_by_one(variant: Variant) -> None:
+def test_adding_n_times_warns_as_n_adds_do(variant: Variant) -> None:
     told = []
     for add in (lambda f, key: f.add(key, 5), lambda f, key: [f.add(key) for _ in range(5)]):
         made = variant.make(10)

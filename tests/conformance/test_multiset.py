@@ -384,5 +384,5 @@ def machine_for(variant: Variant) -> Any:
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("add"))
-def test_against_a_counter(variant: Variant) -> None:
+def test_every_structure_behaves_as_a_multiset(variant: Variant) -> None:
     machine_for(variant).runTest()

@@ -23,7 +23,7 @@ def set_bits(data: bytes) -> set[int]:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_bits_are_the_oracles(layout: str) -> None:
+def test_positions_equal_those_of_the_oracle(layout: str) -> None:
     for scheme in SCHEMES[layout]:
         made = fullbloom.BloomFilter(300, 0.01, layout=layout, scheme=scheme)
         for key in KEYS:
@@ -35,7 +35,7 @@ def test_bits_are_the_oracles(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_adding_sets_them_and_no_others(layout: str) -> None:
+def test_adding_a_key_sets_exactly_its_positions(layout: str) -> None:
     for key in KEYS:
         made = fullbloom.BloomFilter(300, layout=layout, seed=3)
         before = made.to_bytes()
@@ -46,7 +46,7 @@ def test_adding_sets_them_and_no_others(layout: str) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("positions", "keys"))
-def test_they_are_distinct_cells_of_the_filter(variant: Variant) -> None:
+def test_positions_are_distinct_cells(variant: Variant) -> None:
     made = variant.make(300)
     cells = next(getattr(made, name) for name in CELLS if hasattr(made, name))
     for key in KEYS:
@@ -77,7 +77,7 @@ def test_a_key_is_found_exactly_when_its_cells_were_written(variant: Variant) ->
             assert written.issuperset(made.positions(key))
 
 
-def test_the_cell_of_a_number_is_the_number() -> None:
+def test_the_cell_of_a_number_in_a_bit_set_is_the_number() -> None:
     (variant,) = (parameter.values[0] for parameter in every_variant("positions", "numbers"))
     made = variant.make(100)
     assert made.positions(42) == [42]
@@ -115,7 +115,7 @@ WINDOWS = [p for p in every_variant() if hasattr(p.values[0].cls, "advance")]
 
 @pytest.mark.parametrize("window", [None, 60.0])
 @pytest.mark.parametrize("variant", WINDOWS)
-def test_generations_turn_by_hand(variant: Variant, window: float | None) -> None:
+def test_advance_turns_generations(variant: Variant, window: float | None) -> None:
     made = variant.make(100, window=window)
     if window:
         made.advance(5.0)
@@ -144,7 +144,7 @@ def test_generations_turn_by_hand(variant: Variant, window: float | None) -> Non
 
 
 @pytest.mark.parametrize("variant", WINDOWS)
-def test_a_mapped_window_does_not_turn(variant: Variant, tmp_path: Path) -> None:
+def test_a_mapped_window_refuses_to_turn(variant: Variant, tmp_path: Path) -> None:
     made = variant.make(100)
     made.add("key")
     made.save(tmp_path / "f")
@@ -177,7 +177,9 @@ def test_every_layout_has_an_oracle() -> None:
 
 
 @pytest.mark.parametrize(("layout", "scheme", "num_bits", "num_hashes"), shapes())
-def test_bits_and_answers_are_the_oracles(layout: str, scheme: str, num_bits: int, num_hashes: int) -> None:
+def test_bits_and_answers_equal_those_of_the_oracle(
+    layout: str, scheme: str, num_bits: int, num_hashes: int
+) -> None:
     bloom = fullbloom.BloomFilter.with_shape(
         num_bits, num_hashes, capacity=10**9, layout=layout, scheme=scheme
     )
@@ -205,7 +207,9 @@ def test_bits_and_answers_are_the_oracles(layout: str, scheme: str, num_bits: in
     choice=st.integers(0, 2),
     values=st.lists(st.integers(0, 2**64 - 1), max_size=30),
 )
-def test_any_shape_agrees(layout: str, num_bits: int, k: int, choice: int, values: list[int]) -> None:
+def test_filters_of_any_shape_equal_the_oracle(
+    layout: str, num_bits: int, k: int, choice: int, values: list[int]
+) -> None:
     if layout == "blocked":
         k = (4, 8, 12)[choice]
     elif layout == "split":
@@ -221,7 +225,7 @@ def test_any_shape_agrees(layout: str, num_bits: int, k: int, choice: int, value
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_keys_arrive_as_their_hash(layout: str) -> None:
+def test_filters_place_keys_by_their_hash(layout: str) -> None:
     by_key = fullbloom.BloomFilter(500, 0.01, layout=layout, seed=9)
     by_hash = fullbloom.BloomFilter(500, 0.01, layout=layout, seed=9)
     for key in ["a", b"b", 3, -(2**70), 1.5, ("x", 1)]:

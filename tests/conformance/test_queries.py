@@ -57,7 +57,7 @@ EVERY = {**ENTRANCES, **HASHED, **SINGLE}
 
 
 @pytest.mark.parametrize("entrance", EVERY)
-def test_a_lazy_frame_is_told_to_collect(entrance: str) -> None:
+def test_a_lazy_frame_is_refused_with_a_hint_to_collect(entrance: str) -> None:
     frame = pl.LazyFrame({"name": [1, 2, 3]})
     with pytest.raises(fullbloom.KeyTypeError, match=r"\.collect\(\)"):
         EVERY[entrance](frame)
@@ -78,12 +78,12 @@ def test_a_lazy_frame_is_told_to_collect(entrance: str) -> None:
     ],
     ids=str,
 )
-def test_an_expression_is_told_of_map_batches(entrance: str, expression: Any) -> None:
+def test_an_expression_is_refused_with_a_hint_to_map_batches(entrance: str, expression: Any) -> None:
     with pytest.raises(fullbloom.KeyTypeError, match="map_batches"):
         EVERY[entrance](expression)
 
 
-def test_what_the_refusals_say_works() -> None:
+def test_the_suggested_calls_work() -> None:
     f = BloomFilter(100)
     f.update([1, 2, 3])
     frame = pl.LazyFrame({"name": [1, 2, 9_999]})
@@ -163,7 +163,7 @@ def test_the_column_of_a_relation_is_read_as_that_column(kind: type, column: str
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
-def test_every_entrance_takes_a_relation(entrance: str) -> None:
+def test_every_method_accepts_a_relation(entrance: str) -> None:
     values = [7, 8, 9]
     for make in (Relation, OlderRelation):
         ENTRANCES[entrance](make(pa.table({"name": values})))
@@ -171,7 +171,7 @@ def test_every_entrance_takes_a_relation(entrance: str) -> None:
 
 
 @pytest.mark.parametrize("entrance", HASHED)
-def test_ready_hashes_come_from_relations_too(entrance: str) -> None:
+def test_hashes_are_read_from_relations(entrance: str) -> None:
     hashes = pa.array(fullbloom.hash_many([1, 2, 3]), pa.uint64())
     for make in (Relation, OlderRelation):
         HASHED[entrance](make(pa.table({"name": hashes})))
@@ -185,7 +185,7 @@ def test_rows_of_several_columns_are_tuples() -> None:
     assert f.contains_many([(1, "x"), (2, "y"), (1, "y"), (1,)]) == [True, True, False, False]
 
 
-def test_a_relation_that_states_what_cannot_be_is_refused() -> None:
+def test_a_relation_with_invalid_metadata_is_refused() -> None:
     class Sliced(Relation):
         """Its rows begin behind the first of its column."""
 
@@ -226,7 +226,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(("query", "expected"), QUERIES, ids=[query for query, _ in QUERIES])
-def test_the_relations_of_duckdb_itself(query: str, expected: list[Any]) -> None:
+def test_relations_of_duckdb_are_read(query: str, expected: list[Any]) -> None:
     duckdb = pytest.importorskip("duckdb", reason="needs DuckDB (pip install duckdb)")
     f, plain = BloomFilter(3_000_000), BloomFilter(3_000_000)
     keys = [key for key in expected if key is not None]

@@ -23,7 +23,7 @@ SIZED = {
 
 @pytest.mark.parametrize("variant", EVERY)
 @pytest.mark.parametrize("options", [{"seed": 9}, {"secret": SECRET, "seed": 4}])
-def test_parameters_and_hash_are_kept(variant: Variant, options: dict[str, Any]) -> None:
+def test_regenerate_keeps_parameters_and_hash(variant: Variant, options: dict[str, Any]) -> None:
     if variant.can("numbers"):
         options = {"seed": options["seed"]}
     if variant.can("zones"):
@@ -57,7 +57,7 @@ def test_parameters_and_hash_are_kept(variant: Variant, options: dict[str, Any])
 
 
 @pytest.mark.parametrize("layout", ["classic", "split", "two-block"])
-def test_a_choice_that_was_made_stays(layout: str) -> None:
+def test_regenerate_keeps_explicit_options(layout: str) -> None:
     made = fullbloom.BloomFilter(100, layout=layout, strict=True, hash="sha256")
     again = made.regenerate(range(500), capacity=500)
     assert (again.layout, again.strict, again.hash) == (layout, True, "sha256")
@@ -71,7 +71,7 @@ def test_a_choice_that_was_made_stays(layout: str) -> None:
     assert cuckoo.regenerate([1], fpr=0.01).fingerprint_bits < 20
 
 
-def test_a_warning_is_a_hook_that_runs_when_the_keys_are_in() -> None:
+def test_the_capacity_warning_is_raised_after_the_keys_are_added() -> None:
     seen, batches = fullbloom.BloomFilter(1000, 0.001), [range(i, i + 300) for i in range(0, 3000, 300)]
     kept: list[int] = []
     for batch in batches:
@@ -89,7 +89,7 @@ def test_a_warning_is_a_hook_that_runs_when_the_keys_are_in() -> None:
     assert seen.fpr() <= 0.001
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_impossible_arguments_are_refused() -> None:
     made = fullbloom.BloomFilter(100)
     for options in ({"capacity": 0}, {"capacity": "7"}, {"fpr": 2.0}, {"fpr": "x"}):
         with pytest.raises((fullbloom.ParameterError, fullbloom.ParameterTypeError)):

@@ -122,7 +122,7 @@ def test_each_role_is_played_by_one_structure() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
-def test_a_row_says_what_add_takes(row: dict[str, Any]) -> None:
+def test_a_row_states_the_arguments_of_add(row: dict[str, Any]) -> None:
     static = "static" in row["capabilities"]
     assert ("add" in row["capabilities"]) == (not static)
     if static:
@@ -193,7 +193,7 @@ def test_classes_are_final(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("add"))
-def test_what_a_filter_says_of_itself(variant: Variant) -> None:
+def test_info_and_repr_state_the_parameters(variant: Variant) -> None:
     bloom = variant.make(1000, 0.01, seed=3)
     variant.update(bloom, range(500))
     assert getattr(bloom, "layout", None) in {variant.layout, "auto"}

@@ -28,7 +28,7 @@ def test_the_class_is_removable(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", REMOVING)
-def test_remove_raises_and_discard_answers(variant: Variant) -> None:
+def test_remove_raises_and_discard_returns_a_bool(variant: Variant) -> None:
     made = filled(variant)
     twin = made.copy()
     assert made.remove(7) is None
@@ -44,7 +44,7 @@ def test_remove_raises_and_discard_answers(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", REMOVING)
-def test_remove_many_answers_nothing_and_takes_all(variant: Variant) -> None:
+def test_remove_many_returns_none_and_removes_all_keys(variant: Variant) -> None:
     for keys in (list(range(10)), np.arange(10), range(10), iter(range(10))):
         made = filled(variant)
         twin = made.copy()
@@ -56,7 +56,7 @@ def test_remove_many_answers_nothing_and_takes_all(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", REMOVING)
-def test_remove_many_stops_at_the_first_that_is_not_there(variant: Variant) -> None:
+def test_remove_many_stops_at_the_first_absent_key(variant: Variant) -> None:
     made = filled(variant)
     twin = made.copy()
     order = [1, 2, 901, 3]
@@ -72,7 +72,7 @@ def test_remove_many_stops_at_the_first_that_is_not_there(variant: Variant) -> N
 
 
 @pytest.mark.parametrize("variant", REMOVING)
-def test_the_number_of_the_key_counts_all_of_a_long_batch(variant: Variant) -> None:
+def test_the_index_of_the_failing_key_counts_the_whole_batch(variant: Variant) -> None:
     """Batches are hashed 32,768 objects at a time and changed 1,024 at a time."""
     made = filled(variant, LONG)
     gone = made.copy().discard_many(range(LONG))
@@ -86,7 +86,7 @@ def test_the_number_of_the_key_counts_all_of_a_long_batch(variant: Variant) -> N
 
 
 @pytest.mark.parametrize("variant", every_variant("delete"))
-def test_a_key_that_stays_says_so_in_a_note(variant: Variant) -> None:
+def test_a_key_that_cannot_be_removed_adds_a_note(variant: Variant) -> None:
     """A key added twice has met itself everywhere."""
     made = variant.make(100)
     made.update(["twice", "twice"])
@@ -102,7 +102,7 @@ def test_a_key_that_stays_says_so_in_a_note(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("delete"))
-def test_what_cannot_return_says_so(variant: Variant) -> None:
+def test_a_removed_key_that_cannot_be_added_again_is_refused(variant: Variant) -> None:
     """A composite whose second filter takes out only some keys never takes a denied key for added."""
     from fullbloom.compose import WithRemovals
 

@@ -34,7 +34,7 @@ def take_all_out(variant: Variant, made: Any, keys: Any) -> bool:
 
 
 @pytest.mark.parametrize("variant", EVERY)
-def test_an_empty_filter_is_false(variant: Variant) -> None:
+def test_an_empty_filter_is_falsy(variant: Variant) -> None:
     made = variant.make(2000)
     assert not made
     assert bool(made) is False
@@ -51,7 +51,7 @@ def test_an_empty_filter_is_false(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", [v for v in EVERY if hasattr(v.values[0].cls, "advance")])
-def test_a_window_that_forgot_everything_is_false(variant: Variant) -> None:
+def test_a_window_that_forgot_everything_is_falsy(variant: Variant) -> None:
     made = variant.cls(100, window=10.0)
     made.advance(0.0)
     made.add("key")
@@ -62,7 +62,7 @@ def test_a_window_that_forgot_everything_is_false(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", INTERSECTING)
-def test_an_intersection_is_false_only_where_nothing_is_found(variant: Variant) -> None:
+def test_an_intersection_is_falsy_only_if_nothing_is_found(variant: Variant) -> None:
     """The estimate of one key among thousands is noise, and 0 as often as not."""
     for seed in range(20):
         keys = random.Random(seed).sample(range(2000), 1801)
@@ -73,7 +73,7 @@ def test_an_intersection_is_false_only_where_nothing_is_found(variant: Variant) 
 
 
 @pytest.mark.parametrize("variant", MERGING)
-def test_a_union_holds_the_keys_of_all(variant: Variant) -> None:
+def test_a_union_finds_the_keys_of_all_operands(variant: Variant) -> None:
     parts = [filled(variant, range(start, start + 100)) for start in (0, 50, 300)]
     before = [part.to_bytes() for part in parts]
     merged = parts[0].copy()
@@ -114,7 +114,7 @@ def test_an_intersection_finds_every_common_key(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", INTERSECTING)
-def test_order_is_that_of_sets(variant: Variant) -> None:
+def test_comparison_operators_follow_those_of_sets(variant: Variant) -> None:
     small, large, other = (filled(variant, keys) for keys in (range(100), range(200), range(900, 1000)))
     empty, same = variant.make(2000), filled(variant, range(100))
     sets = {"small": small, "large": large, "other": other, "empty": empty, "same": same}
@@ -154,7 +154,7 @@ def test_disjoint_filters_have_no_common_key(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", INTERSECTING)
-def test_counts_of_both_are_estimates_of_the_truth(variant: Variant) -> None:
+def test_union_and_intersection_counts_estimate_the_truth(variant: Variant) -> None:
     first, second = filled(variant, range(800)), filled(variant, range(500, 1500))
     for (estimate, deviation), truth in (
         (first.union_count(second), 1500),
@@ -172,7 +172,7 @@ def test_counts_of_both_are_estimates_of_the_truth(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", [v for v in INTERSECTING if v.values[0].can("count")])
-def test_multisets_keep_bounds_that_can_be_removed_from(variant: Variant) -> None:
+def test_unions_and_intersections_of_multisets_support_removal(variant: Variant) -> None:
     """Counts of a union are at least the sum, of an intersection the smaller; then keys go one by one."""
     chosen = random.Random(7)
     first = [chosen.randrange(300) for _ in range(900)]
@@ -195,9 +195,7 @@ def test_multisets_keep_bounds_that_can_be_removed_from(variant: Variant) -> Non
 
 @pytest.mark.parametrize("method", SEVERAL)
 @pytest.mark.parametrize("variant", EVERY)
-def test_what_is_no_filter_of_the_class_is_refused_before_anything_changes(
-    variant: Variant, method: str
-) -> None:
+def test_operands_of_another_class_are_refused_before_any_change(variant: Variant, method: str) -> None:
     made, good = filled(variant, range(50)), filled(variant, range(100))
     if not hasattr(made, method):
         return
@@ -211,7 +209,7 @@ def test_what_is_no_filter_of_the_class_is_refused_before_anything_changes(
 
 
 @pytest.mark.parametrize("variant", EVERY)
-def test_operators_of_others_are_type_errors(variant: Variant) -> None:
+def test_operators_with_other_types_are_type_errors(variant: Variant) -> None:
     made = filled(variant, range(50))
     for work in (operator.or_, operator.and_, operator.sub, operator.xor, operator.lt, operator.ge):
         for other in ({1}, None, fullbloom.PrefixFilter(10)):
@@ -221,7 +219,7 @@ def test_operators_of_others_are_type_errors(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "numbers"))
-def test_an_exact_set_has_the_whole_algebra(variant: Variant) -> None:
+def test_an_exact_set_supports_the_whole_set_algebra(variant: Variant) -> None:
     for seed in range(20):
         chosen = random.Random(seed)
         sets = [set(chosen.sample(range(300), 100)) for _ in range(3)]
@@ -273,7 +271,7 @@ def filled_like(made: Any, keys: range) -> Any:
     return other
 
 
-def test_a_strict_union_at_its_capacity_is_taken() -> None:
+def test_a_strict_union_at_its_capacity_is_accepted() -> None:
     for seed in range(20):
         first, second = (fullbloom.BloomFilter(1000, seed=seed, strict=True) for _ in range(2))
         first.update(range(600))

@@ -22,7 +22,7 @@ def built(name: str, keys: Any, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_threads_order_and_repetitions_leave_no_trace(name: str) -> None:
+def test_static_bytes_do_not_depend_on_threads_order_or_repetitions(name: str) -> None:
     keys = np.arange(NUMBER, dtype=np.int64)
     wanted = built(name, keys)
     few, many = np.append(keys, 123_456), np.concatenate([keys, keys[::3]])
@@ -63,21 +63,21 @@ def test_every_class_freezes(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("fpr", [0.3, 0.01, 1e-4, 1e-9])
-def test_auto_is_the_smallest_for_the_rate(fpr: float) -> None:
+def test_auto_freezes_to_the_smallest_filter_for_the_rate(fpr: float) -> None:
     frozen = fullbloom.BloomFilter(3000, fpr).freeze(keys=KEYS)
     assert frozen.target_fpr == fpr
     assert type(frozen).nbytes_for(3000, fpr) == smallest(fpr)
 
 
 @pytest.mark.parametrize("row", RATED, ids=lambda row: str(row["name"]))
-def test_a_named_kind_is_what_its_class_builds(row: dict[str, object]) -> None:
+def test_freezing_to_a_kind_equals_building_its_class(row: dict[str, object]) -> None:
     seen = fullbloom.BloomFilter(3000, 0.01, seed=3)
     frozen = seen.freeze(str(row["name"]), keys=KEYS, threads=2)
     assert frozen == getattr(fullbloom, str(row["class"])).build(KEYS, 0.01, seed=3)
 
 
 @pytest.mark.parametrize("secret", [SECRET, True], ids=["given", "drawn"])
-def test_a_secret_goes_along_and_is_not_shown(secret: bytes | bool) -> None:
+def test_freezing_keeps_the_secret_and_does_not_show_it(secret: bytes | bool) -> None:
     seen = fullbloom.BloomFilter(3000, 0.01, seed=3, secret=secret)
     frozen = seen.freeze(keys=KEYS)
     assert frozen.keyed
@@ -92,7 +92,7 @@ def test_a_secret_goes_along_and_is_not_shown(secret: bytes | bool) -> None:
     assert again == frozen == type(frozen).build(KEYS, 0.01, seed=3, secret=kept)
 
 
-def test_no_keys_and_what_is_refused() -> None:
+def test_freezing_refuses_missing_keys_and_invalid_kinds() -> None:
     seen = fullbloom.BloomFilter(10, 0.01)
     assert seen.freeze(keys=[]).num_added == 0
     with pytest.raises(fullbloom.ParameterError, match=r"kind must be auto or one of .*got .bloom."):
@@ -107,7 +107,7 @@ def test_no_keys_and_what_is_refused() -> None:
         seen.freeze(keys=None)
 
 
-def test_progress_may_end_it() -> None:
+def test_the_progress_callback_may_cancel_freezing() -> None:
     told: list[tuple[int, int]] = []
     fullbloom.BloomFilter(10).freeze(keys=KEYS, progress=lambda done, total: told.append((done, total)))
     assert told
@@ -119,7 +119,7 @@ def test_progress_may_end_it() -> None:
         fullbloom.BloomFilter(10).freeze(keys=KEYS, progress=stop)
 
 
-def test_hashes_that_come_in_pieces_build_what_keys_do() -> None:
+def test_hashes_in_pieces_build_the_same_bytes_as_keys() -> None:
     for row in RATED:
         cls = getattr(fullbloom, row["class"])
         gathering = fullbloom._core.Gathering(seed=5)

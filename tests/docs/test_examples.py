@@ -85,7 +85,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_no_block_escapes_by_its_label(page: Path) -> None:
+def test_every_code_block_has_a_known_label(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     fences = re.findall(r"^```(\w*)", text, flags=re.MULTILINE)
     assert len(fences) % 2 == 0, "a fence is left open"
@@ -98,7 +98,7 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 @pytest.mark.parametrize(
     "page", sorted([*PAGES, *ROOT.glob("*.md")]), ids=lambda page: page.relative_to(ROOT).as_posix()
 )
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_in_comments_resolve(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing, f"{page.name} links to {missing}"

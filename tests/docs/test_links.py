@@ -56,7 +56,7 @@ def fault(page: Path, link: str) -> str | None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_link_leads_to_a_file_and_a_heading(name: str) -> None:
+def test_every_link_points_to_a_file_and_a_heading(name: str) -> None:
     page = ROOT / name
     assert [why for link in links(page) if (why := fault(page, link))] == []
 
@@ -73,7 +73,7 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert sorted(str(page.relative_to(DOCS)) for page in set(DOCS.rglob("*.md")) - reached) == []
 
 
-def test_what_leads_nowhere_is_found(tmp_path: Path) -> None:
+def test_broken_links_are_detected(tmp_path: Path) -> None:
     page, other = tmp_path / "page.md", tmp_path / "other.md"
     page.write_text(
         "# A `code`, and more\n\n[a](other.md#two) [b](other.md#none) [c](away.md) [d](#a-code-and-more)\n"

@@ -77,16 +77,16 @@ def test_every_package_has_a_section(suites):
     assert {suite.package for suite in suites} <= named
 
 
-def test_differences_are_of_packages_that_are_run(suites):
+def test_every_difference_belongs_to_a_tested_package(suites):
     assert STATED["packages"].keys() <= {suite.package for suite in suites}
 
 
 @pytest.mark.parametrize("reason", STATED["reasons"].values(), ids=STATED["reasons"])
-def test_every_reason_stands_on_the_page(reason):
+def test_every_reason_is_on_the_page(reason):
     assert reason in " ".join(MIGRATING.split())
 
 
-def test_every_reason_is_given_and_met():
+def test_every_reason_is_used_by_a_difference():
     used = {reason for package in STATED["packages"].values() for reason in package}
     assert used == STATED["reasons"].keys() | STATED["apart"].keys()
 
@@ -127,19 +127,19 @@ def test_the_seed_is_no_secret() -> None:
 
 
 @pytest.mark.parametrize("name", ["theory", "plan", "errors"])
-def test_modules_of_the_page_are_attributes(name: str) -> None:
+def test_modules_on_the_page_are_attributes_of_the_package(name: str) -> None:
     assert f"``fullbloom.{name}``" in (fullbloom.__doc__ or "")
     program = f"import fullbloom, sys; sys.exit(fullbloom.{name}.__name__ != 'fullbloom.{name}')"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_importing_the_package_loads_neither() -> None:
+def test_importing_the_package_loads_none_of_them() -> None:
     late = {"fullbloom.theory", "fullbloom.plan", "dataclasses"}
     program = f"import fullbloom, sys; sys.exit(len({late} & {{*sys.modules}}))"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_other_names_are_refused() -> None:
+def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plans'"):
         getattr(fullbloom, "plans")  # noqa: B009 - mypy knows that there is none
 

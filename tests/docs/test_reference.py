@@ -69,13 +69,13 @@ def test_pages_of_filters_are_those_of_the_registry():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=by_name)
-def test_a_page_tells_the_guarantee_and_what_merging_means(row):
+def test_a_page_states_the_guarantee_and_the_meaning_of_merging(row):
     text = " ".join((DOCS / "filters" / f"{row['name']}.md").read_text(encoding="utf-8").split())
     assert f"False negatives: {row['false_negatives']}" in text, "run python -m scripts.pages"
     assert " ".join(row["merging"].split()) in text
 
 
-def test_every_public_name_is_exported_and_every_export_is_there():
+def test_every_public_name_is_exported_and_every_export_exists():
     found = {
         name
         for name, value in vars(fullbloom).items()
@@ -101,7 +101,7 @@ def test_every_public_method_is_documented(cls):
     assert not bare
 
 
-def test_every_function_of_theory_stands_in_its_page_or_has_a_docstring_example():
+def test_every_function_of_theory_is_on_its_page_or_has_an_example():
     missing = [
         name
         for name in theory.__all__

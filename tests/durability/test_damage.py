@@ -131,7 +131,7 @@ def run(*arguments: Any, lines: str = "a\nb\n") -> subprocess.CompletedProcess[s
     ],
     ids=" ".join,
 )
-def test_commands_write_nothing_of_a_damaged_file(command: list[str], spoiled: Path) -> None:
+def test_commands_do_not_rewrite_a_damaged_file(command: list[str], spoiled: Path) -> None:
     names = {"FILE": spoiled, "OTHER": spoiled.with_name("other"), "OUT": spoiled.with_name("out")}
     fullbloom.BloomFilter(1000).save(names["OTHER"])
     before = spoiled.read_bytes()
@@ -144,7 +144,7 @@ def test_commands_write_nothing_of_a_damaged_file(command: list[str], spoiled: P
     assert not names["OUT"].exists()
 
 
-def test_a_file_that_is_written_while_it_is_mapped_says_so(tmp_path: Path) -> None:
+def test_a_mapped_file_that_was_written_meanwhile_is_refused(tmp_path: Path) -> None:
     """Another process has added to the mapped file: its old checksum is no damage, and no truth either."""
     path = tmp_path / "filter.bloom"
     fullbloom.BloomFilter(1000).save(path)

@@ -42,7 +42,7 @@ def fresh(path: Path, layout: str = "auto") -> Path:
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("layout", layouts())
-def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> None:
+def test_a_killed_writer_loses_no_flushed_key(layout: str, tmp_path: Path) -> None:
     path = fresh(tmp_path / "live.bloom", layout)
     rng = random.Random(layout)
     told = 0
@@ -73,7 +73,7 @@ def test_killed_writers_lose_nothing_flushed(layout: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_in_place_gives_the_bytes_of_memory(layout: str, tmp_path: Path) -> None:
+def test_writing_in_place_gives_the_bytes_of_a_filter_in_memory(layout: str, tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom", layout)
     free = fullbloom.BloomFilter(CAPACITY, 0.01, layout=layout)
     with fullbloom.open(path, mode="r+", verify="full") as bloom:
@@ -100,7 +100,7 @@ def test_an_open_file_is_marked_and_readable(tmp_path: Path) -> None:
     assert fullbloom.loads(path.read_bytes()).num_added == bloom.num_added
 
 
-def test_a_closed_filter_refuses_to_add_and_goes_on_answering(tmp_path: Path) -> None:
+def test_a_closed_filter_refuses_adds_and_keeps_finding_keys(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
     bloom = fullbloom.open(path, mode="r+")
     bloom.update(range(100))
@@ -116,7 +116,7 @@ def test_a_closed_filter_refuses_to_add_and_goes_on_answering(tmp_path: Path) ->
     assert bloom.copy().add("x")
 
 
-def test_dropping_the_last_reference_closes(tmp_path: Path) -> None:
+def test_dropping_the_last_reference_closes_the_file(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
     bloom = fullbloom.open(path, mode="r+")
     bloom.update(range(100))
@@ -124,7 +124,7 @@ def test_dropping_the_last_reference_closes(tmp_path: Path) -> None:
     assert all(fullbloom.open(path, verify="full").contains_many(range(100)))
 
 
-def test_an_exception_inside_with_still_closes(tmp_path: Path) -> None:
+def test_an_exception_inside_with_closes_the_file(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
     with pytest.raises(KeyError), fullbloom.open(path, mode="r+") as bloom:
         bloom.update(range(100))
@@ -132,7 +132,7 @@ def test_an_exception_inside_with_still_closes(tmp_path: Path) -> None:
     assert all(fullbloom.open(path, verify="full").contains_many(range(100)))
 
 
-def test_in_place_algebra_and_clear(tmp_path: Path) -> None:
+def test_in_place_operators_and_clear_write_the_file(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
     other = fullbloom.BloomFilter(CAPACITY, 0.01)
     other.update(range(500))
@@ -145,7 +145,7 @@ def test_in_place_algebra_and_clear(tmp_path: Path) -> None:
     assert fullbloom.open(path, verify="full").fill == 0.0
 
 
-def test_saving_to_its_own_path_loses_no_later_key(tmp_path: Path) -> None:
+def test_saving_to_the_open_path_loses_no_later_key(tmp_path: Path) -> None:
     path = fresh(tmp_path / "filter.bloom")
     with fullbloom.open(path, mode="r+") as bloom:
         bloom.add("before")
@@ -167,7 +167,7 @@ def test_a_copy_saved_elsewhere_is_clean(tmp_path: Path) -> None:
         assert fullbloom.loads(bloom.to_bytes()) == bloom
 
 
-def test_what_cannot_be_written_in_place(tmp_path: Path) -> None:
+def test_files_that_cannot_be_written_in_place_are_refused(tmp_path: Path) -> None:
     fullbloom.ScalableBloomFilter(100).save(tmp_path / "growing.bloom")
     stored = (tmp_path / "growing.bloom").read_bytes()
     with pytest.raises(fullbloom.ParameterError, match=r"copy\(\)"):
@@ -178,7 +178,7 @@ def test_what_cannot_be_written_in_place(tmp_path: Path) -> None:
     assert not (tmp_path / "absent.bloom").exists()
 
 
-def test_warning_and_strictness_last_over_reopening(tmp_path: Path) -> None:
+def test_warnings_and_strictness_survive_reopening(tmp_path: Path) -> None:
     path = tmp_path / "strict.bloom"
     fullbloom.BloomFilter(100, strict=True).save(path)
     with fullbloom.open(path, mode="r+") as bloom, pytest.raises(fullbloom.FilterFull):
@@ -255,7 +255,7 @@ def test_a_forked_child_cannot_write(layout: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"hash": "fnv1a"}, {"hash": "md5"}], ids=str)
-def test_the_header_keeps_its_length_whatever_is_done_in_place(tmp_path, options):
+def test_the_header_keeps_its_length_under_every_change_in_place(tmp_path, options):
     """An intersection adds parameters to the header and clear() removes them; the cells must not move."""
     path = tmp_path / "f.bloom"
     ours, theirs = (fullbloom.BloomFilter(1000, seed=0, **options) for _ in range(2))

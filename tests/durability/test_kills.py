@@ -207,7 +207,7 @@ def test_a_killed_writer_in_place_loses_nothing_that_flush_acknowledged(tmp_path
     assert told > 0
 
 
-def test_what_killed_saves_leave_is_gone_soon(tmp_path: Path) -> None:
+def test_leftovers_of_killed_saves_are_deleted_by_later_saves(tmp_path: Path) -> None:
     (sources := tmp_path / "sources").mkdir()
     (folder := tmp_path / "folder").mkdir()
     path = folder / "filter.bloom"

@@ -37,7 +37,7 @@ def test_saving_replaces_and_keeps_permissions(variant: Variant, tmp_path: Path)
     assert not litter(tmp_path, path.name)
 
 
-def test_every_kind_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save_accepts_every_kind_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bloom = fullbloom.BloomFilter(100)
     bloom.add("a")
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,7 @@ def test_every_kind_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not litter(tmp_path, *names)
 
 
-def test_a_directory_that_is_gone(tmp_path: Path) -> None:
+def test_saving_into_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     bloom = fullbloom.BloomFilter(100)
     with pytest.raises(FileNotFoundError, match="gone"):
         bloom.save(tmp_path / "gone" / "filter.bloom")
@@ -91,7 +91,7 @@ def test_a_full_disk_leaves_the_old_file(limit: int, tmp_path: Path) -> None:
     assert not litter(tmp_path, path.name)
 
 
-def test_dev_full_and_other_odd_targets() -> None:
+def test_invalid_paths_are_refused() -> None:
     bloom = fullbloom.BloomFilter(100)
     for target in ("", "/", "\0"):
         with pytest.raises((OSError, ValueError)):
@@ -146,7 +146,7 @@ def test_a_pipe_a_device_and_a_directory_are_refused(variant: Variant, tmp_path:
     assert names(tmp_path) == before_all >= {"pipe", "directory", "to-pipe"}
 
 
-def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+def test_save_follows_a_symbolic_link_and_keeps_it(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     target = tmp_path / "store" / "v1.bloom"
     filled(1).save(target)
@@ -162,7 +162,7 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     assert names(tmp_path / "store") == {"v1.bloom"}
 
 
-def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+def test_dangling_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "dangling").symlink_to("absent")
     (tmp_path / "loop").symlink_to("loop")
     for name in ("dangling", "loop"):
@@ -172,7 +172,7 @@ def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
-def test_a_new_file_has_the_mode_of_any_other(mask: int, tmp_path: Path) -> None:
+def test_a_new_file_follows_the_umask(mask: int, tmp_path: Path) -> None:
     program = (
         "import os, sys, fullbloom; os.umask(int(sys.argv[2])); fullbloom.BloomFilter(100).save(sys.argv[1])"
     )
@@ -180,7 +180,7 @@ def test_a_new_file_has_the_mode_of_any_other(mask: int, tmp_path: Path) -> None
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o666 & ~mask
 
 
-def test_what_others_left_neither_blocks_nor_goes(tmp_path: Path) -> None:
+def test_files_of_other_programs_do_not_block_a_save_and_stay(tmp_path: Path) -> None:
     path = tmp_path / "state.bloom"
     theirs = {f".state.bloom.{os.getpid()}.{serial}.tmp" for serial in range(50)}
     theirs |= {
@@ -198,7 +198,7 @@ def test_what_others_left_neither_blocks_nor_goes(tmp_path: Path) -> None:
     assert names(tmp_path) == {*theirs, linked, "state.bloom"}
 
 
-def test_savers_of_one_directory_do_not_collect_each_other(tmp_path: Path) -> None:
+def test_concurrent_savers_do_not_delete_each_others_files(tmp_path: Path) -> None:
     errors: list[BaseException] = []
 
     def save_often(seed: int) -> None:

@@ -22,7 +22,7 @@ def ways_out(made: Any, path: Path) -> list[Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_what_is_saved_can_be_opened(variant: Variant, tmp_path: Path) -> None:
+def test_every_saved_keyed_file_can_be_opened(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "f.bloom"
     made = variant.make(100, 0.01, secret=True)
     variant.add(made, "a")
@@ -44,7 +44,7 @@ def test_what_is_saved_can_be_opened(variant: Variant, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_a_secret_is_handed_out_once(variant: Variant, tmp_path: Path) -> None:
+def test_a_random_secret_is_returned_once(variant: Variant, tmp_path: Path) -> None:
     made = variant.make(100, 0.01, secret=True)
     twin = made.copy()
     for way in ways_out(twin, tmp_path / "f.bloom"):
@@ -65,7 +65,7 @@ def test_a_secret_is_handed_out_once(variant: Variant, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
 @pytest.mark.parametrize("secret", [None, False, SECRET])
-def test_a_secret_of_the_callers_is_not_handed_out(variant: Variant, secret: Any, tmp_path: Path) -> None:
+def test_a_secret_of_the_caller_is_not_returned(variant: Variant, secret: Any, tmp_path: Path) -> None:
     made = variant.make(100, 0.01, secret=secret)
     with pytest.raises(fullbloom.SecretError, match="secret=True"):
         made.take_secret()
@@ -88,7 +88,7 @@ def test_a_union_has_the_secret_of_its_parts(tmp_path: Path) -> None:
     assert "b" in both
 
 
-def test_true_is_no_secret_to_open_or_to_hash_with(tmp_path: Path) -> None:
+def test_true_is_refused_as_a_secret_for_open_and_hash(tmp_path: Path) -> None:
     made = fullbloom.BloomFilter(100, secret=SECRET)
     path = tmp_path / "f.bloom"
     made.save(path)
@@ -105,7 +105,7 @@ def test_true_is_no_secret_to_open_or_to_hash_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["BloomFilter", "DeletableBloomFilter"])
-def test_shapes_given_outright_draw_secrets_too(name: str) -> None:
+def test_with_shape_draws_secrets(name: str) -> None:
     made = getattr(fullbloom, name).with_shape(1000, 7, secret=True)
     with pytest.raises(fullbloom.SecretError):
         made.to_bytes()
@@ -114,7 +114,7 @@ def test_shapes_given_outright_draw_secrets_too(name: str) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("build"))
-def test_what_is_made_of_all_its_keys_draws_secrets_too(variant: Variant) -> None:
+def test_build_draws_secrets(variant: Variant) -> None:
     made = variant.build(["a", "b"], secret=True)
     with pytest.raises(fullbloom.SecretError):
         made.to_bytes()

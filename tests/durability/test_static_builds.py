@@ -42,7 +42,7 @@ def started(folder: Path, kind: str, *, limit: int = 0, stop: int = 0) -> subpro
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kill_leaves_nothing(tmp_path: Path, kind: str) -> None:
+def test_a_killed_build_leaves_no_file(tmp_path: Path, kind: str) -> None:
     with started(tmp_path, kind, stop=1) as running:
         assert running.stdout
         assert running.stdout.readline() == b"gathered\n"
@@ -63,7 +63,7 @@ def test_a_full_folder_is_an_error_that_names_it(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_that_is_not_there_is_an_error_that_names_it(tmp_path: Path, kind: str) -> None:
+def test_a_missing_folder_is_an_error_that_names_it(tmp_path: Path, kind: str) -> None:
     with started(tmp_path / "gone", kind) as running:
         told = running.communicate()[0].decode()
     assert told.startswith("FileNotFoundError: ")
@@ -71,7 +71,7 @@ def test_a_folder_that_is_not_there_is_an_error_that_names_it(tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_that_is_too_small_to_build_is_said_with_what_is_needed(
+def test_too_little_memory_to_build_is_refused_with_the_size_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

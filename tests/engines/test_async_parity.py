@@ -67,7 +67,7 @@ def same(signature: inspect.Signature) -> list[tuple]:
 
 
 @pytest.mark.parametrize(("plain", "waiting"), PAIRS)
-def test_both_have_the_same_methods_parameters_and_defaults(plain, waiting):
+def test_sync_and_async_classes_have_the_same_methods_and_parameters(plain, waiting):
     here, there = surface(plain), surface(waiting)
     assert set(here) == set(there)
     for name, signature in here.items():
@@ -332,7 +332,7 @@ def refused(face):
 @pytest.mark.parametrize(
     ("steps", "pair"), list(zip((bloom, counting, rolling, refused), [*PAIRS[:3], PAIRS[0]], strict=True))
 )
-def test_both_answer_and_refuse_alike(own_server, steps, pair):
+def test_sync_and_async_classes_return_and_refuse_alike(own_server, steps, pair):
     server, logs = own_server(), []
     with server.client() as client:
         for face in (Plain(pair, client), Waiting(pair, server.port)):
@@ -352,7 +352,7 @@ def service(tmp_path_factory):
     running.kill()
 
 
-def test_what_only_strings_have_is_refused_before_anything_is_sent(service):
+def test_module_filters_refuse_string_operations_before_sending(service):
     local = BloomFilter(1000, layout="blocked")
     local.add("else")
 
@@ -374,7 +374,7 @@ def test_what_only_strings_have_is_refused_before_anything_is_sent(service):
 
 @needs_redis
 @pytest.mark.parametrize("face", [Plain, Waiting])
-def test_a_filter_that_is_loaded_is_found_when_it_has_its_keys(server, client, face, monkeypatch):
+def test_a_loaded_filter_becomes_ready_after_its_keys_are_written(server, client, face, monkeypatch):
     local = BloomFilter(200_000, layout="blocked")
     local.update(range(100_000))
     ones, states = int(np.unpackbits(np.frombuffer(local, np.uint8)).sum()), []
@@ -447,7 +447,7 @@ def steps_of_a_client(client, do, each):
     return log
 
 
-def test_clients_of_the_service_answer_and_refuse_alike(service):
+def test_sync_and_async_http_clients_return_and_refuse_alike(service):
     with Client(service.url) as client:
         logs = [steps_of_a_client(client, lambda value: value, list)]
         client.create("s", 10)

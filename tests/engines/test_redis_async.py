@@ -42,7 +42,7 @@ def run(main, server, **options):
     "options", [{}, {"protocol": 2}, {"decode_responses": True}, {"socket_timeout": 5}], ids=str
 )
 @pytest.mark.parametrize(("shape", "shards"), [({}, 1), ({}, 3), ({"layout": "classic"}, 1)])
-def test_answers_and_bits(server, name, options, shape, shards):
+def test_results_and_bits_equal_those_of_memory(server, name, options, shape, shards):
     async def main(client):
         there = await AsyncRedisBloomFilter.open(client, name, 3000, 0.02, shards=shards, seed=7, **shape)
         here = BloomFilter(3000, 0.02, seed=7, layout=there.manifest.layout)
@@ -76,7 +76,7 @@ def test_answers_and_bits(server, name, options, shape, shards):
     run(main, server, **options)
 
 
-def test_both_classes_see_one_filter(server, client, name):
+def test_sync_and_async_clients_share_one_filter(server, client, name):
     there = RedisBloomFilter(client, name, 1000)
     there.add(1)
 
@@ -99,7 +99,7 @@ def test_clients_of_the_wrong_kind_are_named(server, client, name):
     run(main, server)
 
 
-def test_tasks_share_round_trips_and_each_has_its_own_answer(server, name):
+def test_concurrent_tasks_share_round_trips(server, name):
     async def main(own):
         there = await AsyncRedisBloomFilter.open(own, name, 100_000)
         here = BloomFilter(100_000, layout="blocked")
@@ -184,7 +184,7 @@ def test_cancelled_batches_leave_no_late_replies(server, name):
     run(main, server)
 
 
-def test_errors_are_those_of_the_package_one_for_each_task(own_server):
+def test_every_task_gets_its_own_error_of_the_package(own_server):
     server = own_server()
 
     async def main(client):
@@ -214,7 +214,7 @@ def test_errors_are_those_of_the_package_one_for_each_task(own_server):
     run(main, server, socket_timeout=0.3, retry=None)
 
 
-def test_one_filter_in_loops_after_each_other(server, name):
+def test_one_filter_works_in_successive_event_loops(server, name):
     async def first():
         async with redis.asyncio.Redis(port=server.port) as client:
             there = await AsyncRedisBloomFilter.open(client, name, 1000)
@@ -230,7 +230,7 @@ def test_one_filter_in_loops_after_each_other(server, name):
     asyncio.run(second())
 
 
-def test_a_cluster(cluster, name):
+def test_results_on_a_cluster_equal_those_of_memory(cluster, name):
     async def main():
         async with redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port) as client:
             there = await AsyncRedisBloomFilter.open(client, name, 50_000)
@@ -251,7 +251,7 @@ def test_a_cluster(cluster, name):
     asyncio.run(main())
 
 
-def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_package(name):
+def test_an_unreachable_cluster_is_an_error_of_the_package(name):
     async def main():
         async with asyncio.timeout(30):
             client = redis.asyncio.RedisCluster(
@@ -263,7 +263,7 @@ def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_package(name):
     asyncio.run(main())
 
 
-def test_a_node_that_joins_while_a_slot_moves_to_it_is_asked(cluster, name, tmp_path):
+def test_a_node_that_joins_during_a_migration_is_used(cluster, name, tmp_path):
     keys, moved = np.arange(1000), f"{name}:bits:1".encode()
 
     async def waiting():
@@ -302,7 +302,7 @@ OPTIONS = {RedisCountingFilter: {}, RedisRollingFilter: {"window": 3600}}
 
 
 @pytest.mark.parametrize(("plain", "waiting"), BOTH)
-def test_tasks_share_round_trips_and_of_those_that_add_one_key_one_is_told_so(server, name, plain, waiting):
+def test_tasks_that_add_one_key_share_round_trips_and_one_is_told_it_is_new(server, name, plain, waiting):
     async def main(client):
         there = await waiting.open(client, name, 20_000, 1e-6, **OPTIONS[plain])
         batches, real = [], there._run
@@ -326,7 +326,7 @@ def test_tasks_share_round_trips_and_of_those_that_add_one_key_one_is_told_so(se
     run(main, server)
 
 
-def test_tasks_that_remove_one_key_are_told_so_as_often_as_it_was_there(server, name):
+def test_concurrent_removals_succeed_as_often_as_the_key_was_added(server, name):
     async def main(client):
         there = await AsyncRedisCountingFilter.open(client, name, 20_000, 1e-6, counter_bits=8)
         await there.update(range(1000))
@@ -339,7 +339,7 @@ def test_tasks_that_remove_one_key_are_told_so_as_often_as_it_was_there(server, 
 
 
 @pytest.mark.parametrize(("plain", "waiting"), BOTH)
-def test_errors_and_losses(own_server, client, plain, waiting):
+def test_full_servers_and_losses_are_errors_of_the_package(own_server, client, plain, waiting):
     server = own_server()
 
     async def main(own):

@@ -29,7 +29,7 @@ def scripts(client):
 
 @pytest.mark.parametrize("shards", [1, 5])
 @pytest.mark.parametrize("layout", ["blocked", "split", "classic", "two-block"])
-def test_histories_of_batches_of_any_size_are_those_of_memory(client, name, layout, shards):
+def test_batches_of_any_size_give_the_results_of_memory(client, name, layout, shards):
     if layout in {"classic", "two-block"} and shards > 1:
         shards = 1
     random = np.random.default_rng(sum(map(ord, layout)) + shards)
@@ -45,7 +45,7 @@ def test_histories_of_batches_of_any_size_are_those_of_memory(client, name, layo
     assert before < scripts(client), "none of them went together"
 
 
-def test_of_clients_that_add_the_same_keys_one_is_told_that_each_is_new(server, client, name):
+def test_each_key_is_reported_new_to_exactly_one_client(server, client, name):
     RedisBloomFilter(client, name, 10_000, 1e-9)
 
     def add(number):
@@ -59,7 +59,7 @@ def test_of_clients_that_add_the_same_keys_one_is_told_that_each_is_new(server, 
         assert sum(pool.map(add, range(4))) == 2000
 
 
-def test_times_to_live_stay_to_the_millisecond(client, name):
+def test_ttls_are_kept_to_the_millisecond(client, name):
     there = RedisBloomFilter(client, name, 10_000)
     bits = there._storage.names.bits[0]
     client.pexpireat(bits, 4_000_000_000_123)
@@ -77,7 +77,7 @@ def test_times_to_live_stay_to_the_millisecond(client, name):
     assert ends.items() <= {key: client.pexpiretime(key) for key in ends}.items()
 
 
-def test_nothing_is_left_beside(client, name):
+def test_batches_leave_no_temporary_key(client, name):
     RedisBloomFilter(client, name, 10_000, shards=3).update(KEYS)
     tagged = f"{{{name}}}tagged"
     RedisBloomFilter(client, tagged, 10_000, shards=3).update(KEYS)
@@ -87,7 +87,7 @@ def test_nothing_is_left_beside(client, name):
         assert len(keys) == 4
 
 
-def test_where_scripts_are_forbidden_each_key_goes_by_itself(server, client, name):
+def test_where_scripts_are_forbidden_keys_are_sent_singly(server, client, name):
     client.acl_setuser(name, enabled=True, passwords=["+word"], keys=["*"], commands=["+@all", "-@scripting"])
     there = RedisBloomFilter(client, name, 10_000, shards=3)
     before = scripts(client)
@@ -101,7 +101,7 @@ def test_where_scripts_are_forbidden_each_key_goes_by_itself(server, client, nam
     assert there.contains_many(KEYS).all()
 
 
-def test_where_scripts_are_forbidden_tasks_go_by_key_too(server, client, name):
+def test_where_scripts_are_forbidden_tasks_send_keys_singly(server, client, name):
     client.acl_setuser(name, enabled=True, passwords=["+word"], keys=["*"], commands=["+@all", "-@scripting"])
     RedisBloomFilter(client, name, 10_000)
 
@@ -114,7 +114,7 @@ def test_where_scripts_are_forbidden_tasks_go_by_key_too(server, client, name):
     asyncio.run(main())
 
 
-def test_a_place_beside_that_may_not_be_written_is_not_needed(server, client, name):
+def test_a_forbidden_temporary_key_is_not_needed(server, client, name):
     allowed = [f"{name}:*"]
     client.acl_setuser(name, enabled=True, passwords=["+word"], keys=allowed, commands=["+@all"])
     RedisBloomFilter(client, name, 10_000)
@@ -124,7 +124,7 @@ def test_a_place_beside_that_may_not_be_written_is_not_needed(server, client, na
 
 
 @pytest.mark.parametrize("change", ["gone", "shorter", "longer", "another"])
-def test_a_string_that_is_not_the_filters_is_told_and_not_written_to(client, name, change):
+def test_a_foreign_string_is_reported_and_not_written(client, name, change):
     there = RedisBloomFilter(client, name, 10_000)
     bits = there._storage.names.bits[0]
     held = client.get(bits)
@@ -137,7 +137,7 @@ def test_a_string_that_is_not_the_filters_is_told_and_not_written_to(client, nam
     assert client.get(bits) == now
 
 
-def test_a_filter_that_was_cleared_or_is_of_another_type_is_as_ever(client, name):
+def test_batches_handle_cleared_filters_and_strings_of_another_type(client, name):
     there, other = RedisBloomFilter(client, name, 10_000), RedisBloomFilter(client, name)
     there.update(KEYS)
     other.clear()
@@ -150,7 +150,7 @@ def test_a_filter_that_was_cleared_or_is_of_another_type_is_as_ever(client, name
         there.add_many(KEYS)
 
 
-def test_a_server_without_room_says_so_and_has_nothing_beside(own_server, name):
+def test_a_full_server_refuses_a_batch_and_keeps_no_temporary_key(own_server, name):
     with own_server().client() as client:
         there = RedisBloomFilter(client, name, 1_000_000)
         client.config_set("maxmemory", client.info("memory")["used_memory"] + 100_000)
@@ -162,7 +162,7 @@ def test_a_server_without_room_says_so_and_has_nothing_beside(own_server, name):
         assert there.contains_many(np.arange(10_000)).all()
 
 
-def test_the_plan_tells_what_is_sent(client):
+def test_the_plan_states_the_bytes_sent(client):
     dense = RedisBloomFilter.plan(client, 100_000, batch=10_000)
     sparse = RedisBloomFilter.plan(client, 100_000_000, batch=10_000)
     assert dense.nbytes < dense.bytes_to_add < dense.nbytes + 1000

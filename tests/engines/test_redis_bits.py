@@ -35,7 +35,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(("shape", "shards"), SHAPES)
 @pytest.mark.parametrize("secret", [None, bytes(range(16))])
-def test_answers_and_bits(client, name, shape, shards, secret):
+def test_results_and_bits_equal_those_of_memory(client, name, shape, shards, secret):
     if secret and "hash" in shape:
         pytest.skip("a secret has a hash of its own")
     there = RedisBloomFilter(client, name, 3000, 0.02, shards=shards, seed=7, secret=secret, **shape)
@@ -68,7 +68,7 @@ BATCHES = [
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: type(batch).__name__)
-def test_batches_of_every_kind_are_answered_in_their_kind(client, name, batch):
+def test_results_have_the_container_type_of_the_batch(client, name, batch):
     there = RedisBloomFilter(client, name, 1000, shards=2)
     here = BloomFilter(1000, layout=there.manifest.layout)
     for call in ("contains_many", "add_many", "contains_many"):
@@ -80,7 +80,7 @@ def test_batches_of_every_kind_are_answered_in_their_kind(client, name, batch):
         assert there.add(key) == here.add(key)
 
 
-def test_iterables_of_any_length_and_refused_keys(client, name):
+def test_iterables_of_any_length_are_accepted_and_refused_keys_named(client, name):
     there = RedisBloomFilter(client, name, 100_000)
     there.update((i for i in range(40_000)), ["x"])
     assert all(there.contains_many(iter(range(40_000))))
@@ -93,7 +93,7 @@ def test_iterables_of_any_length_and_refused_keys(client, name):
         there.update("y")
 
 
-def test_two_clients_and_a_client_that_decodes_see_one_filter(server, name):
+def test_clients_with_and_without_decoding_see_one_filter(server, name):
     with server.client() as one, server.client(decode_responses=True, protocol=2) as two:
         first = RedisBloomFilter(one, name, 1000)
         second = RedisBloomFilter(two, name)
@@ -109,7 +109,7 @@ def test_two_clients_and_a_client_that_decodes_see_one_filter(server, name):
     [{"protocol": 2}, {"protocol": 3}, {"single_connection_client": True}, {"health_check_interval": 1}],
     ids=str,
 )
-def test_every_client(server, name, options):
+def test_clients_of_every_kind_use_a_filter(server, name, options):
     with server.client(**options) as client:
         there = RedisBloomFilter(client, name, 1000)
         assert there.add_many([1, 2, 1]) == [True, True, False]
@@ -127,7 +127,7 @@ def test_a_connection_without_a_socket_of_its_own_is_read_by_its_parser(client, 
         assert there.contains_many([1, 3]) == [True, False]
 
 
-def test_a_filter_goes_out_and_in(client, name):
+def test_a_filter_is_dumped_and_loaded(client, name):
     here = BloomFilter(5000, 0.005, layout="blocked", seed=3)
     here.update(range(3000))
     there = RedisBloomFilter.from_filter(client, name, here, shards=3)
@@ -151,7 +151,7 @@ def test_a_filter_goes_out_and_in(client, name):
     assert sorted(client.scan_iter(f"*{name}*:or*")) == sorted(client.scan_iter(f"*{name}*new*")) == []
 
 
-def test_what_does_not_fit_is_named(client, name):
+def test_differences_of_a_loaded_filter_are_named(client, name):
     there = RedisBloomFilter(client, name, 1000)
     for other in (BloomFilter(2000, layout="blocked"), BloomFilter(1000, layout="blocked", seed=1)):
         with pytest.raises(IncompatibleFilters, match=r"seed|num_bits"):
@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_named(client, name):
             RedisBloomFilter(client, bad, 1000)
 
 
-def test_rates_are_those_of_memory_with_shards_and_without(client, name):
+def test_rates_equal_those_of_memory_with_and_without_shards(client, name):
     from fullbloom import theory  # noqa: F401 - the law that both have
 
     absent = np.arange(10**9, 10**9 + 50_000)
@@ -186,7 +186,7 @@ def test_rates_are_those_of_memory_with_shards_and_without(client, name):
     assert rates == {int(here.contains_many(absent).sum())}
 
 
-def test_ready_hashes_are_those_of_their_keys(client, name):
+def test_hashes_give_the_results_of_their_keys(client, name):
     there = RedisBloomFilter(client, name, 3000, 0.02, shards=2, seed=7, secret=bytes(16))
     keys = [f"key {number}" for number in range(1000)]
     hashes = hash_many(keys, seed=7, secret=bytes(16))

@@ -32,7 +32,7 @@ def file(tmp_path):
     return tmp_path / "words.bloom"
 
 
-def test_there_and_back(server, client, file, tmp_path):
+def test_redis_save_and_redis_load_round_trip_a_filter(server, client, file, tmp_path):
     client.flushall()
     url = f"redis://127.0.0.1:{server.port}/0"
     done = run("redis-load", file, url, "words", "--shards", 3)
@@ -82,7 +82,7 @@ def test_errors_are_one_line_and_show_no_password(own_server, file, tmp_path):
     assert run("redis-info", plain, "words", REDISCLI_AUTH="right-password").returncode == 0
 
 
-def test_a_filter_that_is_not_whole_is_told_by_the_exit_code(server, client, file):
+def test_an_incomplete_filter_sets_the_exit_code(server, client, file):
     client.flushall()
     url = f"redis://127.0.0.1:{server.port}/0"
     assert run("redis-load", file, url, "words", "--shards", 2).returncode == 0
@@ -97,7 +97,7 @@ PORT = "6390"
 
 
 @needs_redis
-def test_the_tour_across_a_fleet(server, tmp_path):
+def test_the_tour_of_the_readme_prints_what_it_shows(server, tmp_path):
     """Its lines as printed, but for the port, and without the server that they start."""
     block = (
         README.read_text("utf-8").partition("Across a fleet")[2].partition("```sh\n")[2].partition("```")[0]

@@ -35,7 +35,7 @@ def client(cluster):
 @pytest.mark.parametrize(
     ("shape", "shards"), [({}, None), ({}, 1), ({"layout": "split"}, 7), ({"layout": "classic"}, 1)]
 )
-def test_answers_and_bits(client, name, shape, shards):
+def test_results_and_bits_equal_those_of_memory(client, name, shape, shards):
     there = RedisBloomFilter(client, name, 3000, 0.02, shards=shards, seed=7, **shape)
     here = BloomFilter(3000, 0.02, seed=7, layout=there.manifest.layout)
     keys = np.arange(2500) * 7919
@@ -102,7 +102,7 @@ def test_a_batch_costs_one_round_trip_to_each_node_that_it_touches(cluster, clie
     assert len(log) == 2
 
 
-def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
+def test_batches_follow_a_slot_that_moves(cluster, client, name):
     there = RedisBloomFilter(client, name, 50_000, shards=6)
     keys = np.arange(20_000)
     there.update(keys[:5000])
@@ -133,7 +133,7 @@ def test_a_slot_that_moves_while_batches_run_is_followed(cluster, client, name):
     assert there.verify()
 
 
-def test_nodes_that_disagree_for_a_while_are_asked_until_they_agree(cluster, client, name):
+def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name):
     there = RedisBloomFilter(client, name, 50_000, shards=6)
     keys = np.arange(5000)
     there.update(keys)
@@ -161,7 +161,7 @@ def test_nodes_that_disagree_for_a_while_are_asked_until_they_agree(cluster, cli
     assert there.contains_many(keys + 5000).all()
 
 
-def test_slots_that_move_again_and_again_under_load(cluster, client, name):
+def test_slots_that_move_repeatedly_under_load_lose_no_key(cluster, client, name):
     there = RedisBloomFilter(client, name, 100_000, shards=4)
     bits = there._storage.names.bits[0]
     slot, done, failed, added = client.keyslot(bits), threading.Event(), [], []
@@ -198,7 +198,7 @@ def test_slots_that_move_again_and_again_under_load(cluster, client, name):
     assert there.contains_many(np.concatenate(added)).all()
 
 
-def test_a_master_killed_in_mid_batch_is_waited_for(tmp_path):
+def test_a_batch_waits_for_the_failover_of_a_killed_master(tmp_path):
     running = Cluster(tmp_path)
     try:
         with running.client(retry=patient()) as client:
@@ -227,7 +227,7 @@ def test_a_master_killed_in_mid_batch_is_waited_for(tmp_path):
         running.stop()
 
 
-def test_a_cluster_that_is_gone_is_an_error_of_the_package(tmp_path):
+def test_an_unreachable_cluster_is_an_error_of_the_package(tmp_path):
     running = Cluster(tmp_path)
     try:
         client = running.client(retry=Retry(NoBackoff(), 1))
@@ -255,7 +255,7 @@ def _limited(node, **options):
                 direct.config_set(name, value)
 
 
-def test_a_plan_asks_every_node_and_names_the_one_that_is_short(cluster, client, name):
+def test_a_plan_names_the_node_that_lacks_memory(cluster, client, name):
     plan = RedisBloomFilter.plan(client, 10_000_000, 0.01, name=name)
     masters = {f"127.0.0.1:{node.port}" for node in cluster.nodes if cluster_master(node)}
     assert {node.name for node in plan.nodes} == masters

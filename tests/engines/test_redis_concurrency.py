@@ -49,7 +49,7 @@ class Run:
         raise AssertionError("it does not end")
 
 
-def test_a_batch_that_is_on_its_way_is_not_compared_with_what_another_thread_found(client, name):
+def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, name):
     """Two threads share one object; one sends its batch, the other learns of a reshard, the replies come."""
     owner = RedisBloomFilter(client, name, 20_000, shards=2)
     shared = RedisBloomFilter(client, name)
@@ -115,7 +115,7 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
         assert left(client, name) == sorted([names.manifest, *names.bits]), turn
 
 
-def test_of_keys_that_come_while_it_is_resharded_a_lone_client_is_told_that_they_are_new(client, name):
+def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name):
     """At every step of the reshard another batch is begun, and sent when the next step is done."""
     filter_ = RedisBloomFilter(client, name, 200_000, fpr=1e-9, shards=2)
     mine = RedisBloomFilter(client, name)
@@ -130,7 +130,7 @@ def test_of_keys_that_come_while_it_is_resharded_a_lone_client_is_told_that_they
     assert start > 1000
 
 
-def test_no_key_is_told_new_twice_while_it_is_resharded(server, name):
+def test_no_key_is_reported_new_twice_during_a_reshard(server, name):
     with server.client() as client:
         filter_ = RedisBloomFilter(client, name, 100_000, fpr=1e-9, shards=2)
         told, failed = [np.zeros(20_000, np.int64) for _ in range(2)], []
@@ -159,7 +159,7 @@ def test_no_key_is_told_new_twice_while_it_is_resharded(server, name):
 
 @pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter])
 @pytest.mark.parametrize("how", ["delete", "flushall"])
-def test_an_add_that_comes_after_the_filter_is_gone_leaves_nothing(client, name, kind, how):
+def test_an_add_after_the_deletion_leaves_no_key(client, name, kind, how):
     filter_ = kind(client, name, 5000, shards=3)
     other = kind(client, name)
     filter_.update(range(100))
@@ -178,7 +178,7 @@ def test_an_add_that_comes_after_the_filter_is_gone_leaves_nothing(client, name,
     assert client.keys(f"*{name}*") == []
 
 
-def test_a_filter_that_is_deleted_and_made_while_others_add_is_whole_and_leaves_nothing(server, name):
+def test_a_filter_recreated_under_load_is_complete(server, name):
     done, wrong = threading.Event(), []
 
     def add():
@@ -204,7 +204,7 @@ def test_a_filter_that_is_deleted_and_made_while_others_add_is_whole_and_leaves_
         assert left(client, name) == []
 
 
-def test_a_deleted_filter_takes_what_a_reshard_has_begun_with_it(client, name):
+def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
     steps = 0
     while True:
         filter_ = RedisBloomFilter(client, name, 2000, shards=2)
@@ -224,7 +224,7 @@ def test_a_deleted_filter_takes_what_a_reshard_has_begun_with_it(client, name):
     assert steps > 30
 
 
-def test_questions_are_calls(client, name):
+def test_a_reshard_compares_the_manifest_before_it_writes_it(client, name):
     """Nothing of a reshard sets a manifest without comparing it first."""
     filter_ = RedisBloomFilter(client, name, 2000, shards=2)
     going = Run(client, name, reshard.reshard(filter_._storage, 3))

@@ -21,7 +21,7 @@ pytestmark = needs_redis
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize(("secret", "shards"), [(None, 1), (bytes(range(16)), 1), (None, 3)])
-def test_counters_are_those_of_memory(client, name, bits, secret, shards):
+def test_counters_equal_those_of_memory(client, name, bits, secret, shards):
     options = {"counter_bits": bits, "seed": 5, "secret": secret}
     there = RedisCountingFilter(client, name, 1000, 0.02, shards=shards, **options)
     here = CountingBloomFilter(1000, 0.02, layout="blocked", **options)
@@ -50,7 +50,7 @@ def test_counters_are_those_of_memory(client, name, bits, secret, shards):
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
-def test_every_count_goes_down_as_it_should_and_what_was_taken_too_much_is_given_back(client, name, bits):
+def test_removal_decrements_every_count_and_restores_an_excess(client, name, bits):
     there, most = RedisCountingFilter(client, name, 100, counter_bits=bits), 2**bits - 1
     shape = CountingBloomFilter(100, counter_bits=bits, layout="blocked")
     # A server counts the bits of a byte from the other end.
@@ -78,7 +78,7 @@ def test_every_count_goes_down_as_it_should_and_what_was_taken_too_much_is_given
         assert read() == ([value - (value < most) for value in values] if all(values) else values)
 
 
-def test_of_clients_that_remove_one_key_at_once_one_is_told_and_none_takes_from_others(server, name):
+def test_one_of_several_concurrent_removals_of_a_key_succeeds(server, name):
     rounds, clients = 300, 2
     with server.client() as client:
         there = RedisCountingFilter(client, name, 500, counter_bits=4)
@@ -108,7 +108,7 @@ def test_of_clients_that_remove_one_key_at_once_one_is_told_and_none_takes_from_
         assert twice or all(there.contains_many(others))
 
 
-def test_counters_at_their_maximum_are_never_taken_from_whoever_races(server, name):
+def test_racing_clients_never_decrement_saturated_counters(server, name):
     with server.client() as client:
         there = RedisCountingFilter(client, name, 100, counter_bits=2)
         for _ in range(3):
@@ -149,7 +149,7 @@ def test_adds_and_removals_of_many_clients_add_up(server, name):
         assert there.counters() == empty
 
 
-def test_batches_of_every_kind(client, name):
+def test_counters_accept_batches_of_every_kind(client, name):
     there, here = RedisCountingFilter(client, name, 30_000), CountingBloomFilter(30_000, layout="blocked")
     keys = np.arange(20_000) % 15_000
     told = there.add_many(keys)
@@ -188,7 +188,7 @@ def broken_off(monkeypatch, after):
 
 
 @pytest.mark.parametrize("after", [0, 36 * 200])
-def test_what_was_answered_before_a_connection_broke_is_not_added_again(client, name, monkeypatch, after):
+def test_acknowledged_adds_are_not_repeated_after_a_broken_connection(client, name, monkeypatch, after):
     there = RedisCountingFilter(client, name, 10_000, 1e-6)
     keys = [f"key {i}" for i in range(1000)]
     with monkeypatch.context() as patched:
@@ -223,7 +223,7 @@ def test_a_removal_is_not_sent_twice(client, name, monkeypatch):
     assert there.verify()
 
 
-def test_a_cluster_holds_counters_and_a_slot_that_moves_is_followed(cluster, name):
+def test_counters_on_a_cluster_follow_a_slot_that_moves(cluster, name):
     with cluster.client() as client:
         there = RedisCountingFilter(client, name, 20_000)
         here = CountingBloomFilter(20_000, layout="blocked")
@@ -252,7 +252,7 @@ def test_a_cluster_holds_counters_and_a_slot_that_moves_is_followed(cluster, nam
         assert there.verify()
 
 
-def test_what_was_lost_is_told(own_server):
+def test_lost_keys_are_reported(own_server):
     server = own_server()
     client = server.client()
     there = RedisCountingFilter(client, "f", 10_000, shards=2)
@@ -291,7 +291,7 @@ def test_what_was_lost_is_told(own_server):
     assert not there.verify()
 
 
-def test_thousands_of_keys_are_remembered_and_not_more(client, name):
+def test_a_client_remembers_a_bounded_number_of_keys(client, name):
     there = RedisCountingFilter(client, name, 50_000)
     for begun in range(0, 20_000, 500):
         there.update(range(begun, begun + 500))
@@ -300,7 +300,7 @@ def test_thousands_of_keys_are_remembered_and_not_more(client, name):
     assert there.verify().keys_checked == 0
 
 
-def test_what_is_wrong_is_named(client, name):
+def test_invalid_parameters_are_named(client, name):
     with pytest.raises(FilterLost, match="capacity"):
         RedisCountingFilter(client, name)
     with pytest.raises(ParameterError, match="counter_bits must be 2, 4 or 8, got 3"):
@@ -336,7 +336,7 @@ def test_what_is_wrong_is_named(client, name):
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_what_is_cleared_is_empty_for_every_client_and_nothing_is_lost(client, name, shards):
+def test_clear_empties_the_filter_for_every_client(client, name, shards):
     there, other = (RedisCountingFilter(client, name, 1000, shards=shards) for _ in range(2))
     there.update(range(500))
     other.update(range(500))
@@ -355,7 +355,7 @@ def test_what_is_cleared_is_empty_for_every_client_and_nothing_is_lost(client, n
     assert "of another filter" in RedisCountingFilter(client, name)
 
 
-def test_parameters_are_told(client, name):
+def test_info_reports_the_parameters(client, name):
     told = RedisCountingFilter(client, name, 1000, 0.02, counter_bits=8, seed=3).info()
     assert told.items() >= {"class": "RedisCountingFilter", "capacity": 1000, "target_fpr": 0.02}.items()
     assert told.items() >= {"counter_bits": 8, "seed": 3, "shards": 1, "keyed": False, "name": name}.items()

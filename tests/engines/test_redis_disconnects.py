@@ -105,7 +105,7 @@ def settled(client, f, full, where):
 
 @pytest.mark.parametrize("kind", MAKING)
 @pytest.mark.parametrize("patient", [True, False])
-def test_a_filter_is_made_or_not_at_all(client, proxy, kind, patient):
+def test_creation_is_atomic_wherever_the_connection_breaks(client, proxy, kind, patient):
     own = clients(proxy)[0 if patient else 1]
     full = AFTER if "memory" in kind else EMPTY
 
@@ -123,7 +123,7 @@ def test_a_filter_is_made_or_not_at_all(client, proxy, kind, patient):
 
 @pytest.mark.parametrize("kind", CHANGING)
 @pytest.mark.parametrize("patient", [True, False])
-def test_a_filter_is_changed_or_stays_and_is_changed_by_the_next_try(client, proxy, kind, patient):
+def test_changes_are_atomic_wherever_the_connection_breaks(client, proxy, kind, patient):
     own = clients(proxy)[0 if patient else 1]
     act, full, options = CHANGING[kind]
 
@@ -148,7 +148,7 @@ def test_a_filter_is_changed_or_stays_and_is_changed_by_the_next_try(client, pro
 
 
 @pytest.mark.parametrize("patient", [True, False])
-def test_asyncio_makes_one_or_none(client, proxy, patient):
+def test_creation_through_asyncio_is_atomic(client, proxy, patient):
     async def opened():
         retry = AsyncRetry(ConstantBackoff(0.005), 3) if patient else None
         async with redis.asyncio.Redis(port=proxy.port, retry=retry, socket_timeout=20) as own:
@@ -171,7 +171,7 @@ def test_asyncio_makes_one_or_none(client, proxy, patient):
 
 
 @pytest.mark.parametrize("patient", [True, False])
-def test_a_filter_is_deleted_with_all_that_it_has(client, proxy, patient):
+def test_deletion_is_complete_wherever_the_connection_breaks(client, proxy, patient):
     own = clients(proxy)[0 if patient else 1]
 
     def before():
@@ -197,7 +197,7 @@ class _Died(BaseException):
 
 
 @pytest.mark.parametrize("ttl", [None, 3600])
-def test_a_client_that_dies_while_it_clears_leaves_no_string_that_vanishes(client, ttl):
+def test_a_client_that_dies_during_clear_leaves_no_expiring_cells(client, ttl):
     for left in range(100):
         client.flushall()
         f = make(client, shards=2, ttl=ttl)

@@ -52,7 +52,7 @@ def test_a_replica_takes_over_under_sentinel(own_server, tmp_path):
         watching.stop()
 
 
-def test_what_a_replica_did_not_have_is_told_after_it_took_over(own_server):
+def test_keys_missing_on_a_promoted_replica_are_reported(own_server):
     master = own_server(repl_diskless_sync_delay=0)
     replica = own_server(replicaof=["127.0.0.1", master.port])
     client = master.client()
@@ -91,7 +91,7 @@ def _interleaved(transport, wanted, draw):
     return [outcomes[number] for number in range(len(wanted))]
 
 
-def test_a_thousand_interleavings_of_two_clients_that_make_unlike_filters(client):
+def test_a_thousand_interleavings_of_two_different_creations_leave_one_filter(client):
     draw, transport, won = random.Random(15), Transport(client, "f"), [0, 0]
     for turn in range(1000):
         client.flushall()
@@ -110,7 +110,7 @@ def test_a_thousand_interleavings_of_two_clients_that_make_unlike_filters(client
     assert min(won) > 300
 
 
-def test_interleavings_of_clients_that_make_the_same_filter(client):
+def test_interleavings_of_equal_creations_leave_one_filter(client):
     draw, transport = random.Random(16), Transport(client, "f")
     for _ in range(200):
         client.flushall()
@@ -152,7 +152,7 @@ class Stalling:
 
 
 @pytest.mark.parametrize("passed", [0, 40, 30_000])
-def test_an_answer_that_stalls_is_a_time_out_and_no_later_answer_is_mistaken(server, passed):
+def test_a_stalled_reply_times_out_and_no_later_reply_is_mismatched(server, passed):
     proxy = Stalling(server.port)
     try:
         client = redis.Redis(port=proxy.port, socket_timeout=0.7, retry=None)
@@ -185,7 +185,7 @@ def test_an_answer_that_stalls_is_a_time_out_and_no_later_answer_is_mistaken(ser
         proxy.close()
 
 
-def test_a_server_that_loads_its_data_is_said_or_waited_for(own_server):
+def test_a_server_that_is_loading_is_reported_or_awaited(own_server):
     server = own_server()
     client = server.client()
     f = RedisBloomFilter(client, "f", 10_000)
@@ -221,7 +221,7 @@ def test_a_server_that_loads_its_data_is_said_or_waited_for(own_server):
     starting.join()
 
 
-def test_a_server_that_comes_back_empty_in_mid_batch_is_a_loss(own_server):
+def test_a_server_that_restarts_empty_during_a_batch_is_a_loss(own_server):
     server = own_server()
     f = RedisBloomFilter(server.client(retry=patient()), "f", 1_000_000, shards=4)
     f.update(np.arange(10_000))
@@ -241,7 +241,7 @@ def test_a_server_that_comes_back_empty_in_mid_batch_is_a_loss(own_server):
     assert told.restarted
 
 
-def test_no_question_of_an_opening_names_a_key_of_another_node(client):
+def test_opening_sends_no_key_of_another_node(client):
     """All questions have keys, so that a cluster knows whom to ask; only INFO and COMMAND go to any node."""
     draw = random.Random(1)
     asked = []

@@ -68,7 +68,7 @@ async def _asked(kind, port):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_manifest_that_lies_is_one_error_and_soon(server, client, kind, field):
+def test_a_forged_manifest_is_one_error_in_bounded_time(server, client, kind, field):
     client.flushall()
     kind(client, "f", **KINDS[kind]).update(keys())
     stored = json.loads(client.get("f:fullbloom"))
@@ -109,7 +109,7 @@ def test_a_manifest_that_lies_is_one_error_and_soon(server, client, kind, field)
         ("hash", lambda _: "md5"),
     ],
 )
-def test_a_changed_parameter_is_an_error_and_no_answer(client, kind, of, field, change):
+def test_a_changed_parameter_is_an_error(client, kind, of, field, change):
     client.flushall()
     there = kind(client, "f", **KINDS[kind])
     there.update(keys())
@@ -122,7 +122,7 @@ def test_a_changed_parameter_is_an_error_and_no_answer(client, kind, of, field, 
         kind(client, "f").contains_many(keys())
 
 
-def test_a_filter_that_is_being_made_is_waited_for_no_longer_than_the_client_waits(server, client):
+def test_opening_waits_for_creation_no_longer_than_the_timeout(server, client):
     client.flushall()
     RedisBloomFilter(client, "f", 1000)
     stored = json.loads(client.get("f:fullbloom"))
@@ -177,7 +177,7 @@ LIES = [
 
 
 @pytest.mark.parametrize(("kind", "answer"), LIES)
-def test_a_server_that_lies_is_one_error(kind, answer):
+def test_invalid_replies_of_a_server_are_one_error(kind, answer):
     liar = Liar(answer)
     try:
         with redis.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as client:
@@ -254,7 +254,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("colour", ["threads", "asyncio"])
 @pytest.mark.parametrize("lie", FLOODS)
-def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, lie):
+def test_a_reply_longer_than_the_request_allows_is_refused(server, client, colour, lie):
     client.flushall()
     for kind, options in KINDS.items():
         kind(client, kind.__name__, **options).update(keys()[:200])
@@ -297,7 +297,7 @@ def test_a_reply_is_no_longer_than_what_was_asked_for(server, client, colour, li
 
 
 @pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter], ids=lambda kind: kind.__name__)
-def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own_server, kind, monkeypatch):
+def test_every_surviving_client_detects_a_rolled_back_server(own_server, kind, monkeypatch):
     from fullbloom.engines.redis.storage import strings
 
     monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
@@ -330,7 +330,7 @@ def test_a_server_that_went_back_is_noticed_by_every_client_that_outlived_it(own
     assert not writer.verify().rolled_back
 
 
-def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, monkeypatch):
+def test_adds_of_other_clients_are_not_mistaken_for_a_rollback(server, monkeypatch):
     from fullbloom.engines.redis.storage import strings
 
     monkeypatch.setattr(strings, "RAISED_EVERY", 0.0)
@@ -354,7 +354,7 @@ def test_what_one_adds_to_a_string_that_others_raised_is_no_going_back(server, m
         assert len(strings_of(client, "f")) == 2
 
 
-def test_acks_are_those_of_replicas(own_server, monkeypatch):
+def test_acks_counts_the_confirmations_of_replicas(own_server, monkeypatch):
     from fullbloom.engines.redis.protocol import open as opening
 
     monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 200)

@@ -138,7 +138,7 @@ def test_a_string_that_is_damaged_is_lost_to_every_client(client, waiting, kind,
     assert not fleet.strings()
 
 
-def test_a_client_that_was_paused_while_it_began_a_generation_hides_no_loss(client):
+def test_a_client_paused_while_it_starts_a_generation_hides_no_loss(client):
     name, clock = f"f{uuid.uuid4().hex}", Clock()
     paused, writer, reader = (
         engine.RedisRollingFilter(client, name, 2012, window=36_000, shards=2) for _ in range(3)
@@ -165,7 +165,7 @@ def test_a_client_that_was_paused_while_it_began_a_generation_hides_no_loss(clie
     assert paused.add_many(KEYS).all()
 
 
-def test_clients_that_begin_a_generation_at_once_use_the_same_strings(client):
+def test_clients_that_start_a_generation_at_once_share_its_strings(client):
     name, clock = f"f{uuid.uuid4().hex}", Clock()
     there = [engine.RedisRollingFilter(client, name, 20_000, 1e-6, window=36_000, shards=3) for _ in range(6)]
     for one in there:
@@ -185,7 +185,7 @@ def test_clients_that_begin_a_generation_at_once_use_the_same_strings(client):
         clock.seconds += 18_000
 
 
-def test_servers_that_evict_what_has_an_end_are_refused_for_what_has_one(own_server):
+def test_servers_that_evict_volatile_keys_are_refused_for_filters_with_a_ttl(own_server):
     client = own_server(maxmemory="100mb", maxmemory_policy="volatile-lru").client()
     engine.RedisBloomFilter(client, "plain", 1000)
     engine.RedisCountingFilter(client, "counting", 1000)
@@ -199,7 +199,7 @@ def test_servers_that_evict_what_has_an_end_are_refused_for_what_has_one(own_ser
         assert make(allow_eviction=True).add("a")
 
 
-def test_every_node_of_a_cluster_is_asked_whether_it_evicts(cluster):
+def test_the_eviction_policy_of_every_node_is_checked(cluster):
     with cluster.client() as client:
         node = cluster.nodes[2]
         with node.client() as own:
@@ -218,7 +218,7 @@ def test_every_node_of_a_cluster_is_asked_whether_it_evicts(cluster):
                 own.config_set("maxmemory-policy", "noeviction")
 
 
-def test_a_window_whose_manifest_was_changed_is_refused_and_answers_no_wrong_no(client):
+def test_a_window_with_a_changed_manifest_is_refused(client):
     name = f"f{uuid.uuid4().hex}"
     there = engine.RedisRollingFilter(client, name, 2012, window=36_000)
     there.update(KEYS)

@@ -80,7 +80,7 @@ def test_a_server_restarted_with_its_log_has_lost_nothing(own_server):
 
 
 @pytest.mark.parametrize("gone", ["a string", "the manifest"])
-def test_a_key_that_was_evicted_or_deleted_is_told(client, gone):
+def test_an_evicted_or_deleted_string_is_reported(client, gone):
     client.flushall()
     f = RedisBloomFilter(client, "f", 10_000, shards=2)
     f.update(range(500))
@@ -97,7 +97,7 @@ def test_a_key_that_was_evicted_or_deleted_is_told(client, gone):
             f.dump()
 
 
-def test_another_filter_of_the_name_is_not_taken_for_this_one(client):
+def test_another_filter_of_the_same_name_is_detected(client):
     client.flushall()
     f = RedisBloomFilter(client, "f", 10_000)
     f.add("a")
@@ -109,7 +109,7 @@ def test_another_filter_of_the_name_is_not_taken_for_this_one(client):
     assert "a" not in g
 
 
-def test_a_filter_that_another_client_cleared_goes_on(server):
+def test_a_filter_cleared_by_another_client_stays_usable(server):
     with server.client() as one, server.client() as two:
         one.flushall()
         f = RedisBloomFilter(one, "f", 10_000, shards=2)
@@ -123,7 +123,7 @@ def test_a_filter_that_another_client_cleared_goes_on(server):
         assert 7 in g
 
 
-def test_bits_that_vanish_are_missed(client):
+def test_vanished_bits_are_detected(client):
     client.flushall()
     f = RedisBloomFilter(client, "f", 10_000)
     f.update(range(6000))
@@ -136,7 +136,7 @@ def test_bits_that_vanish_are_missed(client):
     assert told.keys_lost == 4096
 
 
-def test_a_server_that_is_gone_is_an_error_of_the_package_and_back_again_one_goes_on(own_server):
+def test_a_filter_works_again_when_its_server_is_back(own_server):
     server = own_server(appendonly="yes")
     client = server.client(retry=None)
     f = RedisBloomFilter(client, "f", 1000)
@@ -158,7 +158,7 @@ def test_a_server_that_is_gone_is_an_error_of_the_package_and_back_again_one_goe
     assert "a" in f
 
 
-def test_a_server_that_does_not_answer_is_a_time_out(own_server):
+def test_a_server_that_does_not_respond_is_a_timeout(own_server):
     server = own_server()
     client = server.client(socket_timeout=0.2, retry=None)
     f = RedisBloomFilter(client, "f", 1000)
@@ -174,7 +174,7 @@ def test_a_server_that_does_not_answer_is_a_time_out(own_server):
     assert f.contains_many(["a", "nobody"]) == [True, False]
 
 
-def test_a_server_killed_in_mid_batch_and_back_is_tried_again(own_server):
+def test_a_batch_is_retried_on_a_restarted_server(own_server):
     server = own_server(appendonly="yes", appendfsync="always")
     client = server.client(retry=redis.retry.Retry(redis.backoff.ConstantBackoff(0.2), 100))
     f = RedisBloomFilter(client, "f", 1_000_000)
@@ -197,7 +197,7 @@ def test_a_server_killed_in_mid_batch_and_back_is_tried_again(own_server):
     assert f.verify()
 
 
-def test_a_replica_takes_no_changes(own_server):
+def test_a_replica_refuses_changes(own_server):
     master = own_server()
     RedisBloomFilter(master.client(), "f", 1000).add("a")
     replica = own_server(replicaof=["127.0.0.1", master.port])
@@ -213,7 +213,7 @@ def test_a_replica_takes_no_changes(own_server):
             change()
 
 
-def test_a_server_without_memory_refuses_and_nothing_is_left(own_server):
+def test_a_server_without_memory_refuses_creation_and_keeps_no_key(own_server):
     server = own_server(maxmemory="6mb", maxmemory_policy="noeviction")
     client = server.client()
     plan = RedisBloomFilter.plan(client, 10_000_000, 0.01)
@@ -247,7 +247,7 @@ def test_an_evicting_server_is_refused_unless_allowed(own_server):
         RedisBloomFilter(client, policy, 1000)
 
 
-def test_authentication_that_is_refused_is_said_without_the_password(own_server):
+def test_a_refused_authentication_is_reported_without_the_password(own_server):
     server = own_server(requirepass="right")
     for options in ({}, {"password": "wrong-password"}):
         with pytest.raises(EngineRefused, match="password") as caught:
@@ -266,7 +266,7 @@ def test_authentication_that_is_refused_is_said_without_the_password(own_server)
             change()
 
 
-def test_a_string_that_became_something_else_is_said(client):
+def test_a_string_replaced_by_another_type_is_reported(client):
     client.flushall()
     f = RedisBloomFilter(client, "f", 1000)
     (string,) = strings_of(client, "f")

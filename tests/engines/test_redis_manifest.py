@@ -40,7 +40,7 @@ def test_parameters_that_disagree_are_named(client, given, named):
     assert again.manifest == RedisBloomFilter(client, "f").manifest
 
 
-def test_a_secret_is_nowhere_on_the_server_and_must_be_the_same(client):
+def test_a_secret_is_not_stored_on_the_server_and_must_match(client):
     secret = b"sixteen secrets!"
     RedisBloomFilter(client, "f", 1000, secret=secret)
     stored = b"".join(client.get(key) for key in client.scan_iter())
@@ -53,7 +53,7 @@ def test_a_secret_is_nowhere_on_the_server_and_must_be_the_same(client):
     assert RedisBloomFilter(client, "f", secret=secret).manifest.secret
 
 
-def test_without_a_capacity_only_what_is_there_is_opened(client):
+def test_without_a_capacity_only_an_existing_filter_is_opened(client):
     with pytest.raises(FilterLost, match="capacity"):
         RedisBloomFilter(client, "f")
     assert client.keys() == []
@@ -73,14 +73,14 @@ def test_without_a_capacity_only_what_is_there_is_opened(client):
     ],
     ids=lambda stored: repr(stored[:20]),
 )
-def test_manifests_of_another_version_or_of_nobody_are_refused(client, stored):
+def test_manifests_of_unknown_versions_are_refused(client, stored):
     client.set("f:fullbloom", stored)
     with pytest.raises(FormatError, match=r"release|does not hold a Fullbloom filter"):
         RedisBloomFilter(client, "f", 1000)
     assert client.keys() == [b"f:fullbloom"]
 
 
-def test_a_manifest_from_before_is_read_and_written_as_it_was(client):
+def test_a_manifest_of_an_earlier_release_is_read_and_kept(client):
     """Fields are added, with a value for what has none, and never edited."""
     written = (
         b'{"backend": "strings", "capacity": 1000, "counter_bits": 0, "cut": 0, "fpr": 0.02, '
@@ -110,14 +110,14 @@ def test_manifests_with_wild_values_are_errors_of_the_package(client, field, val
         RedisBloomFilter(client, "f")
 
 
-def test_a_name_that_something_else_has_is_refused(client):
+def test_a_name_used_by_another_key_is_refused(client):
     client.lpush("f:fullbloom", b"x")
     with pytest.raises(EngineNameTaken, match="something other"):
         RedisBloomFilter(client, "f", 1000)
     assert client.keys() == [b"f:fullbloom"]
 
 
-def test_of_two_clients_that_make_unlike_filters_at_once_one_is_told(server):
+def test_two_clients_that_create_different_filters_at_once_get_one_error(server):
     for turn in range(10):
         outcomes = []
         barrier = threading.Barrier(2)
@@ -139,7 +139,7 @@ def test_of_two_clients_that_make_unlike_filters_at_once_one_is_told(server):
         assert "2000" in told
 
 
-def test_of_clients_that_make_the_same_filter_at_once_all_have_it(server):
+def test_clients_that_create_the_same_filter_at_once_all_open_it(server):
     made, barrier = [], threading.Barrier(6)
 
     def make():
@@ -154,7 +154,7 @@ def test_of_clients_that_make_the_same_filter_at_once_all_have_it(server):
     assert len(set(made)) == 1
 
 
-def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(client, monkeypatch):
+def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, monkeypatch):
     from fullbloom.engines.redis.protocol import create, requests
 
     class Died(BaseException):
@@ -199,7 +199,7 @@ def test_a_client_that_dies_while_it_makes_a_filter_leaves_nothing_that_stays(cl
     assert steps > 12
 
 
-def test_a_filter_that_is_being_made_is_waited_for(client, monkeypatch):
+def test_opening_waits_for_a_filter_in_creation(client, monkeypatch):
     from fullbloom.engines.redis.protocol import create
 
     made = RedisBloomFilter(client, "f", 1000)
@@ -215,14 +215,14 @@ def test_a_filter_that_is_being_made_is_waited_for(client, monkeypatch):
     timer.join()
 
 
-def test_deleted_is_gone(client):
+def test_delete_removes_every_key(client):
     made = RedisBloomFilter(client, "f", 1000, shards=3)
     assert made.delete()
     assert not made.delete()
     assert client.keys() == []
 
 
-def test_plans_say_what_will_be_and_refuse_what_cannot(client):
+def test_plans_match_the_created_filter_and_refuse_impossible_ones(client):
     plan = RedisBloomFilter.plan(client, 1_000_000, 0.01, shards=4, batch=100)
     assert client.keys() == []
     made = RedisBloomFilter(client, "f", 1_000_000, 0.01, shards=4)
@@ -238,7 +238,7 @@ def test_plans_say_what_will_be_and_refuse_what_cannot(client):
         RedisBloomFilter(client, "g", 1_000_000_000, 0.01, layout="classic")
 
 
-def test_a_filter_of_another_kind_is_told_with_its_class(client):
+def test_a_filter_of_another_kind_is_refused_with_its_class(client):
     makes = {
         RedisBloomFilter: {"capacity": 100},
         RedisRollingFilter: {"capacity": 100, "window": 60},
@@ -252,7 +252,7 @@ def test_a_filter_of_another_kind_is_told_with_its_class(client):
 
 
 @pytest.mark.parametrize("given", [5, "file.bloom", None, ScalableBloomFilter(10)])
-def test_what_is_no_filter_in_memory_is_refused_by_its_type(client, given):
+def test_load_refuses_other_types_by_name(client, given):
     f = RedisBloomFilter(client, "f", 1000)
     for take in (f.load, lambda given: RedisBloomFilter.from_filter(client, "g", given)):
         with pytest.raises(ParameterTypeError, match=f"BloomFilter in memory .* got {type(given).__name__}"):

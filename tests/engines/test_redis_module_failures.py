@@ -26,7 +26,7 @@ __all__ = ["client", "running"]  # fixtures
 
 
 @pytest.mark.parametrize("killed", range(1, 12))
-def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client, killed):
+def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, killed):
     transport, sent = Transport(client, "f"), []
 
     class Died(BaseException):
@@ -48,7 +48,7 @@ def test_a_client_that_dies_while_it_makes_one_leaves_nothing_that_stays(client,
         assert killed > 8
 
 
-def test_of_two_who_make_it_unlike_one_is_told(running, client):
+def test_two_clients_that_create_different_filters_get_one_error(running, client):
     met, told = threading.Barrier(2), []
 
     def make(capacity):
@@ -75,7 +75,7 @@ def test_of_two_who_make_it_unlike_one_is_told(running, client):
         assert list(client.scan_iter()) == []
 
 
-def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
+def test_an_abandoned_creation_expires(client, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(create, "_BUILD_TTL", 300)
         patch.setattr(create, "_roll_back", lambda *_: iter(()))
@@ -94,7 +94,7 @@ def test_what_was_begun_and_left_goes_by_itself(client, monkeypatch):
     assert all(client.pttl(key) == -1 for key in client.scan_iter())
 
 
-def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
+def test_an_expired_building_manifest_is_replaced(client, monkeypatch):
     new = OpenOptions("f", 1000, backend="module").manifest("module")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=400)
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
@@ -105,7 +105,7 @@ def test_a_building_manifest_that_expires_makes_room(client, monkeypatch):
         RedisBloomFilter(client, "f", 1000, backend="module")
 
 
-def test_it_is_there_at_every_moment_while_it_is_cleared(running, client):
+def test_the_filter_exists_at_every_moment_of_clear(running, client):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     stop, told = threading.Event(), []
 
@@ -161,7 +161,7 @@ def cut(request, running):
 
 
 @pytest.mark.parametrize("ttl", [None, 3600])
-def test_it_is_made_whole_or_not_at_all_wherever_the_connection_breaks(beside, cut, ttl):
+def test_creation_is_atomic_wherever_the_connection_breaks(beside, cut, ttl):
     proxy, own = cut
 
     def check(error, where):
@@ -179,7 +179,7 @@ def test_it_is_made_whole_or_not_at_all_wherever_the_connection_breaks(beside, c
 
 
 @pytest.mark.parametrize("ttl", [None, 3600])
-def test_it_is_cleared_or_stays_wherever_the_connection_breaks(beside, cut, ttl):
+def test_clear_is_atomic_wherever_the_connection_breaks(beside, cut, ttl):
     proxy, own = cut
 
     def before():

@@ -25,7 +25,7 @@ from fullbloom.errors import EngineError, FilterLost
 __all__ = ["client", "running"]  # fixtures
 
 
-def test_keys_of_every_kind_are_told_by_their_hash(client):
+def test_module_filters_store_keys_by_their_hash(client):
     f = RedisBloomFilter(client, "f", 10_000, 0.001, backend="auto", seed=5)
     assert f.manifest.backend == "module"
     assert f.add("a")
@@ -47,7 +47,7 @@ def test_keys_of_every_kind_are_told_by_their_hash(client):
     assert f.verify()
 
 
-def test_every_client_goes_by_the_manifest(client):
+def test_every_client_follows_the_manifest(client):
     made = RedisBloomFilter(client, "f", 1000, backend="module", secret=bytes(16))
     made.add("k")
     again = RedisBloomFilter(client, "f", secret=bytes(16))
@@ -59,7 +59,7 @@ def test_every_client_goes_by_the_manifest(client):
         RedisBloomFilter(client, "f")
 
 
-def test_what_only_strings_have_is_refused_and_names_the_remedy(client, running):
+def test_string_operations_are_refused_with_the_remedy(client, running):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     for ask in (
         f.dump,
@@ -78,7 +78,7 @@ def test_what_only_strings_have_is_refused_and_names_the_remedy(client, running)
         assert RedisBloomFilter(client, "g", 1000, backend="auto", shards=2).manifest.backend == "strings"
 
 
-def test_a_filter_that_is_gone_is_told_and_not_made_anew_by_an_add(client):
+def test_a_lost_module_filter_is_not_recreated_by_an_add(client):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     f.update(["a", "b"])
     (key,) = f._storage.names.bits
@@ -94,7 +94,7 @@ def test_a_filter_that_is_gone_is_told_and_not_made_anew_by_an_add(client):
     assert list(client.scan_iter()) == []
 
 
-def test_cleared_is_empty_for_every_client(client):
+def test_clear_empties_a_module_filter_for_every_client(client):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     g = RedisBloomFilter(client, "f")
     g.update(range(100))
@@ -104,7 +104,7 @@ def test_cleared_is_empty_for_every_client(client):
     assert client.pttl(f._storage.names.bits[0]) == -1
 
 
-def test_a_filter_ends_at_its_moment_and_is_made_anew_by_the_next_add(client):
+def test_a_module_filter_expires_and_the_next_add_recreates_it(client):
     f = RedisBloomFilter(client, "f", 1000, backend="module", ttl=0.5)
     g = RedisBloomFilter(client, "f")
     f.update(range(100))
@@ -130,7 +130,7 @@ def test_a_filter_ends_at_its_moment_and_is_made_anew_by_the_next_add(client):
 
 @needs_redis
 @pytest.mark.parametrize("backend", ["auto", "module"])
-def test_a_server_without_them_is_asked_and_not_guessed(server, backend):
+def test_a_server_without_the_module_is_detected(server, backend):
     name = f"f{uuid.uuid4().hex}"
     with server.client() as plain:
         if backend == "auto":
@@ -143,7 +143,7 @@ def test_a_server_without_them_is_asked_and_not_guessed(server, backend):
         RedisBloomFilter(plain, name, 1000, backend="guess")
 
 
-def test_tasks_have_it_as_threads_do(running, client):
+def test_asyncio_supports_module_filters(running, client):
     protocol = client.connection_pool.connection_kwargs["protocol"]
 
     async def told():
@@ -173,7 +173,7 @@ def test_tasks_have_it_as_threads_do(running, client):
 
 
 @pytest.mark.parametrize("command", ["BF", "CF"])
-def test_a_filter_that_the_servers_commands_made_is_named_and_not_missed(running, client, command):
+def test_a_filter_created_by_server_commands_is_named(running, client, command):
     words = ["f", "0.01", "1000"] if command == "BF" else ["f", "1000"]
     try:
         client.execute_command(f"{command}.RESERVE", *words)

@@ -29,7 +29,7 @@ def planned(client):
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_how_a_server_writes_to_disk_is_said(own_server, protocol):
+def test_a_plan_states_the_persistence_of_the_server(own_server, protocol):
     server = own_server()
     with server.client(protocol=protocol) as client:
         for settings, texts in WAYS:
@@ -43,7 +43,7 @@ def test_how_a_server_writes_to_disk_is_said(own_server, protocol):
         assert RedisBloomFilter.plan(client, 1000).as_dict()["warnings"] == ()
 
 
-def test_replicas_that_writes_do_not_wait_for_are_said(own_server):
+def test_a_plan_warns_of_asynchronous_replicas(own_server):
     master = own_server(appendonly="yes", appendfsync="always")
     client = master.client()
     assert planned(client) == ()
@@ -63,7 +63,7 @@ def test_replicas_that_writes_do_not_wait_for_are_said(own_server):
     assert planned(client) == ()
 
 
-def test_a_user_who_may_not_ask_is_warned_of_what_is_known(own_server):
+def test_a_plan_without_permission_to_read_the_configuration_states_what_is_unknown(own_server):
     server = own_server()
     with server.client() as client:
         client.execute_command("ACL SETUSER one on >x ~* +@all -config")
@@ -74,7 +74,7 @@ def test_a_user_who_may_not_ask_is_warned_of_what_is_known(own_server):
             assert planned(one) == ()
 
 
-def test_each_node_of_a_cluster_is_warned_of(cluster):
+def test_a_plan_warns_for_each_node_of_a_cluster(cluster):
     with cluster.client() as client:
         plan = RedisBloomFilter.plan(client, 1_000_000)
         assert len(plan.nodes) == 3

@@ -26,7 +26,7 @@ def lasting(client, name):
 
 
 @pytest.mark.parametrize("steps", [[4], [3, 1, 7, 2]])
-def test_bits_and_answers_stay(client, name, steps):
+def test_a_reshard_keeps_bits_and_results(client, name, steps):
     there = RedisBloomFilter(client, name, 20_000, shards=2)
     stale = RedisBloomFilter(client, name)
     here = BloomFilter(20_000, layout="blocked")
@@ -73,7 +73,7 @@ def _stopped(transport, steps, questions):
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # what is stopped tidies nothing up
 @pytest.mark.parametrize("after", ["the same", "another"])
-def test_stopped_anywhere_every_client_reads_rightly(client, after):
+def test_every_client_reads_correctly_wherever_a_reshard_stops(client, after):
     transport, questions, going = Transport(client, "f"), 0, True
     while going:
         client.flushall()
@@ -104,7 +104,7 @@ def test_stopped_anywhere_every_client_reads_rightly(client, after):
     assert questions > 40
 
 
-def test_two_clients_that_reshard_at_once_come_to_one_end(client):
+def test_two_concurrent_reshards_reach_one_result(client):
     draw = random.Random(3)
     for turn in range(60):
         client.flushall()
@@ -127,7 +127,7 @@ def test_two_clients_that_reshard_at_once_come_to_one_end(client):
         assert lasting(client, "f") == sorted([f._storage.names.manifest, *f._storage.names.bits])
 
 
-def test_keys_that_come_meanwhile_are_kept(server, name):
+def test_keys_added_during_a_reshard_are_kept(server, name):
     with server.client() as client:
         there = RedisBloomFilter(client, name, 300_000, shards=2)
         done, failed, batches = threading.Event(), [], [[], []]
@@ -159,7 +159,7 @@ def test_keys_that_come_meanwhile_are_kept(server, name):
         assert there.dump() == here
 
 
-def test_a_cluster(cluster, name):
+def test_a_reshard_on_a_cluster_keeps_the_keys(cluster, name):
     with cluster.client() as client:
         there = RedisBloomFilter(client, name, 20_000, shards=3)
         stale = RedisBloomFilter(client, name)
@@ -171,7 +171,7 @@ def test_a_cluster(cluster, name):
         assert stale.manifest.shards == 12
 
 
-def test_asyncio(server, name):
+def test_a_reshard_through_asyncio_keeps_the_keys(server, name):
     async def main():
         async with redis.asyncio.Redis(port=server.port) as client:
             there = await AsyncRedisBloomFilter.open(client, name, 20_000)

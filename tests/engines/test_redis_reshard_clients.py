@@ -138,7 +138,7 @@ def pool():
             yield made
 
 
-def test_no_key_is_lost_no_error_is_raw_and_no_string_is_left(cluster, pool):
+def test_clients_that_share_objects_during_reshards_lose_no_key(cluster, pool):
     with cluster.client() as client:
         made = {name: kind(client, name, **options) for name, (kind, _, options) in KINDS.items()}
         ends, port = time.time() + SECONDS, cluster.nodes[0].port

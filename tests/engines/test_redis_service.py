@@ -32,7 +32,7 @@ def service(tmp_path):
 
 
 @pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
-def test_a_service_that_keeps_what_it_acknowledged_has_lost_nothing(service, options):
+def test_a_durable_service_reports_no_loss_after_a_kill(service, options):
     running = service("--durability", "always", *options)
     f = RedisBloomFilter(running.client(), "f", 10_000, backend="auto")
     f.update(range(5000))
@@ -51,7 +51,7 @@ def test_a_service_that_keeps_what_it_acknowledged_has_lost_nothing(service, opt
 
 
 @pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
-def test_a_service_that_comes_back_as_it_was_before_has_lost_the_last_keys_and_says_so(service, options):
+def test_a_service_restored_from_an_old_copy_reports_the_lost_keys(service, options):
     running = service(*options)
     f = RedisBloomFilter(running.client(), "f", 10_000, backend="auto")
     f.update(range(3000))
@@ -88,7 +88,7 @@ def test_a_service_that_comes_back_as_it_was_before_has_lost_the_last_keys_and_s
 
 
 @pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
-def test_a_service_has_no_strings_and_says_what_to_take(service, options):
+def test_a_service_refuses_string_filters_and_names_the_backend(service, options):
     client = service(*options).client()
     for backend, asked in (
         (None, {}),
@@ -109,7 +109,7 @@ def test_a_service_has_no_strings_and_says_what_to_take(service, options):
     assert client.dbsize() == 0
 
 
-def test_a_service_asks_who_comes_and_refuses_what_a_token_may_not(service):
+def test_a_service_authenticates_clients_and_enforces_scopes(service):
     running = service()
     made = running.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()
     bearer = {"authorization": f"Bearer {made['token']}"}
@@ -144,7 +144,7 @@ def test_a_service_asks_who_comes_and_refuses_what_a_token_may_not(service):
         assert {key.decode() for key in admin.scan_iter("theirs*")} == set()
 
 
-def test_names_on_a_service_have_room_for_the_keys_made_of_them(service):
+def test_names_on_a_service_leave_space_for_derived_keys(service):
     client = service().client()
     f = RedisBloomFilter(client, "n" * 83, 1000, backend="module")
     f.add("a")

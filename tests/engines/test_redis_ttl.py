@@ -41,7 +41,7 @@ def moments(client, key="*"):
 
 @pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize("layout", ["blocked", "classic"])
-def test_all_keys_of_a_filter_end_at_one_moment(client, shards, layout):
+def test_all_keys_of_a_filter_expire_at_once(client, shards, layout):
     shards = 1 if layout == "classic" else shards
     before = client.time()[0] * 1000
     f = RedisBloomFilter(client, "f", 5000, shards=shards, layout=layout, ttl=3600)
@@ -69,7 +69,7 @@ def test_all_keys_of_a_filter_end_at_one_moment(client, shards, layout):
     assert not f.contains_many(KEYS).any()
 
 
-def test_what_has_ended_holds_nothing_and_the_next_add_makes_it_anew(client):
+def test_an_expired_filter_is_empty_and_the_next_add_recreates_it(client):
     f = RedisBloomFilter(client, "f", 5000, 0.001, shards=2, seed=3, secret=bytes(16), ttl=0.4)
     other = RedisBloomFilter(client, "f", secret=bytes(16))
     f.update(KEYS)
@@ -96,7 +96,7 @@ def test_what_has_ended_holds_nothing_and_the_next_add_makes_it_anew(client):
     assert len(moments(client)) <= 1
 
 
-def test_each_way_to_change_a_filter_that_has_ended_begins_its_next_term(client):
+def test_every_change_of_an_expired_filter_restarts_its_ttl(client):
     full = BloomFilter(1000, layout="blocked")
     full.update(KEYS)
     empty = BloomFilter(1000, layout="blocked")
@@ -132,7 +132,7 @@ def test_each_way_to_change_a_filter_that_has_ended_begins_its_next_term(client)
         assert set(client.scan_iter(f"{name}:bits*")) <= retired
 
 
-def test_of_clients_that_find_it_ended_at_once_one_makes_it(server, client):
+def test_one_of_several_clients_recreates_an_expired_filter(server, client):
     made = [RedisBloomFilter(server.client(), "f", 1000, shards=3, ttl=0.5) for _ in range(4)]
     for f in made:
         f.update(KEYS)
@@ -154,7 +154,7 @@ def test_of_clients_that_find_it_ended_at_once_one_makes_it(server, client):
     assert len(moments(client)) == 1
 
 
-def test_adds_that_come_too_late_leave_nothing_and_are_made_again(client):
+def test_adds_after_the_expiry_leave_nothing_and_are_repeated(client):
     """A batch that is on its way at the end writes to strings that are gone."""
     f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=0.4)
     f.update(KEYS)
@@ -171,7 +171,7 @@ def test_adds_that_come_too_late_leave_nothing_and_are_made_again(client):
 
 
 @pytest.mark.parametrize("gone", ["f:bits*:1", "f:fullbloom"])
-def test_what_is_gone_before_the_moment_is_lost(client, gone):
+def test_a_filter_that_vanishes_before_its_expiry_is_lost(client, gone):
     f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=3600)
     f.update(KEYS)
     client.delete(*client.keys(gone))
@@ -199,13 +199,13 @@ def test_another_ttl_than_that_on_the_server_is_named(client):
 
 
 @pytest.mark.parametrize("ttl", [0, -1, 0.01, True, "60", float("nan"), float("inf"), 1e12, b"1"])
-def test_a_ttl_that_is_none_is_refused(client, ttl):
+def test_an_invalid_ttl_is_refused(client, ttl):
     with pytest.raises(ParameterError, match=r"ttl must be 0.1 to 1,000,000,000 seconds"):
         RedisBloomFilter(client, "f", 1000, ttl=ttl)
     assert client.keys() == []
 
 
-def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
+def test_from_filter_and_asyncio_accept_a_ttl(server, client):
     full = BloomFilter(1000, layout="blocked")
     full.update(KEYS)
     made = RedisBloomFilter.from_filter(client, "f", full, ttl=3600)
@@ -228,7 +228,7 @@ def test_a_filter_of_memory_and_asyncio_have_a_ttl_too(server, client):
     asyncio.run(main())
 
 
-def test_a_ttl_that_ends_while_a_filter_is_made_is_one_error_and_leaves_nothing(client, monkeypatch):
+def test_a_ttl_that_expires_during_creation_is_one_error(client, monkeypatch):
     from fullbloom.engines.redis.protocol import create
 
     real = create.write_string
@@ -243,7 +243,7 @@ def test_a_ttl_that_ends_while_a_filter_is_made_is_one_error_and_leaves_nothing(
     assert client.keys() == []
 
 
-def test_servers_that_take_no_scripts_have_them_as_well(client, own_server):
+def test_ttls_work_where_scripts_are_forbidden(client, own_server):
     server = own_server(rename_command=["EVAL", ""])
     client = server.client()
     f = RedisBloomFilter(client, "f", 1000, shards=2, ttl=3600)
@@ -256,7 +256,7 @@ def test_servers_that_take_no_scripts_have_them_as_well(client, own_server):
     assert client.ttl(g._storage.names.bits[0]) == -1
 
 
-def test_a_cluster_ends_node_by_node(cluster):
+def test_a_filter_on_a_cluster_expires_node_by_node(cluster):
     client = cluster.client()
     client.flushall()
     f = RedisBloomFilter(client, "f", 20_000, ttl=1.0)
@@ -273,7 +273,7 @@ def test_a_cluster_ends_node_by_node(cluster):
 
 
 @pytest.mark.parametrize("late", [-300, 300])
-def test_nodes_whose_clocks_differ_end_one_after_the_other(cluster, monkeypatch, late):
+def test_nodes_with_different_clocks_expire_separately(cluster, monkeypatch, late):
     """The manifest ends 300 ms before the strings do, or after: nothing is lost, and the next term begins."""
     client = cluster.client()
     client.flushall()
@@ -302,7 +302,7 @@ def _shifted(real, key, manifest, late):
     return (yield from real(key)) - (0 if key == manifest else late)
 
 
-def test_the_command_line_has_a_ttl(server, client, tmp_path):
+def test_redis_load_accepts_a_ttl(server, client, tmp_path):
     full = BloomFilter(1000, layout="blocked")
     full.update(KEYS)
     full.save(tmp_path / "f.bloom")

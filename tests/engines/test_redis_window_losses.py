@@ -174,7 +174,7 @@ def without_failover(tmp_path):
     running.stop()
 
 
-def test_no_client_answers_a_wrong_no_and_every_error_is_of_the_tree(without_failover):
+def test_no_client_returns_a_false_negative_during_losses(without_failover):
     cluster, told, done = without_failover, [], Counter()
     with cluster.client() as client:
         RedisRollingFilter(client, NAME, 20_000, 1e-6, **OPTIONS)

@@ -34,7 +34,7 @@ class Clock:
 
 @pytest.mark.parametrize("generations", [2, 3, 5])
 @pytest.mark.parametrize(("apart", "shards"), [(0.0, 1), (7.0, 1), (0.0, 3)])
-def test_the_rule_is_that_of_memory(client, name, generations, apart, shards):
+def test_windows_forget_as_those_of_memory(client, name, generations, apart, shards):
     stretch, draw = 100, random.Random(generations)
     window = float(stretch * (generations - 1))
     options = {"window": window, "generations": generations, "shards": shards}
@@ -59,7 +59,7 @@ def test_the_rule_is_that_of_memory(client, name, generations, apart, shards):
         here.advance(clock.seconds)
 
 
-def test_keys_and_strings_vanish_by_themselves(client, name, monkeypatch):
+def test_keys_and_strings_expire(client, name, monkeypatch):
     monkeypatch.setattr(windows, "_GRACE", 0)
     there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
     seen = RedisRollingFilter(client, name)
@@ -79,7 +79,7 @@ def test_keys_and_strings_vanish_by_themselves(client, name, monkeypatch):
     assert seen.add("a")
 
 
-def test_batches_of_every_kind(client, name):
+def test_windows_accept_batches_of_every_kind(client, name):
     there = RedisRollingFilter(client, name, 50_000, window=3600)
     keys = np.arange(40_000)
     new = there.add_many(keys)
@@ -94,7 +94,7 @@ def test_batches_of_every_kind(client, name):
     assert 0 < there.fpr() < 0.01
 
 
-def test_many_clients_that_turn_at_the_same_time_lose_no_key(server, name):
+def test_clients_that_start_a_generation_at_once_lose_no_key(server, name):
     window, failed = 0.5, []
     with server.client() as client:
         RedisRollingFilter(client, name, 20_000, 1e-6, window=window, generations=4)
@@ -117,7 +117,7 @@ def test_many_clients_that_turn_at_the_same_time_lose_no_key(server, name):
     assert not failed
 
 
-def test_clearing_and_losses(server, name):
+def test_clear_empties_a_window_and_losses_are_errors(server, name):
     with server.client() as one, server.client() as two:
         there = RedisRollingFilter(one, name, 1000, window=3600)
         other = RedisRollingFilter(two, name)
@@ -141,7 +141,7 @@ def test_clearing_and_losses(server, name):
             there.add("a")
 
 
-def test_strings_are_those_of_a_filter_in_memory(client, name):
+def test_the_cells_equal_those_of_a_filter_in_memory(client, name):
     there = RedisRollingFilter(client, name, 2000, window=3600, shards=3, seed=4)
     clock = there._storage.clock = Clock(time.time())
     keys = [f"key {i}" for i in range(2000)]
@@ -154,7 +154,7 @@ def test_strings_are_those_of_a_filter_in_memory(client, name):
     assert all(client.pttl(there._storage.key(generation, shard)) > 3600_000 for shard in range(3))
 
 
-def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
+def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
     there, log = RedisRollingFilter(client, name, 10_000, window=3600, generations=4), []
     other = RedisRollingFilter(client, name)
     clock = there._storage.clock = other._storage.clock = Clock(time.time())
@@ -209,7 +209,7 @@ def test_all_generations_are_asked_in_one_round_trip(client, name, monkeypatch):
 
 
 @pytest.mark.parametrize("after", [0, 1, 50_000, 100_000])
-def test_what_broke_off_is_asked_once_more(client, name, monkeypatch, after):
+def test_a_lookup_is_retried_after_a_broken_connection(client, name, monkeypatch, after):
     there = RedisRollingFilter(client, name, 10_000, 1e-6, window=3600)
     keys = np.arange(3000)
     there.add_many(keys[:1000])
@@ -234,7 +234,7 @@ def test_what_broke_off_is_asked_once_more(client, name, monkeypatch, after):
     assert there.contains_many(keys).all()
 
 
-def test_what_was_lost_is_told(own_server):
+def test_lost_keys_are_reported(own_server):
     server = own_server()
     client = server.client()
     there = RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
@@ -270,7 +270,7 @@ def test_what_was_lost_is_told(own_server):
     assert told.keys_lost == told.keys_checked == 2150
 
 
-def test_what_another_client_cleared_is_not_lost(server, name):
+def test_a_window_cleared_by_another_client_is_not_lost(server, name):
     with server.client() as one, server.client() as two:
         there, other = (
             RedisRollingFilter(client, name, 1000, window=3600, shards=2) for client in (one, two)
@@ -290,7 +290,7 @@ def test_what_another_client_cleared_is_not_lost(server, name):
         assert all(one.pttl(key) > 0 for key in strings)
 
 
-def test_a_cluster_holds_a_window_and_a_slot_that_moves_is_followed(cluster, name):
+def test_a_window_on_a_cluster_follows_a_slot_that_moves(cluster, name):
     with cluster.client() as client:
         there = RedisRollingFilter(client, name, 20_000, window=3600)
         assert there.manifest.shards == 48
@@ -320,7 +320,7 @@ def test_a_cluster_holds_a_window_and_a_slot_that_moves_is_followed(cluster, nam
         assert there.verify()
 
 
-def test_what_is_wrong_is_named(client, name):
+def test_invalid_parameters_are_named(client, name):
     with pytest.raises(FilterLost, match="window"):
         RedisRollingFilter(client, name, 1000)
     for wrong in ({"window": 0.0}, {"window": float("nan")}, {"window": 5, "generations": 17}):

@@ -234,7 +234,7 @@ def laws() -> list[Any]:
 
 
 @pytest.mark.parametrize(("call", "parameter"), laws())
-def test_a_law_names_the_argument_that_is_of_no_use(call: Any, parameter: inspect.Parameter) -> None:
+def test_a_law_names_the_invalid_argument(call: Any, parameter: inspect.Parameter) -> None:
     given = {
         p.name: LAWS.get(p.name, 10)
         for p in inspect.signature(call).parameters.values()

@@ -31,7 +31,7 @@ def refused(keys: Any, match: str | None = None) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 3, 70_000])
 @pytest.mark.parametrize("kind", ["S0", "U0"])
-def test_items_of_no_width_are_empty_keys(kind: str, length: int) -> None:
+def test_items_of_zero_width_are_empty_keys(kind: str, length: int) -> None:
     keys = np.zeros(length, [("empty", kind), ("number", "i4")])["empty"]
     assert memoryview(keys).itemsize == 0
     bloom, twin = fullbloom.BloomFilter(100), fullbloom.BloomFilter(100)
@@ -44,11 +44,11 @@ def test_items_of_no_width_are_empty_keys(kind: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [[], [("a", "S0")], "V0"], ids=shown)
-def test_records_of_no_width_are_no_batch(dtype: Any) -> None:
+def test_records_of_zero_width_are_refused(dtype: Any) -> None:
     refused(np.zeros(3, dtype))
 
 
-def test_single_bytes_have_no_order_to_be_swapped() -> None:
+def test_single_bytes_need_no_byte_order() -> None:
     assert fullbloom.hash_many(np.array([b"ab", b"c"], ">S2")).tolist() == fullbloom.hash_many([b"ab", b"c"])
 
 
@@ -60,7 +60,7 @@ def test_buffers_of_pointers_are_refused(keys: list[int]) -> None:
 
 
 @pytest.mark.parametrize("keys", [[1, 2, 3, 4], [7]])
-def test_a_view_of_pointers_is_the_bytes_it_shows(keys: list[int]) -> None:
+def test_a_strided_view_hashes_as_its_bytes(keys: list[int]) -> None:
     pointers = testbuffer.ndarray(keys, shape=[len(keys)], format="q", flags=testbuffer.ND_PIL)
     view = memoryview(pointers)
     assert fullbloom.hash_key(view) == fullbloom.hash_key(np.array(keys, "q").tobytes())

@@ -148,7 +148,7 @@ def foreign(stored: bytes) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", foreign(fullbloom.BloomFilter(10).to_bytes()))
 @pytest.mark.parametrize("stored", NAMES[:1], indirect=True)
-def test_foreign_files(stored: bytes, kind: str, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_refused(stored: bytes, kind: str, tmp_path: Path) -> None:
     assert len(refused(foreign(stored)[kind], tmp_path / "foreign")) == 3
 
 
@@ -168,7 +168,7 @@ def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
-def test_things_that_are_not_files(tmp_path: Path) -> None:
+def test_paths_that_are_not_filter_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="absent"):
         fullbloom.open(tmp_path / "absent")
     with pytest.raises((fullbloom.FormatError, IsADirectoryError)):
@@ -185,7 +185,7 @@ def test_things_that_are_not_files(tmp_path: Path) -> None:
             fullbloom.loads(data)  # type: ignore[arg-type]
 
 
-def test_the_wrong_class_says_which_is_right(golden: Path) -> None:
+def test_opening_with_the_wrong_class_names_the_right_one(golden: Path) -> None:
     path = golden / "scalable-blocked.bloom"
     for read in (fullbloom.BloomFilter.open, lambda p: fullbloom.BloomFilter.from_bytes(p.read_bytes())):
         with pytest.raises(fullbloom.FormatError, match=r"ScalableBloomFilter.*fullbloom\.open"):
@@ -239,13 +239,13 @@ LIES: dict[str, Any] = {
 }
 
 
-def test_a_rebuilt_file_is_the_file(golden: Path) -> None:
+def test_the_test_parser_rebuilds_a_file_byte_for_byte(golden: Path) -> None:
     stored = (golden / "bloom-classic.bloom").read_bytes()
     assert File.parse(stored).build() == stored
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_headers_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
+def test_forged_headers_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
     made = File.parse((golden / "bloom-classic.bloom").read_bytes())
     LIES[lie](made)
     data = made.build()
@@ -271,7 +271,7 @@ def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
         *[("bloom-keyed", 0), ("bloom-classic", 1), ("bloom-classic", 0xFFFF)],
     ],
 )
-def test_a_base_hash_is_refused_where_none_can_be(
+def test_a_base_hash_is_refused_where_none_is_allowed(
     name: str, index: int, golden: Path, tmp_path: Path
 ) -> None:
     data = (golden / f"{name}.bloom").read_bytes()
@@ -302,7 +302,7 @@ SCALABLE_LIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("lie", SCALABLE_LIES)
-def test_growing_filters_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
+def test_forged_headers_of_growing_filters_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
     made = File.parse((golden / "scalable-classic.bloom").read_bytes())
     SCALABLE_LIES[lie](made)
     data = made.build()

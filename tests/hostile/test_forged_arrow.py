@@ -128,7 +128,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("format_", LAYOUTS)
-def test_every_layout_is_read_as_it_is(format_: bytes) -> None:
+def test_every_arrow_layout_is_read(format_: bytes) -> None:
     keys = Column(schema(format_), array(2, *LAYOUTS[format_]))
     before = dict(released)
     assert pa.array(fullbloom.hash_many(keys)).null_count == 0
@@ -137,7 +137,7 @@ def test_every_layout_is_read_as_it_is(format_: bytes) -> None:
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("format_", LAYOUTS)
-def test_numbers_that_cannot_be(format_: bytes, wrong: str) -> None:
+def test_impossible_numbers_are_refused(format_: bytes, wrong: str) -> None:
     """With a bitmap, too, where they say where it lies."""
     for bits in (None, b"\1") if WRONG[wrong].keys() & {"length", "offset"} else (None,):
         refused(lambda b=bits: Column(schema(format_), array(2, b, *LAYOUTS[format_][1:], **WRONG[wrong])))
@@ -145,7 +145,7 @@ def test_numbers_that_cannot_be(format_: bytes, wrong: str) -> None:
 
 @pytest.mark.parametrize("format_", LAYOUTS)
 @pytest.mark.parametrize("at", [None, 1, 4095, 2**63, 2**64 - 4096])
-def test_data_where_none_can_be(format_: bytes, at: int | None) -> None:
+def test_buffers_at_impossible_addresses_are_refused(format_: bytes, at: int | None) -> None:
     plain = LAYOUTS[format_]
     for i in range(1, len(plain)):
         refused(lambda i=i: Column(schema(format_), array(2, *plain[:i], at, *plain[i + 1 :])))
@@ -167,7 +167,7 @@ def test_formats_that_hold_no_keys(format_: bytes | None) -> None:
 @pytest.mark.parametrize(
     "offsets", [(1, 0, 3), (0, 3, 2), (-1, 0, 1), (0, -1, 1), (5, 4, 3), (0, 2**31 - 1, -1)]
 )
-def test_offsets_that_fall(offsets: tuple[int, ...]) -> None:
+def test_decreasing_offsets_are_refused(offsets: tuple[int, ...]) -> None:
     for formats, kind in ((b"uz", "i"), (b"UZ", "q")):
         for format_ in formats:
             data = words(*offsets, kind=kind)
@@ -189,7 +189,7 @@ def test_offsets_that_fall(offsets: tuple[int, ...]) -> None:
         view(LONG, length=-(2**31)),
     ],
 )
-def test_views_outside_of_their_buffers(wild: bytes) -> None:
+def test_views_outside_their_buffers_are_refused(wild: bytes) -> None:
     def column(nulls: Any) -> Column:
         return Column(schema(b"vu"), array(2, nulls, view(LONG) + wild, LONG, SIZES))
 
@@ -200,7 +200,7 @@ def test_views_outside_of_their_buffers(wild: bytes) -> None:
 
 
 @pytest.mark.parametrize("sizes", [words(-1, kind="q"), words(-(2**63), kind="q")])
-def test_sizes_of_buffers_below_zero(sizes: bytes) -> None:
+def test_negative_buffer_sizes_are_refused(sizes: bytes) -> None:
     refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
 
 
@@ -238,7 +238,7 @@ def test_columns_of_whole_numbers_are_hashes_and_values(kind: str) -> None:
 
 
 @pytest.mark.parametrize("format_", sorted(LAYOUTS.keys() - {kind.encode() for kind in "cCsSiIlL"}))
-def test_other_columns_are_neither_hashes_nor_values(format_: bytes) -> None:
+def test_columns_of_other_types_are_refused_as_hashes_and_values(format_: bytes) -> None:
     def column() -> Column:
         return Column(schema(format_), array(2, *LAYOUTS[format_]))
 
@@ -262,7 +262,7 @@ def encoded(kind: str, indices: tuple[int, ...], nulls: bytes | None = None, **c
 
 
 @pytest.mark.parametrize("kind", INDEX_KINDS)
-def test_indices_of_dictionaries(kind: str) -> None:
+def test_dictionary_indices_are_checked(kind: str) -> None:
     a, bb = fullbloom.hash_key("a"), fullbloom.hash_key("bb")
     hashes = fullbloom.hash_many(encoded(kind, (0, 1, 2, 1)))
     assert pa.array(hashes).to_pylist() == [a, bb, None, bb]
@@ -275,7 +275,7 @@ def test_indices_of_dictionaries(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", INDEX_KINDS)
-def test_dictionaries_of_hashes(kind: str) -> None:
+def test_dictionaries_are_accepted_as_hashes(kind: str) -> None:
     """A column of pyarrow with such an index killed the process when it was listed."""
 
     def column(*indices: int, nulls: bytes | None = None) -> Column:
@@ -296,7 +296,7 @@ def test_dictionaries_of_hashes(kind: str) -> None:
             assert pa.array(call(column(0, wild, nulls=b"\1"))).to_pylist()[1] is None
 
 
-def test_dictionaries_that_are_not_there() -> None:
+def test_missing_dictionaries_are_refused() -> None:
     refused(lambda: encoded("i", (0, 1), dictionary=None), "dictionary")
     refused(lambda: encoded("i", (0, 1), dictionary=8), "dictionary")
     refused(lambda: Column(schema(b"i", dictionary=8), array(1, None, words(0), dictionary=8)), "dictionary")
@@ -311,14 +311,14 @@ def test_dictionaries_that_are_not_there() -> None:
 
 
 @pytest.mark.parametrize("null_count", [-1, 0, 1, 2])
-def test_a_bitmap_is_believed_and_its_count_is_not(null_count: int) -> None:
+def test_the_null_bitmap_is_used_and_the_null_count_is_not_trusted(null_count: int) -> None:
     keys = Column(schema(b"l"), array(2, b"\x02", words(5, 7, kind="q"), null_count=null_count))
     assert pa.array(fullbloom.hash_many(keys)).to_pylist() == [None, fullbloom.hash_key(7)]
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 64, 200])
 @pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
-def test_a_null_is_found_wherever_it_is(length: int, offset: int) -> None:
+def test_nulls_are_found_at_every_offset(length: int, offset: int) -> None:
     data = words(*range(length + offset), kind="q")
     for null in [*range(0, length, 5), length - 1, None]:
         # Bits outside of the column are zero: they are no nulls of its.
@@ -341,7 +341,7 @@ def test_data_may_lie_at_any_address(format_: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pair", "stream", "our own"])
-def test_a_consumed_column_says_so(kind: str) -> None:
+def test_a_consumed_column_is_refused(kind: str) -> None:
     exporters: dict[str, Any] = {
         "pair": pa.array(["a", "b"]),
         "our own": fullbloom.hash_many(Column(schema(b"l"), array(2, None, bytes(16)))),
@@ -366,20 +366,20 @@ class Reused:
 
 
 @pytest.mark.parametrize("changes", [{"release": None}, {"get_schema": None}])
-def test_streams_that_are_none(changes: dict[str, Any]) -> None:
+def test_released_streams_are_refused(changes: dict[str, Any]) -> None:
     refused(lambda: Streamed(capsule(stream([], **changes))), "consumed")
 
 
-def test_a_stream_without_a_way_to_its_chunks() -> None:
+def test_a_stream_without_callbacks_is_refused() -> None:
     refused(lambda: Streamed(capsule(stream([], get_next=None))), "chunks")
 
 
 @pytest.mark.parametrize("export", [None, 5, "capsule", (), (1,), (1, 2), (1, 2, 3), [1, 2]])
-def test_exports_that_are_no_capsules(export: Any) -> None:
+def test_exports_that_are_not_capsules_are_refused(export: Any) -> None:
     refused(lambda: Streamed(export), "capsule")
 
 
-def test_capsules_of_other_names() -> None:
+def test_capsules_with_other_names_are_refused() -> None:
     refused(lambda: Streamed(capsule(array(0), b"arrow_array")), "capsule")
     refused(lambda: Streamed((capsule(array(0)), capsule(schema(b"l")))), "capsule")
 
@@ -415,7 +415,7 @@ def numbers(*values: int, **changes: Any) -> Array:
     return array(len(values), None, words(*values, kind="q"), **changes)
 
 
-def test_chunks_of_a_stream_before_a_lie_are_added() -> None:
+def test_chunks_before_a_forged_one_are_added() -> None:
     bloom = fullbloom.BloomFilter(100)
     before = dict(released)
     with pytest.raises(fullbloom.KeyTypeError, match="length"):
@@ -424,14 +424,14 @@ def test_chunks_of_a_stream_before_a_lie_are_added() -> None:
     assert released == {Stream: before[Stream] + 1, Array: before[Array] + 2, Schema: before[Schema] + 1}
 
 
-def test_a_stream_that_fails_says_so_after_its_chunks() -> None:
+def test_a_failing_stream_raises_after_its_chunks_are_added() -> None:
     bloom = fullbloom.BloomFilter(100)
     with pytest.raises(RuntimeError, match="stream failed"):
         bloom.update(Streamed(capsule(stream([numbers(1, 2)], code=5))))
     assert bloom.num_added == 2
 
 
-def test_a_stream_is_read_as_it_is_worked_through() -> None:
+def test_a_stream_is_read_lazily() -> None:
     """Each chunk is released before the next is asked for, so that a long stream takes no memory."""
     alive = []
 
@@ -447,7 +447,7 @@ def test_a_stream_is_read_as_it_is_worked_through() -> None:
     assert max(alive) <= 1
 
 
-def test_fuzzed_numbers_of_every_layout_end_in_an_error_or_an_answer() -> None:
+def test_fuzzed_numbers_of_every_layout_give_an_error_or_a_result() -> None:
     """Any number in every field that is checked: it leads to memory that is there, or past all memory."""
     rng = np.random.default_rng(7)
     room = bytes(4096)

@@ -65,7 +65,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_cannot_be_is_refused(wrong: str) -> None:
+def test_impossible_structs_are_refused(wrong: str) -> None:
     refused(lambda: struct_of(numbers(1, 2), texts(), **WRONG[wrong]))
 
 
@@ -73,12 +73,12 @@ def test_what_cannot_be_is_refused(wrong: str) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"length": 1}, {"length": -1}, {"offset": -1}, {"null_count": 3}, {"n_buffers": 1}]
 )
-def test_a_field_that_cannot_be_is_refused(format_: bytes, wrong: dict[str, Any]) -> None:
+def test_an_impossible_field_is_refused(format_: bytes, wrong: dict[str, Any]) -> None:
     refused(lambda: struct_of(numbers(1, 2), (format_, array(2, *LAYOUTS[format_], **wrong))))
 
 
 @pytest.mark.parametrize("format_", LAYOUTS)
-def test_every_layout_is_a_field(format_: bytes) -> None:
+def test_every_arrow_layout_may_be_a_field(format_: bytes) -> None:
     before = dict(released)
     single = pa.array(fullbloom.hash_many(Column(schema(format_), array(2, *LAYOUTS[format_]))))
     rows = pa.array(fullbloom.hash_many(struct_of((format_, array(2, *LAYOUTS[format_])), numbers(1, 2))))
@@ -113,7 +113,7 @@ def test_structs_that_hold_themselves_nest_too_deep() -> None:
     refused(circle, "nest 8")
 
 
-def test_fields_that_are_dictionaries() -> None:
+def test_dictionary_fields_are_read() -> None:
     def column(index: int, nulls: bytes | None = None) -> Column:
         values = array(2, None, words(0, 1, 3), b"abb")
         said = schema(b"c", dictionary=address(schema(b"u")))
@@ -136,7 +136,7 @@ def test_fields_that_are_dictionaries() -> None:
     "format_", [b"d:", b"d:1", b"d:1,", b"d:9,2,16", b"d:9,x", b"d:9,99999999999", b"ts", b"tsu"]
 )
 @pytest.mark.parametrize("struct", [False, True])
-def test_formats_that_are_none(format_: bytes, struct: bool) -> None:
+def test_unknown_formats_are_refused(format_: bytes, struct: bool) -> None:
     refused(
         lambda: (
             struct_of((format_, array(1, None, bytes(64))), numbers(1), rows=1)
@@ -146,7 +146,7 @@ def test_formats_that_are_none(format_: bytes, struct: bool) -> None:
     )
 
 
-def test_fuzzed_numbers_of_structs_end_in_an_error_or_an_answer() -> None:
+def test_fuzzed_numbers_of_structs_give_an_error_or_a_result() -> None:
     rng = np.random.default_rng(11)
     room = bytes(8192)
     for _ in range(1000):

@@ -42,7 +42,7 @@ def of_a_pickle(_: Variant, found: Any, __: Path) -> bytes:
 
 
 @pytest.mark.parametrize("variant", every_variant())
-def test_what_is_saved_of_a_file_that_lies_can_be_opened(variant: Variant, tmp_path: Path) -> None:
+def test_a_forged_file_that_opens_is_saved_as_one_that_opens(variant: Variant, tmp_path: Path) -> None:
     """Counts above all: a table that holds more than is stated of it would save what full loading refuses."""
     path, other = tmp_path / "lie.bloom", tmp_path / "other.bloom"
     data = variant.filled(range(60), 100).to_bytes()
@@ -66,7 +66,7 @@ def test_what_is_saved_of_a_file_that_lies_can_be_opened(variant: Variant, tmp_p
 
 
 @pytest.mark.parametrize("increments", [2, 4, 8])
-def test_a_counter_that_no_sum_of_increments_makes_is_refused(increments: int, tmp_path: Path) -> None:
+def test_an_impossible_sum_of_increments_is_refused(increments: int, tmp_path: Path) -> None:
     """Between 0 and the least increment a counter would deny the keys that are added to it."""
     made = fullbloom.VariableIncrementFilter(100, increments=increments)
     path, bits = tmp_path / "lie.bloom", made.counter_bits
@@ -111,7 +111,7 @@ def forged(data: bytes, change: Any) -> bytes:
 
 
 @pytest.mark.parametrize("number", [0, 3, 9])
-def test_a_bin_that_says_that_it_passed_something_on_is_full(number: int, tmp_path: Path) -> None:
+def test_a_bin_marked_as_overflowed_must_be_full(number: int, tmp_path: Path) -> None:
     """Keys that are not there were looked for in the spare, and a key that came later was lost."""
     made = fullbloom.PrefixFilter(1000)
     made.update(range(200))
@@ -127,7 +127,7 @@ def test_a_bin_that_says_that_it_passed_something_on_is_full(number: int, tmp_pa
 
 @pytest.mark.parametrize("counting", [False, True])
 @pytest.mark.parametrize("members", [0, 1, 4, 6, 2**62])
-def test_the_rests_of_each_prime_are_those_of_the_members(
+def test_remainders_of_each_prime_must_match_the_members(
     counting: bool, members: int, tmp_path: Path
 ) -> None:
     made = fullbloom.ZoneFilter(10, universe=10_000, counting=counting)
@@ -158,7 +158,7 @@ def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, -1, 2**31, -(2**31)])
-def test_a_count_that_one_sub_table_alone_has_is_refused(count: int, tmp_path: Path) -> None:
+def test_a_count_in_a_single_subtable_is_refused(count: int, tmp_path: Path) -> None:
     """An add to such a cell could leave it empty, and the key was not found."""
     made = fullbloom.InvertibleBloomFilter(100)
     made.update(range(20))
@@ -193,9 +193,7 @@ def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_what_is_made_anew_after_a_file_is_no_larger_than_the_file_might_be(
-    variant: Variant, tmp_path: Path
-) -> None:
+def test_a_regenerated_filter_is_no_larger_than_its_file_allows(variant: Variant, tmp_path: Path) -> None:
     """512 bytes that say that they are for 2^27 keys made a filter of 137 MB, under a bound of 4096 bytes."""
     if not hasattr(variant.cls, "regenerate"):
         return
@@ -214,7 +212,7 @@ def test_what_is_made_anew_after_a_file_is_no_larger_than_the_file_might_be(
 @pytest.mark.parametrize(
     ("number", "what"), [(16385, "RedisBloom filter"), (16386, "RedisBloom cuckoo"), (16387, "note")]
 )
-def test_a_file_of_the_service_alone_is_told_from_one_of_a_later_release(
+def test_a_file_of_the_service_is_distinguished_from_a_later_release(
     number: int, what: str, tmp_path: Path
 ) -> None:
     file = File.parse(fullbloom.BloomFilter(10).to_bytes())
@@ -235,7 +233,7 @@ def test_a_file_of_the_service_alone_is_told_from_one_of_a_later_release(
 
 
 @pytest.mark.parametrize("members", [0, 1, 59, 61, 100])
-def test_a_set_whose_number_of_members_is_a_lie_is_refused(members: int) -> None:
+def test_a_set_with_a_forged_member_count_is_refused(members: int) -> None:
     """`len` is exact, and with one more than there are bits the set was 102 % full."""
     made = fullbloom.BitSet(100)
     made.update(range(60))

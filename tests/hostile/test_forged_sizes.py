@@ -35,7 +35,7 @@ def opened(data: bytes, path: Path) -> list[Any]:
 
 @pytest.mark.parametrize("variant", GROWING)
 @pytest.mark.parametrize("capacity", [1, 10**4, 10**6, 2**28, 2**40, 2**63])
-def test_a_small_growing_file_asks_for_no_large_stage(
+def test_a_small_growing_file_allocates_no_large_stage(
     variant: Variant, capacity: int, tmp_path: Path
 ) -> None:
     """Today 384 bytes that say they are full of 2^28 keys take 929 MB with the next one."""
@@ -75,7 +75,7 @@ def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(ki
 
 
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
-def test_rates_near_one_ask_for_no_large_stage(kind: str, tmp_path: Path) -> None:
+def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> None:
     """Today 384 bytes that state millions of keys at 0.9999 take 6.4 GB with the next one."""
     data = fullbloom.ScalableBloomFilter(10, kind=kind).to_bytes()
     for fpr, tightening in itertools.product((0.3, 0.9999, 0.9999999), (0.5, 1e-12)):
@@ -162,7 +162,7 @@ def test_a_filter_above_max_bytes_is_refused(variant: Variant, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2**64])
-def test_a_bound_that_is_none_is_refused(wrong: int) -> None:
+def test_an_invalid_max_bytes_is_refused(wrong: int) -> None:
     with pytest.raises(fullbloom.ParameterError, match="max_bytes"):
         fullbloom.loads(fullbloom.BloomFilter(10).to_bytes(), max_bytes=wrong)
     with pytest.raises(fullbloom.ParameterTypeError, match="max_bytes"):
@@ -256,7 +256,7 @@ def far_and_one_end(file: File, payload: bytearray) -> None:
     payload[file.start(0) + 8] = 1
 
 
-def test_look_ups_in_a_lying_table_cost_no_walk_over_it(tmp_path: Path) -> None:
+def test_lookups_in_a_forged_table_do_not_scan_it(tmp_path: Path) -> None:
     """Today each walks the whole of it: 1.3 ms a key for 17 MB. Here, in steps of a whole batch."""
     path, times = tmp_path / "lie.bloom", []
     for capacity in (500_000, 8_000_000):
@@ -276,7 +276,7 @@ def test_look_ups_in_a_lying_table_cost_no_walk_over_it(tmp_path: Path) -> None:
     assert times[1] < 6 * times[0], "16 times the table, and the same walk"
 
 
-def test_a_sound_quotient_filter_is_not() -> None:
+def test_a_valid_quotient_filter_is_accepted() -> None:
     rng = random.Random(11)
     for _ in range(60 * SCALE):
         made = fullbloom.QuotientFilter(
@@ -290,7 +290,7 @@ def test_a_sound_quotient_filter_is_not() -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant())
-def test_cells_that_lie_give_numbers_that_are(variant: Variant, tmp_path: Path) -> None:
+def test_forged_cells_give_rates_and_counts_in_range(variant: Variant, tmp_path: Path) -> None:
     """Rates are rates and estimates no less than nothing, whatever stands in the cells."""
     made, path, rng = variant.filled(range(200), 300), tmp_path / "lie.bloom", random.Random(3)
     data, numbers = made.to_bytes(), 0

@@ -18,7 +18,7 @@ COUNTS = sorted({sign + value for sign in (-1, 0, 1) for value in (2**i for i in
 
 
 @pytest.mark.parametrize("seed", range(4 * SCALE))
-def test_fill_and_rate_are_shares_whatever_count_is_told(seed: int, golden: Path, tmp_path: Path) -> None:
+def test_fill_and_rate_stay_in_range_for_any_stated_count(seed: int, golden: Path, tmp_path: Path) -> None:
     """Whatever number of keys a file tells, what is opened tells a fill and a rate of at most 1."""
     path, draw, sound = tmp_path / "lie.bloom", random.Random(seed), 0
     for stored in sorted(golden.glob("*.bloom")):
@@ -55,12 +55,12 @@ def probe(variant: Variant, kind: str, rounds: int, golden: Path) -> dict[str, i
 
 
 @pytest.mark.parametrize("variant", every_variant())
-def test_any_cells_at_all(variant: Variant, golden: Path) -> None:
+def test_every_structure_survives_any_cells(variant: Variant, golden: Path) -> None:
     outcome = probe(variant, "payload", 60 * SCALE, golden)
     assert outcome["variations"] >= 60
 
 
 @pytest.mark.parametrize("variant", every_variant())
-def test_any_header_parameters(variant: Variant, golden: Path) -> None:
+def test_every_structure_survives_any_header_parameters(variant: Variant, golden: Path) -> None:
     outcome = probe(variant, "params", 100 * SCALE, golden)
     assert 0 < outcome["opened"] < 2 * outcome["variations"], "some lies are harmless, others are refused"

@@ -38,7 +38,7 @@ def planned(made: fullbloom.ScalableBloomFilter) -> list[float]:
         ((100, 1e-5), {"kind": "layered", "tightening": 0.05, "growth": 1.0}, 3000),
     ],
 )
-def test_stages_have_the_least_rate_there_is_and_no_key_is_refused(
+def test_stages_use_the_lowest_possible_rate_and_refuse_no_key(
     arguments: tuple[int, float], options: dict[str, Any], keys: int
 ) -> None:
     made = fullbloom.ScalableBloomFilter(*arguments, **options)
@@ -61,14 +61,14 @@ def test_stages_have_the_least_rate_there_is_and_no_key_is_refused(
     assert again.at_least_rate == 0
 
 
-def test_a_rate_that_the_first_stage_cannot_have_is_refused() -> None:
+def test_a_rate_below_that_of_the_first_stage_is_refused() -> None:
     with pytest.raises(fullbloom.ParameterError, match="use CuckooFilter or BloomFilter for lower ones"):
         fullbloom.ScalableBloomFilter(100, 1e-6, kind="prefix")
     with pytest.raises(fullbloom.ParameterError, match="fingerprints have at most 32 bits"):
         fullbloom.ScalableBloomFilter(100, 1e-9, kind="cuckoo")
 
 
-def test_only_the_most_stages_end_it() -> None:
+def test_only_the_maximum_number_of_stages_ends_growth() -> None:
     made = fullbloom.ScalableBloomFilter(1, 0.5, growth=1.0)
     with pytest.raises(fullbloom.FilterFull, match="1024 stages"):
         made.update(range(10_000))
@@ -89,7 +89,7 @@ def grown() -> fullbloom.ScalableBloomFilter:
 
 @pytest.mark.parametrize("tag", [FPR, CAPACITY])
 @pytest.mark.parametrize("factor", [0.5, 0.999, 1.001, 2.0, 1e6])
-def test_a_stage_that_lies_about_its_plan_is_refused(
+def test_a_stage_with_a_forged_plan_is_refused(
     tag: int, factor: float, grown: fullbloom.ScalableBloomFilter
 ) -> None:
     stored = grown.to_bytes()
@@ -104,7 +104,7 @@ def test_a_stage_that_lies_about_its_plan_is_refused(
 
 
 @pytest.mark.parametrize("variant", [0, 1, 2, 4, 5, 7, 8, 9, 18, 999])
-def test_a_kind_that_no_stage_has_is_refused(variant: int) -> None:
+def test_an_unknown_kind_of_stage_is_refused(variant: int) -> None:
     made = fullbloom.ScalableBloomFilter(100, kind="cuckoo")
     made.update(range(500))
     file = File.parse(made.to_bytes())
@@ -137,7 +137,7 @@ def most_found(stages: list[dict[str, Any]]) -> float:
 
 
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
-def test_no_kind_ends_in_mid_stream_of_its_rate(kind: str) -> None:
+def test_no_kind_stops_growing_because_of_its_rate(kind: str) -> None:
     rng, grown, many = random.Random(f"growing {kind}"), 0, 0
     while grown < 8 * SCALE:
         arguments, options = random_growth(rng)
@@ -165,7 +165,7 @@ def test_no_kind_ends_in_mid_stream_of_its_rate(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
-def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> None:
+def test_the_rate_of_many_small_stages_is_at_most_the_stated_one(kind: str) -> None:
     above, below, told = [], [], 0.0
     for seed in range(RUNS):
         made = fullbloom.ScalableBloomFilter(40, 0.4, kind=kind, growth=1.0, tightening=0.9, seed=seed)
@@ -184,7 +184,7 @@ def test_the_rate_of_many_small_stages_is_not_above_the_one_told(kind: str) -> N
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_dynamic_stages_take_all_that_they_are_for(seed: int) -> None:
+def test_dynamic_stages_hold_their_capacity(seed: int) -> None:
     rng = random.Random(f"dynamic {seed}")
     capacity, most = rng.randint(20, 200), rng.choice([1, 3, 16, 64])
     made = fullbloom.DynamicCuckooFilter(capacity, 10 ** rng.uniform(-6, -1), max_stages=most, seed=seed)
@@ -199,7 +199,9 @@ def test_dynamic_stages_take_all_that_they_are_for(seed: int) -> None:
     ("command", "fpr", "lines", "long"),
     [("seen", 1e-13, 70_000, False), ("seen", 1.5e-14, 70_000, False), ("dedup", 1e-12, 3_000_000, True)],
 )
-def test_a_stream_of_lines_is_not_ended_by_its_rate(command: str, fpr: float, lines: int, long: bool) -> None:
+def test_dedup_of_a_long_stream_is_not_stopped_by_its_rate(
+    command: str, fpr: float, lines: int, long: bool
+) -> None:
     if long and not LONG:
         pytest.skip("three million lines: FULLBLOOM_LONG=1 runs them")
     text = b"".join(b"%d\n" % line for line in range(lines))

@@ -100,7 +100,7 @@ def made_of(name: str) -> Any:
     return made
 
 
-def test_every_method_ends_or_hears_a_signal_whatever_count_it_is_given() -> None:
+def test_every_method_returns_or_handles_a_signal_for_any_count() -> None:
     """Without ``FULLBLOOM_LONG`` those that count, and one of each way to add."""
     few = ["spectral", "d-left", "spatial", "bloomier"]
     names = NAMES if LONG else few
@@ -115,7 +115,7 @@ def test_every_method_ends_or_hears_a_signal_whatever_count_it_is_given() -> Non
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("mode", ["minimum-selection", "minimal-increase", "recurring-minimum"])
-def test_spectral_additions_at_once_are_those_one_by_one(mode: str) -> None:
+def test_a_spectral_add_of_n_equals_n_adds(mode: str) -> None:
     draw = random.Random(5)
     once, each = (fullbloom.SpectralBloomFilter(20, fpr=0.3, mode=mode, counter_bits=8) for _ in range(2))
     refused = 0
@@ -133,7 +133,7 @@ def test_spectral_additions_at_once_are_those_one_by_one(mode: str) -> None:
     assert refused % 2 == 0
 
 
-def test_d_left_additions_and_removals_at_once_are_those_one_by_one() -> None:
+def test_d_left_adds_and_removals_of_n_equal_n_calls() -> None:
     draw = random.Random(5)
     once, each = (fullbloom.DLeftCountingFilter(20, subtables=2, cells=6) for _ in range(2))
     refused = 0
@@ -174,7 +174,7 @@ def test_a_key_may_come_any_number_of_times(times: int) -> None:
 @pytest.mark.parametrize(
     "keys", [[7, 8, 9], (7, 8, 9), (key for key in [7, 8, 9]), {7: 0, 8: 0, 9: 0}.keys()]
 )
-def test_one_value_more_is_read_than_there_are_keys(keys: Any) -> None:
+def test_at_most_one_value_more_than_keys_is_read(keys: Any) -> None:
     keys = list(keys) if inspect.isgenerator(keys) else keys
     fresh: list[Any] = [lambda: keys, lambda: iter(keys)]
     maps = fullbloom.BloomierMap.build([7, 8, 9], [1, 2, 3], mutable=True)
@@ -196,13 +196,13 @@ def test_one_value_more_is_read_than_there_are_keys(keys: Any) -> None:
             call(given(), [1, 2])
 
 
-def test_a_batch_of_hashes_may_be_nulls_alone() -> None:
+def test_a_batch_of_hashes_may_be_all_null() -> None:
     bloom = fullbloom.BloomFilter(100)
     assert pa.array(bloom.add_hashed(Column(schema(b"n"), array(3)))).to_pylist() == [None] * 3
     assert bloom.num_added == 0
 
 
-def test_a_number_that_python_does_not_write_is_named_by_its_bits(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_integer_too_long_to_print_is_named_by_its_bits(capfd: pytest.CaptureFixture[str]) -> None:
     """Where an error would hold a number of 5,000 digits, Python raised another error within it."""
     bloom = fullbloom.BloomFilter(100)
     for call in (

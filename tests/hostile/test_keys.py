@@ -135,7 +135,7 @@ Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
         lambda: Long(1 << 80),
     ],
 )
-def test_a_part_met_a_million_times_is_not_asked_a_million_times(made: Any) -> None:
+def test_a_repeated_part_of_a_tuple_is_encoded_once(made: Any) -> None:
     """Only after 64 KiB is it remembered; 16 MiB would ask 600,000 times, for 2 us each."""
     part = made()
     with pytest.raises(fullbloom.KeyTypeError, match="16777216 bytes"):
@@ -150,14 +150,14 @@ def test_a_part_met_a_million_times_is_not_asked_a_million_times(made: Any) -> N
 
 
 @pytest.mark.parametrize("part", [7, (), (1, (2,)), "text", 1 << 80, -(1 << 63) - 1])
-def test_a_part_remembered_is_the_part_written(part: Any) -> None:
+def test_a_cached_part_encodes_as_an_uncached_one(part: Any) -> None:
     deep = functools.reduce(lambda inner, _: (inner, inner), range(5), Scalar(part))
     plain = functools.reduce(lambda inner, _: (inner, inner), range(5), part)
     for head in ("", "a" * (64 << 10)):
         assert fullbloom.hash_key((head, deep, (deep,), 1)) == fullbloom.hash_key((head, plain, (plain,), 1))
 
 
-def test_a_part_remembered_nests_no_deeper_than_one_written() -> None:
+def test_a_cached_part_nests_no_deeper_than_an_uncached_one() -> None:
     part, head = Scalar(((),)), "a" * (64 << 10)
 
     def nested(depth: int) -> Any:
@@ -168,14 +168,14 @@ def test_a_part_remembered_nests_no_deeper_than_one_written() -> None:
         fullbloom.hash_key((head, nested(60), nested(62)))
 
 
-def test_a_tuple_of_just_16_mib_is_a_key() -> None:
+def test_a_tuple_of_exactly_16_mib_is_accepted() -> None:
     longest = b"a" * ((16 << 20) - 9)
     assert fullbloom.hash_key((longest,)) == fullbloom.hash_key((bytearray(longest),))
     with pytest.raises(fullbloom.KeyTypeError):
         fullbloom.hash_key((longest, ()))
 
 
-def test_views_of_python_objects_are_no_keys() -> None:
+def test_views_of_python_objects_are_refused() -> None:
     with pytest.raises(fullbloom.KeyTypeError, match="objects"):
         fullbloom.hash_key(memoryview(np.array(["a"], object)))
 
@@ -195,7 +195,7 @@ def test_views_of_python_objects_are_no_keys() -> None:
     ],
     ids=shown,
 )
-def test_a_view_is_the_bytes_it_shows(view: memoryview) -> None:
+def test_a_memoryview_hashes_as_its_bytes(view: memoryview) -> None:
     assert fullbloom.hash_key(view) == fullbloom.hash_key(bytes(view))
     assert fullbloom.hash_key((view, 1)) == fullbloom.hash_key((bytes(view), 1))
 
@@ -222,21 +222,21 @@ class Data(bytes):
     ],
     ids=lambda key: type(key).__name__,
 )
-def test_a_part_of_a_tuple_is_encoded_as_the_key_is(key: Any, same: Any) -> None:
+def test_a_part_of_a_tuple_is_encoded_like_a_key(key: Any, same: Any) -> None:
     assert fullbloom.hash_key(key) == fullbloom.hash_key(same)
     assert fullbloom.hash_key((0, key, (key,))) == fullbloom.hash_key((0, same, (same,)))
 
 
 @pytest.mark.parametrize("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=shown)
 @pytest.mark.parametrize("variant", every_variant("remove", "keys"))
-def test_a_refused_removal_carries_the_key_whole(variant: Variant, key: Any) -> None:
+def test_the_key_error_of_a_removal_has_the_whole_key(variant: Variant, key: Any) -> None:
     with pytest.raises(KeyError) as caught:
         variant.make(100).remove(key)
     assert caught.value.args == (key,)
 
 
 @pytest.mark.parametrize("point", [0xFFFFFFFF, 0x110000])
-def test_a_record_with_text_of_no_character_is_refused(point: int) -> None:
+def test_a_record_with_invalid_unicode_is_refused(point: int) -> None:
     """Of which NumPy says SystemError."""
     codes = np.array([65, 1, point, 2, 66, 3], np.uint32)
     records = codes.view([("text", "U1"), ("count", "i4")])

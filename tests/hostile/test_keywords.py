@@ -36,7 +36,7 @@ MADE = [row for row in every_variant() if not row.values[0].can("build")]
 
 
 @pytest.mark.parametrize("variant", MADE)
-def test_a_slip_is_told_what_was_meant(variant: Variant) -> None:
+def test_a_misspelled_keyword_gets_a_suggestion(variant: Variant) -> None:
     known = {name for name, _, _ in variant.row["parameters"]} | {"seed", "secret"}
     for name, slips in MEANT.items():
         for slip in slips:
@@ -53,7 +53,7 @@ def test_a_slip_is_told_what_was_meant(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", MADE)
-def test_what_other_libraries_write_is_told_the_name_that_is_meant(variant: Variant) -> None:
+def test_keywords_of_other_libraries_get_a_suggestion(variant: Variant) -> None:
     known = [name for name, _, _ in variant.row["parameters"]]
     capacity = next(name for name in known if name.endswith("capacity"))
     calls = [{"n": 1000, "p": 0.01}, {"expected_elements": 1000}, {"max_elements": 1000, "error_rate": 0.01}]
@@ -102,19 +102,19 @@ def test_defaults_in_the_signature_are_those_of_the_constructor(variant: Variant
 
 @pytest.mark.parametrize("variant", MADE)
 @pytest.mark.parametrize("name", ["callback", "x" * 10_000, "ß", "\N{SNOWMAN}", ""])
-def test_a_keyword_like_no_other_is_told_what_there_is(variant: Variant, name: str) -> None:
+def test_an_unknown_keyword_lists_the_known_ones(variant: Variant, name: str) -> None:
     with pytest.raises(fullbloom.ParameterTypeError, match=r"it takes .*seed, secret"):
         variant.cls(100, **{name: 1})
 
 
 @pytest.mark.parametrize("variant", BUILT)
 @pytest.mark.parametrize("given", [((), {}), ((100, 0.01), {}), ((), {"capacity": 100, "sead": 1})])
-def test_what_is_built_says_so_when_it_is_called(variant: Variant, given: tuple[Any, Any]) -> None:
+def test_calling_a_class_that_is_built_names_build(variant: Variant, given: tuple[Any, Any]) -> None:
     with pytest.raises(fullbloom.ParameterTypeError, match=rf"call {variant.cls.__name__}\.build\("):
         variant.cls(*given[0], **given[1])
 
 
-def test_keywords_that_there_are_go_on_being_taken() -> None:
+def test_existing_keywords_are_accepted() -> None:
     made = fullbloom.BloomFilter(capacity=100, fpr=0.1, layout="classic", seed=3, secret=None)
     assert (made.capacity, made.target_fpr, made.layout, made.seed) == (100, 0.1, "classic", 3)
     unknown: dict[str, Any] = {}

@@ -74,7 +74,7 @@ def test_unlike_filters_name_every_difference(difference: str, operation: str) -
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_filter_and_itself(operation: str) -> None:
+def test_a_filter_may_be_combined_with_itself(operation: str) -> None:
     bloom = make()
     bloom.update(range(100))
     before = bytes(memoryview(bloom))
@@ -116,7 +116,7 @@ def test_a_warning_that_is_an_error_loses_no_key() -> None:
     assert all(bloom.contains_many(range(100)))
 
 
-def test_clearing_and_copying_renew_and_keep_the_warning() -> None:
+def test_clear_renews_the_warning_and_copies_keep_it() -> None:
     bloom = fullbloom.BloomFilter(10, 0.01)
     with pytest.warns(fullbloom.CapacityWarning):
         bloom.update(range(50))
@@ -140,7 +140,7 @@ def test_merging_past_capacity_is_reported() -> None:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_strict_filters_are_full_and_go_on_answering(layout: str) -> None:
+def test_strict_filters_refuse_more_keys_and_keep_finding_others(layout: str) -> None:
     bloom = fullbloom.BloomFilter(100, 0.001, layout=layout, strict=True)
     keys = [f"key-{i}" for i in range(500)]
     with warnings.catch_warnings():
@@ -168,7 +168,7 @@ def test_strict_filters_are_full_and_go_on_answering(layout: str) -> None:
 
 @pytest.mark.parametrize("name", ["mode", "verify"])
 @pytest.mark.parametrize("value", ["w", "", "R", "fully", None, 5])
-def test_unknown_modes(name: str, value: Any, golden: Path) -> None:
+def test_unknown_modes_are_refused(name: str, value: Any, golden: Path) -> None:
     with pytest.raises((fullbloom.ParameterError, TypeError)):
         fullbloom.open(golden / "bloom-classic.bloom", **{name: value})
 
@@ -244,7 +244,7 @@ def test_keyed_filters_need_their_secret(tmp_path: Path) -> None:
     assert copy.copy(bloom) == copy.deepcopy(bloom) == bloom
 
 
-def test_drawn_secrets_differ() -> None:
+def test_random_secrets_differ() -> None:
     one, other = (fullbloom.BloomFilter(100, secret=True) for _ in range(2))
     with pytest.raises(fullbloom.IncompatibleFilters, match="secret"):
         one | other

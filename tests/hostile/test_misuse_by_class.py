@@ -28,7 +28,7 @@ def filled(variant: Variant, **options: Any) -> Any:
 
 @pytest.mark.parametrize("difference", ["seed", "secret"])
 @pytest.mark.parametrize("variant", every_variant("merge"))
-def test_keys_that_were_hashed_otherwise_do_not_merge(variant: Variant, difference: str) -> None:
+def test_filters_with_other_seeds_or_secrets_do_not_merge(variant: Variant, difference: str) -> None:
     options: dict[str, Any] = {"seed": {"seed": 2}, "secret": {"secret": SECRET}}[difference]
     left, right = filled(variant), filled(variant, **options)
     before = left.to_bytes(), right.to_bytes()
@@ -41,7 +41,7 @@ def test_keys_that_were_hashed_otherwise_do_not_merge(variant: Variant, differen
 
 @pytest.mark.parametrize("options", [{"capacity": 5000}, {"fpr": 1e-5}], ids=["capacity", "fpr"])
 @pytest.mark.parametrize("variant", every_variant("merge"))
-def test_other_shapes_merge_whole_or_not_at_all(variant: Variant, options: dict[str, Any]) -> None:
+def test_filters_of_other_shapes_merge_atomically(variant: Variant, options: dict[str, Any]) -> None:
     left = filled(variant)
     right = variant.filled(range(1000, 1050), options.get("capacity", 200), options.get("fpr", 0.01))
     before = left.to_bytes(), right.to_bytes()
@@ -69,7 +69,7 @@ def test_other_classes_do_not_merge(variant: Variant) -> None:
 
 @pytest.mark.parametrize("bad", BAD_KEYS)
 @pytest.mark.parametrize("variant", every_variant("add"))
-def test_what_is_no_key(variant: Variant, bad: str) -> None:
+def test_unsupported_keys_are_refused(variant: Variant, bad: str) -> None:
     made, key = filled(variant), BAD_KEYS[bad]
     before = made.to_bytes()
     calls: list[Callable[[], Any]] = [lambda: key in made]
@@ -131,7 +131,7 @@ def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
 
 
 @pytest.mark.parametrize("variant", every_variant("map"))
-def test_mapped_files_are_only_read(variant: Variant, tmp_path: Path) -> None:
+def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     made = filled(variant)
     made.save(path)
@@ -148,7 +148,7 @@ def test_mapped_files_are_only_read(variant: Variant, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", every_variant("add"))
-def test_secrets_do_not_travel(variant: Variant) -> None:
+def test_secrets_are_not_serialised(variant: Variant) -> None:
     import pickle
 
     made = filled(variant, secret=SECRET)

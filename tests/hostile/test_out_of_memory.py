@@ -98,11 +98,11 @@ def refused(work: str) -> None:
 
 
 @pytest.mark.parametrize("work", ["f.to_bytes()", "pickle.dumps(f)"])
-def test_a_filter_whose_bytes_find_no_room_is_a_memory_error(work: str) -> None:
+def test_a_filter_that_cannot_be_allocated_is_a_memory_error(work: str) -> None:
     refused(f"f = fullbloom.BloomFilter(25 * 10**7); {work}")
 
 
-def test_hashes_that_find_no_room_in_a_list_are_a_memory_error() -> None:
+def test_a_list_of_hashes_that_cannot_be_allocated_is_a_memory_error() -> None:
     refused("fullbloom.hash_many([0] * 25_000_000)")
 
 
@@ -117,11 +117,11 @@ def test_hashes_that_find_no_room_in_a_list_are_a_memory_error() -> None:
         "fullbloom.loads(bytearray(300_000_000))",
     ],
 )
-def test_a_batch_whose_answers_find_no_room_is_a_memory_error(work: str) -> None:
+def test_results_that_cannot_be_allocated_are_a_memory_error(work: str) -> None:
     refused(work)
 
 
-def test_a_line_that_finds_no_room_ends_the_command_with_a_reason(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_allocated_is_an_error_of_the_command(tmp_path: Path) -> None:
     source = tmp_path / "line"
     with source.open("wb") as file:
         file.truncate(200_000_000)
@@ -151,9 +151,7 @@ STATED = {
 
 @pytest.mark.parametrize("name", STATED)
 @pytest.mark.parametrize("call", ["f.update", "f.add_many", "f.contains_many", "fullbloom.hash_many"])
-def test_no_memory_is_asked_for_by_a_length_that_is_only_stated(
-    name: str, call: str, with_room: WithRoom
-) -> None:
+def test_a_stated_length_allocates_no_memory(name: str, call: str, with_room: WithRoom) -> None:
     outcome = with_room(256 << 20, f"keys = {STATED[name]}", f"{call}(keys)")
     # Answers of 2^40 rows cannot be had, all else can.
     wanted = name == "null" and call != "f.update"
@@ -184,7 +182,7 @@ KINDS = ["int8", "int64", "bool", "string", "large_string", "fixed_size_binary",
 
 
 @pytest.mark.parametrize("kind", KINDS if LONG else ["int8", "bool", "dictionary"])
-def test_columns_with_nulls_are_worked_on_in_portions(kind: str, with_room: WithRoom) -> None:
+def test_columns_with_nulls_are_processed_in_chunks(kind: str, with_room: WithRoom) -> None:
     """32 million rows: their hashes would take 256 MB, their marks 32 MB twice; 96 MB are to be had."""
     outcome = with_room(
         128 << 20, nulled(kind), "f.update(keys); assert f.contains_many(keys).null_count == n // 8"
@@ -193,7 +191,9 @@ def test_columns_with_nulls_are_worked_on_in_portions(kind: str, with_room: With
 
 
 @pytest.mark.parametrize("kind", KINDS if LONG else ["int64"])
-def test_hashes_of_a_column_that_find_no_room_are_a_memory_error(kind: str, with_room: WithRoom) -> None:
+def test_hashes_of_a_column_that_cannot_be_allocated_are_a_memory_error(
+    kind: str, with_room: WithRoom
+) -> None:
     assert with_room(96 << 20, nulled(kind), "fullbloom.hash_many(keys)") == ["refused", "True", "True", "0"]
 
 

@@ -419,7 +419,9 @@ def limited() -> Iterator[Limited]:
 
 
 @pytest.mark.parametrize(("expression", "error", "shown"), CASES, ids=[case[0] for case in CASES])
-def test_nonsense(expression: str, error: str, shown: str, limited: Limited) -> None:
+def test_invalid_arguments_are_refused_before_allocation(
+    expression: str, error: str, shown: str, limited: Limited
+) -> None:
     classes, message = limited.outcome(expression)
     if not error:
         assert classes == [], message
@@ -481,7 +483,7 @@ def test_messages_name_the_range_and_the_remedy() -> None:
         fullbloom.BloomFilter(1e6)  # type: ignore[arg-type]
 
 
-def test_index_types_are_whole_numbers() -> None:
+def test_numpy_integers_are_accepted_as_integers() -> None:
     import numpy as np
 
     assert fullbloom.BloomFilter(np.int64(100), np.float32(0.01)).capacity == 100

@@ -90,7 +90,7 @@ FORMS = list(forms("int64"))
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", VALUES)
-def test_arrow(name: str, form: str) -> None:
+def test_arrow_columns_hash_as_their_values(name: str, form: str) -> None:
     keys, values = forms(name)[form]
     # float16 columns hold values rounded to their width, and every width is compared as a double.
     stored = [v.as_py() for v in keys] if name.startswith("float") else values
@@ -123,7 +123,7 @@ def test_arrow(name: str, form: str) -> None:
     start=st.integers(0, 5),
     kind=st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]),
 )
-def test_any_text_column(values: list[str | None], start: int, kind: Any) -> None:
+def test_any_text_column_hashes_as_its_values(values: list[str | None], start: int, kind: Any) -> None:
     keys = pa.array(values, kind).slice(start)
     expected = [None if v is None else fullbloom.hash_key(v) for v in values[start:]]
     assert fullbloom.hash_many(keys).to_pylist() == expected
@@ -144,7 +144,7 @@ def test_a_dictionary_of_nothing_but_nulls_holds_nulls() -> None:
     assert bloom.num_added == 0
 
 
-def test_a_foreign_exporter_gets_arrow_back() -> None:
+def test_results_for_a_foreign_exporter_are_arrow() -> None:
     class Column:
         """Speaks the interface and comes from no known library."""
 
@@ -163,7 +163,7 @@ def test_a_foreign_exporter_gets_arrow_back() -> None:
     assert bloom.num_added == 2
 
 
-def test_large_columns_cross_every_chunk() -> None:
+def test_large_columns_agree_across_chunks() -> None:
     values = [None if i % 1000 == 999 else f"key-{i}" for i in range(70_001)]
     bloom, twin = fullbloom.BloomFilter(100_000), fullbloom.BloomFilter(100_000)
     new = bloom.add_many(pa.array(values), threads=2)

@@ -93,7 +93,7 @@ def check(keys: Any, values: list[Any], as_list: Any) -> None:
 
 
 @pytest.mark.parametrize("name", POLARS)
-def test_polars(name: str) -> None:
+def test_polars_columns_hash_as_their_values(name: str) -> None:
     keys = POLARS[name]
     check(keys, keys.to_list(), lambda series: series.to_list())
     bloom = fullbloom.BloomFilter(100)
@@ -101,7 +101,7 @@ def test_polars(name: str) -> None:
     assert fullbloom.hash_many(keys).dtype == pl.UInt64
 
 
-def test_polars_objects_are_their_values_not_their_handles() -> None:
+def test_polars_object_columns_hash_as_their_values() -> None:
     def series() -> pl.Series:
         return pl.Series([uuid.UUID(int=i) for i in range(3)])
 
@@ -120,7 +120,7 @@ def plain(series: pd.Series[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", PANDAS)
-def test_pandas(name: str) -> None:
+def test_pandas_columns_hash_as_their_values(name: str) -> None:
     keys = PANDAS[name]
     check(keys, plain(keys), plain)
     bloom = fullbloom.BloomFilter(100)
@@ -131,7 +131,7 @@ def test_pandas(name: str) -> None:
 
 
 @pytest.mark.parametrize("values", [["a", [], 1], [1j], ["\ud800"], ["a", None, 1j]])
-def test_pandas_objects_that_are_no_keys_raise_an_error_of_the_tree(values: list[Any]) -> None:
+def test_pandas_objects_that_are_not_keys_are_refused(values: list[Any]) -> None:
     bloom = fullbloom.BloomFilter(100)
     with pytest.raises(fullbloom.KeyTypeError):
         bloom.update(pd.Series(values, dtype=None if values == [1j] else object))
@@ -210,7 +210,7 @@ def test_a_mask_filters_a_frame() -> None:
     assert table[bloom.contains_many(table["k"])]["v"].tolist() == [1, 3]
 
 
-def test_a_frame_of_one_column_is_refused_as_its_values_are_meant() -> None:
+def test_a_frame_of_one_column_is_refused_as_ambiguous() -> None:
     bloom = fullbloom.BloomFilter(100)
     columns = {"k": [1]}
     for frame in (pl.DataFrame(columns), pd.DataFrame(columns), pa.table(columns), pa.record_batch(columns)):

@@ -45,7 +45,7 @@ def one_by_one(keys: Any) -> list[int]:
 @settings(deadline=None)
 @given(keys=st.lists(KEYS, max_size=30))
 @pytest.mark.parametrize("kind", CONTAINERS)
-def test_containers(kind: str, keys: list[Any]) -> None:
+def test_every_container_hashes_as_its_keys(kind: str, keys: list[Any]) -> None:
     wrap = CONTAINERS[kind]
     expected = list(dict.fromkeys(keys)) if kind == "dict keys" else keys
     assert fullbloom.hash_many(wrap(keys)) == one_by_one(expected)
@@ -72,7 +72,7 @@ def test_a_text_hashes_as_its_utf8_bytes_however_it_is_held(letter: str) -> None
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])
-def test_sets(kind: type) -> None:
+def test_sets_hash_as_their_members(kind: type) -> None:
     keys = kind(["a", b"b", 1, 2.5, (3, "c")])
     bloom = fullbloom.BloomFilter(100, 0.01)
     bloom.update(keys)
@@ -139,7 +139,7 @@ ARRAYS = numpy_arrays()
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_numpy(name: str) -> None:
+def test_numpy_arrays_hash_as_their_items(name: str) -> None:
     keys = ARRAYS[name]
     items = list(keys)
     hashes = fullbloom.hash_many(keys)
@@ -183,7 +183,7 @@ def test_floats_have_one_zero_and_one_nan() -> None:
     ],
     ids=shown,
 )
-def test_buffers(keys: Any) -> None:
+def test_buffers_hash_as_their_items(keys: Any) -> None:
     assert fullbloom.hash_many(keys) == one_by_one(keys.tolist())
     bloom = fullbloom.BloomFilter(1000, 0.01)
     twin = fullbloom.BloomFilter(1000, 0.01)
@@ -223,7 +223,7 @@ EMPTIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", EMPTIES)
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_empty_batches(variant: Variant, kind: str) -> None:
+def test_empty_batches_give_empty_results(variant: Variant, kind: str) -> None:
     def keys() -> Any:
         return EMPTIES[kind]() if callable(EMPTIES[kind]) else EMPTIES[kind]
 
@@ -239,7 +239,7 @@ def test_empty_batches(variant: Variant, kind: str) -> None:
 
 @pytest.mark.parametrize("layout", layouts())
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 1023, 1024, 1025, 5000])
-def test_every_chunk_border(layout: str, length: int) -> None:
+def test_batches_agree_at_every_chunk_border(layout: str, length: int) -> None:
     keys = np.arange(length) * 3
     bloom = fullbloom.BloomFilter(length, 0.01, layout=layout)
     twin = fullbloom.BloomFilter(length, 0.01, layout=layout)
@@ -251,7 +251,7 @@ def test_every_chunk_border(layout: str, length: int) -> None:
 
 @pytest.mark.parametrize("wrap", [list, tuple, iter])
 @pytest.mark.parametrize("first", [True, False])
-def test_answers_change_in_a_long_list(wrap: Any, first: bool) -> None:
+def test_results_are_correct_across_a_long_list(wrap: Any, first: bool) -> None:
     """The answer that is commoner in the first portion (32,768 keys) is the rarer one of the whole."""
     bloom = fullbloom.BloomFilter(100_000, 1e-6)
     members = [f"in/{i}" for i in range(70_000)]
@@ -266,7 +266,7 @@ def test_answers_change_in_a_long_list(wrap: Any, first: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant("keys"))
-def test_ready_hashes(variant: Variant) -> None:
+def test_hashes_give_the_results_of_keys(variant: Variant) -> None:
     keys = [*range(300), "a", "b"]
     hashes = fullbloom.hash_many(keys)
     capacity = 200 if variant.row["family"] == "bloom" else 400

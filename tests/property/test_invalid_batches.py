@@ -67,7 +67,7 @@ NO_KEYS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", NO_KEYS)
 @pytest.mark.parametrize("method", ["update", "add_many", "contains_many", "hash_many"])
-def test_no_keys(kind: str, method: str) -> None:
+def test_values_that_are_not_keys_are_refused(kind: str, method: str) -> None:
     bloom = fullbloom.BloomFilter(100)
     call = fullbloom.hash_many if method == "hash_many" else getattr(bloom, method)
     with pytest.raises(fullbloom.KeyTypeError) as caught:
@@ -85,7 +85,7 @@ def test_no_keys(kind: str, method: str) -> None:
     ],
     ids=shown,
 )
-def test_of_numpy_only_scalars_are_one_key(key: Any, name: str) -> None:
+def test_only_numpy_scalars_are_single_keys(key: Any, name: str) -> None:
     bloom = fullbloom.BloomFilter(100)
     for call in (bloom.add, bloom.__contains__, fullbloom.hash_key):
         with pytest.raises(fullbloom.KeyTypeError, match=f"got {name}; pass"):
@@ -94,14 +94,14 @@ def test_of_numpy_only_scalars_are_one_key(key: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (2, 2), (1, 1, 1)])
-def test_only_one_dimension(shape: tuple[int, ...]) -> None:
+def test_arrays_of_more_than_one_dimension_are_refused(shape: tuple[int, ...]) -> None:
     bloom = fullbloom.BloomFilter(100)
     with pytest.raises(fullbloom.FullbloomError, match="dimension"):
         bloom.update(np.zeros(shape))
 
 
 @pytest.mark.parametrize("batch", [5, 1.5, None, object()])
-def test_not_iterable(batch: Any) -> None:
+def test_values_that_are_not_iterable_are_refused(batch: Any) -> None:
     bloom = fullbloom.BloomFilter(100)
     with pytest.raises(TypeError):
         bloom.update(batch)
@@ -148,7 +148,7 @@ def test_a_refused_key_of_an_array_is_named_by_its_place(keys: Any, place: int) 
         fullbloom.hash_many(keys)
 
 
-def test_errors_of_the_callers_iterator_pass_through() -> None:
+def test_errors_of_the_callers_iterator_propagate() -> None:
     def keys() -> Any:
         yield "first"
         raise RuntimeError("mine")
@@ -159,7 +159,7 @@ def test_errors_of_the_callers_iterator_pass_through() -> None:
     assert "first" in bloom
 
 
-def test_a_list_that_shrinks_while_it_is_read() -> None:
+def test_a_list_that_shrinks_while_it_is_read_ends_there() -> None:
     keys: list[Any] = []
 
     class Clearing:

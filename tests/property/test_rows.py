@@ -75,7 +75,7 @@ def hashed(values: list[Any], secret: bytes | None = None) -> list[int | None]:
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
 @pytest.mark.parametrize("name", FIELDS)
-def test_a_row_is_the_tuple_of_its_fields(name: str, secret: bytes | None) -> None:
+def test_a_row_hashes_as_the_tuple_of_its_fields(name: str, secret: bytes | None) -> None:
     table = pa.table({"k": range(N), "v": FIELDS[name], "k again": ["a"] * N})
     expected = hashed(rows(table.columns), secret)
     assert fullbloom.hash_many(table, secret=secret).to_pylist() == expected
@@ -103,7 +103,7 @@ def test_a_row_with_a_null_is_a_null(name: str) -> None:
     assert [value is None for value in fullbloom.hash_many(whole).to_pylist()] == mask.to_pylist()
 
 
-def test_all_columns_at_once_in_chunks_that_do_not_meet() -> None:
+def test_columns_with_different_chunks_agree() -> None:
     columns = [
         pa.chunked_array([column.slice(0, i % N), column.slice(i % N)])
         for i, column in enumerate(FIELDS.values())
@@ -119,7 +119,7 @@ def test_all_columns_at_once_in_chunks_that_do_not_meet() -> None:
     assert bloom.contains_many(table, threads=2).to_pylist() == [True] * N
 
 
-def test_names_and_kinds_of_integers_do_not_matter_and_the_order_does() -> None:
+def test_rows_depend_on_the_order_and_not_the_names_of_columns() -> None:
     one = pa.table({"a": pa.array([1], pa.int8()), "b": ["x"]})
     other = pa.table({"c": pa.array([1], pa.uint64()), "a": pa.array(["x"], pa.large_string())})
     assert fullbloom.hash_many(one).to_pylist() == fullbloom.hash_many(other).to_pylist()
@@ -138,7 +138,7 @@ def test_names_and_kinds_of_integers_do_not_matter_and_the_order_does() -> None:
     ),
     start=st.integers(0, 3),
 )
-def test_any_table(values: list[Any], start: int) -> None:
+def test_any_table_hashes_as_its_tuples(values: list[Any], start: int) -> None:
     kinds = [pa.int64(), pa.string(), pa.float64()]
     table = pa.table(
         [pa.array([row[i] for row in values], kind) for i, kind in enumerate(kinds)], names=["a", "b", "c"]
@@ -173,7 +173,7 @@ POLARS: dict[str, pl.DataFrame] = {
 
 
 @pytest.mark.parametrize("name", POLARS)
-def test_polars(name: str) -> None:
+def test_polars_frames_hash_as_tuples(name: str) -> None:
     frame = POLARS[name]
     values = [None if None in row else tuple(map(tupled, row)) for row in frame.iter_rows()]
     hashes = fullbloom.hash_many(frame)
@@ -217,7 +217,7 @@ PANDAS: dict[str, tuple[pd.DataFrame, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", PANDAS)
-def test_pandas(name: str) -> None:
+def test_pandas_frames_hash_as_tuples(name: str) -> None:
     frame, values = PANDAS[name]
     hashes = fullbloom.hash_many(frame)
     assert isinstance(hashes, pd.Series)
@@ -231,7 +231,7 @@ def test_pandas(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["polars", "pandas", "pandas of objects", "table", "batch", "struct"])
-def test_of_one_column_the_values_are_meant(kind: str) -> None:
+def test_a_table_of_one_column_hashes_as_its_values(kind: str) -> None:
     column = {"k": [1, 2]}
     frames: dict[str, Any] = {
         "polars": pl.DataFrame(column),
@@ -260,7 +260,7 @@ def test_numpy_records_are_the_tuples_of_their_fields() -> None:
     assert fullbloom.hash_many(plain).tolist() == hashed([(1, "x"), (2, "")])
 
 
-def test_long_rows_are_those_of_tuples() -> None:
+def test_long_rows_hash_as_tuples() -> None:
     """A row is written down up to 2,048 bytes, and hashed in pieces beyond."""
     lengths = [*range(1985, 2060), 10_000]
     inner = pa.StructArray.from_arrays([pa.array(["y" * n for n in lengths]), pa.array(lengths)], ["p", "q"])

@@ -58,7 +58,7 @@ COLUMNS = columns()
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_arrow(name: str, secret: bytes | None) -> None:
+def test_arrow_columns_hash_as_their_values(name: str, secret: bytes | None) -> None:
     kind, values = COLUMNS[name]
     missing = [None, *values, None]
     expected = [None if value is None else key_oracle.hash_key(value, secret=secret) for value in missing]
@@ -82,7 +82,7 @@ NUMPY_UNITS = ["h", "m", "s", "ms", "us", "ns", "10ms", "3h", "D", "W"]
 
 @pytest.mark.parametrize("unit", NUMPY_UNITS)
 @pytest.mark.parametrize("kind", ["M8", "m8"])
-def test_numpy(kind: str, unit: str) -> None:
+def test_numpy_columns_hash_as_their_values(kind: str, unit: str) -> None:
     dtype = np.dtype(f"{kind}[{unit}]")
     counts = np.array([0, 1, -1, 12_345, -(2**40), 2**44, 2**63 - 1, -(2**63) + 1])
     keys = counts.view(dtype)
@@ -97,7 +97,7 @@ def test_numpy(kind: str, unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["Y", "M"])
-def test_years_and_months_are_their_first_days(unit: str) -> None:
+def test_years_and_months_hash_as_their_first_days(unit: str) -> None:
     keys = np.array(["1969", "2024", "0001"], f"M8[{unit}]")
     days = [dt.date(int(str(key)[:4]), 1, 1) for key in keys]
     assert fullbloom.hash_many(keys).tolist() == fullbloom.hash_many(days)
@@ -109,7 +109,9 @@ def test_years_and_months_are_their_first_days(unit: str) -> None:
     zeros=st.integers(0, 10),
     seed=st.integers(0, 2**64 - 1),
 )
-def test_a_decimal_is_one_key_with_more_zeros_or_fewer(value: decimal.Decimal, zeros: int, seed: int) -> None:
+def test_decimals_with_different_trailing_zeros_are_one_key(
+    value: decimal.Decimal, zeros: int, seed: int
+) -> None:
     longer = decimal.Decimal(f"{value:f}" + "0" * zeros)
     assert longer == value
     expected = key_oracle.hash_key(value, seed)
@@ -147,7 +149,7 @@ SERIES: dict[str, tuple[Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SERIES)
-def test_series(name: str) -> None:
+def test_series_hash_as_their_values(name: str) -> None:
     keys, values = SERIES[name]
     hashes = list(fullbloom.hash_many(keys))
     expected = [None if value is None else fullbloom.hash_key(value) for value in values]

@@ -25,7 +25,7 @@ def _last_time(added: float, window: float) -> float:
 
 
 @pytest.mark.parametrize("variant", TIMED, ids=lambda variant: variant.id)
-def test_a_key_stays_until_its_age_is_beyond_the_window(variant: Variant):
+def test_a_key_is_found_until_its_age_exceeds_the_window(variant: Variant):
     draw = random.Random(11)
     generations = any(name == "generations" for name, _, _ in variant.row["parameters"])
     for _ in range(1500):

@@ -45,7 +45,7 @@ def test_streams_of_urls_get_the_results_of_an_exact_set() -> None:
         ("http://[::1]/", "//[::1]"),
     ],
 )
-def test_spellings_of_one_page_are_one(one: str, other: str) -> None:
+def test_spellings_of_one_url_are_one_key(one: str, other: str) -> None:
     assert urls.parts(one) == urls.parts(other)
 
 

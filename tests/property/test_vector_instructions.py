@@ -30,7 +30,9 @@ def build(layout: str, scheme: str, k: int, bits: int = 1 << 22) -> Any:
 
 @pytest.mark.parametrize("isa", _core.isas())
 @pytest.mark.parametrize(("layout", "scheme", "k"), SHAPES)
-def test_every_isa(layout: str, scheme: str, k: int, isa: str, force_isa: Any) -> None:
+def test_every_instruction_set_sets_the_same_bits(
+    layout: str, scheme: str, k: int, isa: str, force_isa: Any
+) -> None:
     keys = Keys("random", 5).take(20_000)
     force_isa("portable")
     reference = build(layout, scheme, k, 1 << 17)
@@ -47,7 +49,7 @@ def test_every_isa(layout: str, scheme: str, k: int, isa: str, force_isa: Any) -
     assert [int(key) in scalar for key in probes] == found.tolist()
 
 
-def test_there_is_a_portable_path_and_unknown_ones_are_refused() -> None:
+def test_a_portable_path_exists_and_unknown_ones_are_refused() -> None:
     assert "portable" in _core.isas()
     assert _core.isa() in _core.isas()
     with pytest.raises(ValueError, match="sse9"):
@@ -56,14 +58,16 @@ def test_there_is_a_portable_path_and_unknown_ones_are_refused() -> None:
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize(("layout", "scheme", "k"), SHAPES)
-def test_every_number_of_threads(layout: str, scheme: str, k: int, threads: int) -> None:
+def test_every_number_of_threads_sets_the_same_bits(layout: str, scheme: str, k: int, threads: int) -> None:
     check_threads(layout, scheme, k, threads)
 
 
 @pytest.mark.parametrize("isa", _core.isas())
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("layout", ["blocked", "classic"])
-def test_every_isa_with_threads(layout: str, threads: int, isa: str, force_isa: Any) -> None:
+def test_every_instruction_set_with_threads_sets_the_same_bits(
+    layout: str, threads: int, isa: str, force_isa: Any
+) -> None:
     force_isa(isa)
     check_threads(layout, SCHEMES[layout][0], 4, threads)
 

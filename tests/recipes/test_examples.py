@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
         ("once.py", "celery", "300 delivered, 100 sent, 200 skipped\n"),
     ],
 )
-def test_programs_print_what_they_promise(program, needs, said):
+def test_example_programs_print_what_they_state(program, needs, said):
     pytest.importorskip(needs, reason=f"{needs} is not installed: pip install -r requirements/recipes.txt")
     words = [sys.executable, str(EXAMPLES / program)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)

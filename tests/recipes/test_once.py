@@ -68,7 +68,7 @@ def outcome(result):
         return type(error)
 
 
-def test_a_task_sent_thrice_runs_once(app):
+def test_a_task_sent_three_times_runs_once(app):
     runs = []
 
     @app.task(name="thrice")
@@ -106,7 +106,7 @@ def test_only_one_of_many_concurrent_runs_executes(app, make):
 
 
 @pytest.mark.parametrize(("mark", "runs_wanted"), [("before", 1), ("after", 2)])
-def test_a_body_that_fails(app, mark, runs_wanted):
+def test_a_failed_body_is_retried_as_documented(app, mark, runs_wanted):
     """With "before" it never runs again; with "after" it runs when it is sent again."""
     runs = []
 
@@ -148,7 +148,7 @@ def test_retries_are_parts_of_one_run(app, mark, how):
     assert tries == [5, 5, 5]
 
 
-def test_with_after_two_concurrent_runs_both_execute(app):
+def test_with_mark_after_two_concurrent_runs_both_execute(app):
     """As documented: the key is recorded when a body has returned."""
     together, runs = threading.Barrier(2), []
 
@@ -226,7 +226,7 @@ def test_a_retry_after_an_error_of_the_filter_checks_it_again(app):
     assert runs == [1, 2]
 
 
-def test_a_task_that_another_sends_is_not_taken_for_its_retry(app):
+def test_a_task_sent_by_another_is_not_mistaken_for_its_retry(app):
     runs, filter_ = [], seen()
 
     @app.task(name="sent")

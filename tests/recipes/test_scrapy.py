@@ -82,7 +82,7 @@ def requests(numbers):
     return [scrapy.Request(f"http://example.org/{n}") for n in numbers]
 
 
-def test_a_crawl_is_that_of_scrapys_own_filter(site):
+def test_a_crawl_fetches_the_pages_of_scrapys_own_filter(site):
     url, fetched = site
     filtered = {}
     for kind in (THEIRS, OURS):
@@ -134,7 +134,7 @@ def test_the_expected_loss_matches_the_loss(capacity):
     assert expected <= 0.05 * 2000 / 0.95
 
 
-def test_an_expected_loss_of_a_page_is_a_warning(caplog):
+def test_an_expected_loss_of_one_page_is_logged_as_a_warning(caplog):
     with caplog.at_level(logging.INFO, "fullbloom.recipes.scrapy"):
         dupe_filter(FULLBLOOM_CAPACITY=1000)
         assert [record.levelname for record in caplog.records] == ["INFO"]
@@ -147,7 +147,7 @@ def test_an_expected_loss_of_a_page_is_a_warning(caplog):
         assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
 
 
-def test_log_and_statistics_of_duplicates_are_scrapys(caplog):
+def test_duplicates_are_logged_and_counted_as_scrapy_does(caplog):
     made = dupe_filter()
     crawler = get_crawler()
     spider = type("One", (scrapy.Spider,), {"name": "one"})()
@@ -182,7 +182,7 @@ def test_settings_out_of_range_are_named(name, value):
         Options.read(Settings({name: value}))
 
 
-def test_settings_may_be_texts_as_on_a_command_line():
+def test_settings_may_be_strings():
     read = Options.read(
         Settings({"FULLBLOOM_CAPACITY": "1e6", "FULLBLOOM_FPR": "1e-4", "FULLBLOOM_SEED": "3"})
     )
@@ -234,7 +234,7 @@ def test_each_of_many_requests_is_new_to_one_spider(server):
 
 
 @needs_redis
-def test_the_name_is_the_spiders_and_the_seed_is_drawn(server):
+def test_the_filter_is_named_after_the_spider_with_a_random_seed(server):
     one = spider(server)
     with server.client() as client:
         manifest = json.loads(client.get("scrapy:default:fullbloom"))
@@ -243,7 +243,7 @@ def test_the_name_is_the_spiders_and_the_seed_is_drawn(server):
 
 
 @needs_redis
-def test_spiders_continue_while_the_server_is_down(tmp_path, caplog):
+def test_spiders_continue_while_the_redis_server_is_down(tmp_path, caplog):
     server = Server(tmp_path)
     one = spider(server)
     assert not one.request_seen(*requests([1]))
@@ -264,7 +264,7 @@ def test_a_server_that_cannot_be_reached_keeps_the_spider_from_opening():
 
 
 @needs_redis
-def test_unlike_parameters_are_refused(server):
+def test_different_parameters_are_refused(server):
     name = uuid.uuid4().hex
     spider(server, FULLBLOOM_REDIS_NAME=name)
     with pytest.raises(IncompatibleFilters, match="capacity"):
@@ -289,7 +289,7 @@ def test_settings_of_redis_are_checked(settings, said):
 
 
 @needs_redis
-def test_many_that_open_at_once_have_one_filter(server):
+def test_spiders_that_start_at_once_share_one_filter(server):
     name, url = uuid.uuid4().hex, f"redis://127.0.0.1:{server.port}"
     with ThreadPoolExecutor(8) as pool:
         opened = list(pool.map(lambda _: Fleet.open(url, name, 1000, 1e-3), range(8)))

@@ -37,7 +37,7 @@ def found(service, name, keys, **headers):
     ]
 
 
-def test_a_copy_comes_back(start, tmp_path):
+def test_a_backup_is_restored(start, tmp_path):
     service = start()
     for name, capacity in SIZES.items():
         service.create(name, capacity=capacity, fpr=1e-6)
@@ -83,7 +83,7 @@ def test_a_copy_comes_back(start, tmp_path):
     assert not list((service.folder / "data").glob("backup-*"))
 
 
-def test_a_copy_needs_the_token(start, tmp_path):
+def test_a_backup_requires_the_token(start, tmp_path):
     service = start()
     token = fullbloom(
         "token", "create", "root", "--scope", "admin", "--data", service.folder / "data"
@@ -102,7 +102,7 @@ NAMES = ["../evil", "/etc/evil", "data/../../evil", "data/filters/../x", "data/l
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_what_no_backup_holds_is_refused(tmp_path, name, kind):
+def test_an_invalid_backup_is_refused(tmp_path, name, kind):
     path = tmp_path / "evil.tar"
     with tarfile.open(path, "w") as tar:
         index = json.dumps({"version": 1, "filters": {}}).encode()
@@ -149,7 +149,7 @@ def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, m
     assert synced[-1][2]
 
 
-def test_what_a_crash_amid_a_backup_leaves_is_removed_and_named(start):
+def test_leftovers_of_a_crash_during_a_backup_are_removed_and_logged(start):
     service = start()
     service.create("one")
     data = service.folder / "data"

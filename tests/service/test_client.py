@@ -39,7 +39,7 @@ def test_a_remote_filter_has_the_methods_of_a_set(service):
         assert (refused.value.status, refused.value.code) == (404, "missing")
 
 
-def test_keys_are_those_of_a_filter_in_the_process(service):
+def test_remote_keys_match_those_of_a_local_filter(service):
     with fullbloom.Client(service.url) as client:
         remote = client.create("client:keys", 1000, keyed=False, seed=7)
         remote.update(KEYS)
@@ -54,7 +54,7 @@ def test_keys_are_those_of_a_filter_in_the_process(service):
         assert "alan" in remote
 
 
-def test_an_event_loop_has_a_client_too(service):
+def test_the_async_client_works_in_an_event_loop(service):
     async def work():
         async with fullbloom.AsyncClient(service.url) as client:
             seen = await client.create("client:async", 1000)
@@ -67,7 +67,7 @@ def test_an_event_loop_has_a_client_too(service):
     assert asyncio.run(work()) == ["client:async"]
 
 
-def test_what_the_service_is_too_busy_for_is_sent_again():
+def test_overloaded_responses_are_retried():
     asked = []
 
     class Busy(http.server.BaseHTTPRequestHandler):
@@ -98,7 +98,7 @@ def test_what_the_service_is_too_busy_for_is_sent_again():
     server.shutdown()
 
 
-def test_an_error_names_the_address_that_nobody_answers_at():
+def test_a_connection_error_names_the_address():
     with socket.socket() as free:  # bound and not listening: nobody else gets the port
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

@@ -250,7 +250,7 @@ def in_process(operation: Any, f: Any, keys: list[str]) -> list[Any] | None:
         return None
 
 
-def test_every_command_has_its_line_here(client):
+def test_every_command_is_covered_by_this_table(client):
     commands = {row[0].decode(): row[3] for row in client.execute_command("COMMAND")}
     about = {name for name, first in commands.items() if first}
     # Names that may be left out are no keys to COMMAND.
@@ -258,7 +258,7 @@ def test_every_command_has_its_line_here(client):
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=name_of)
-def test_commands_on_keys(client, kind):
+def test_commands_on_keys_equal_a_filter_in_a_process(client, kind):
     subject = Subject(client, kind)
     for command, (form, operation) in ON_KEYS.items():
         for several in (KEYS[:9], FRESH, [KEYS[0], "fresh 3", KEYS[0]]):
@@ -327,7 +327,7 @@ def check_foreign(
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=name_of)
-def test_commands_that_ask(client, kind):
+def test_read_commands_equal_a_filter_in_a_process(client, kind):
     subject = Subject(client, kind)
     subject.put()
     before, f = subject.bytes(), subject.here()
@@ -352,7 +352,7 @@ def test_commands_that_ask(client, kind):
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=name_of)
-def test_dumps_in_pieces_come_back_or_are_refused(client, kind):
+def test_dumps_in_pieces_are_loaded_or_refused(client, kind):
     subject = Subject(client, kind)
     for family in ("BF", "CF"):
         subject.put()
@@ -373,7 +373,7 @@ def test_dumps_in_pieces_come_back_or_are_refused(client, kind):
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=name_of)
-def test_commands_on_the_whole(client, kind):
+def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
     subject = Subject(client, kind)
 
     def done(command: str, *words: Any) -> tuple[Any, bytes | None, bytes | None]:
@@ -424,7 +424,7 @@ def test_commands_on_the_whole(client, kind):
         assert subject.tell(KEYS[0]) == [1] or subject.variant.can("numbers")
 
 
-def test_kinds_that_cannot_be_keyed_are_not_unless_somebody_asks(client):
+def test_kinds_without_secrets_are_unkeyed_and_refuse_keyed(client):
     others = [row["name"] for row in fullbloom.variants() if row["adds"] == "number"]
     for kind in [*others, *OTHERS]:
         words = ["KIND", kind, "capacity", 100, *(["universe", 1000] if kind == "zone" else [])]

@@ -21,7 +21,7 @@ def panels():
     return json.loads((DEPLOY / "grafana.json").read_text())["panels"]
 
 
-def test_the_dashboard_asks_for_metrics_that_there_are(service):
+def test_the_dashboard_queries_existing_metrics(service):
     service.create("shown")
     service.http.post("/v1/filters/shown/add", json={"key": "ada"})
     told = set(re.findall(r"^(fullbloom_\w+)", service.http.get("/metrics").text, re.MULTILINE))
@@ -31,7 +31,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are(service):
     assert wanted <= told, wanted - told
 
 
-def test_panels_have_numbers_and_places_of_their_own():
+def test_panels_have_distinct_ids_and_positions():
     assert len({panel["id"] for panel in panels()}) == len(panels())
     cells = [
         (x, y)
@@ -47,7 +47,7 @@ def unit():
     return (DEPLOY / "fullbloom.service").read_text()
 
 
-def test_the_unit_starts_what_there_is(tmp_path):
+def test_the_systemd_unit_starts_an_existing_command(tmp_path):
     command = re.search(r"^ExecStart=(.*)$", unit(), re.MULTILINE)[1]
     program, *words = shlex.split(command)
     assert program.endswith("/bin/fullbloom")
@@ -57,7 +57,7 @@ def test_the_unit_starts_what_there_is(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_reads_the_unit(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     path = tmp_path / "fullbloom.service"
     path.write_text(unit().replace("/opt/fullbloom/bin/fullbloom", "/bin/true"))
     done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
@@ -71,7 +71,7 @@ def container():
     return dict(word.split("=") for word in said["ENV"].split()), json.loads(said["ENTRYPOINT"])
 
 
-def test_commands_of_the_container_are_about_its_service(start, tmp_path):
+def test_commands_in_the_container_address_its_service(start, tmp_path):
     """A token made by a command beside the service opens it; whose user has no home, as there."""
     told, command = container()
     assert command == ["fullbloom", "serve"]

@@ -27,7 +27,7 @@ EXAMPLES = ROOT / "examples" / "service"
         ("frontier.py", "pages visited, 0 of them twice\n"),
     ],
 )
-def test_programs_print_what_they_promise(service, program, said):
+def test_example_programs_print_what_they_state(service, program, said):
     words = [sys.executable, str(EXAMPLES / program), service.url]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

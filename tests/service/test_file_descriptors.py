@@ -42,13 +42,13 @@ def _clamped(ports: str, soft: int, hard: int, connections: int) -> list[str]:
         ("127.0.0.1:0", 300, 10_000, 75),
     ],
 )
-def test_the_limit_is_raised_and_connections_leave_some_for_files(ports, hard, connections, expected):
+def test_the_descriptor_limit_is_raised_and_files_keep_a_reserve(ports, hard, connections, expected):
     said = _clamped(ports, min(256, hard), hard, connections)
     assert said[-1] == f"{expected} {hard} {hard}"
     assert sum("clamped" in line for line in said) == (expected < connections)
 
 
-def test_strangers_on_both_ports_do_not_keep_a_checkpoint_from_being_written(tmp_path):
+def test_unauthenticated_connections_do_not_block_a_checkpoint(tmp_path):
     # As in a container with few descriptors: the service cannot raise the limit.
     ready = tmp_path / "ready.json"
     words = [sys.executable, "-m", "fullbloom", "serve", "--data", tmp_path / "data", "--http", "127.0.0.1:0"]

@@ -24,7 +24,7 @@ def found(service, name, keys):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", BODIES)
-def test_each_kind_of_each_body(service, kind, form):
+def test_freeze_builds_each_kind_from_each_body_type(service, kind, form):
     name = f"{kind}:{form.rpartition('/')[2]}"
     url = f"/v1/filters/{name}/freeze"
     made = service.http.post(
@@ -46,7 +46,7 @@ def test_each_kind_of_each_body(service, kind, form):
     assert found(service, name, ["only", *TEXTS[:50]]).count(True) < 10
 
 
-def test_numbers_tuples_and_a_dump(service, tmp_path):
+def test_freeze_accepts_numbers_and_tuples_and_the_dump_opens(service, tmp_path):
     keys = [1, 2.5, True, ["a", 1], "text", -(1 << 70)]
     url = "/v1/filters/mixed/freeze"
     assert service.http.post(url, params={"kind": "ribbon"}, json={"keys": keys}).status_code == 201
@@ -59,7 +59,7 @@ def test_numbers_tuples_and_a_dump(service, tmp_path):
     assert service.restart().http.post("/v1/filters/mixed/check", json={"key": "text"}).json()["found"]
 
 
-def test_what_is_refused(start):
+def test_invalid_freeze_requests_are_refused(start):
     service = start(FULLBLOOM_LIMITS__BATCH_KEYS="10")
     cases = [
         ({"kind": "bloom"}, {"keys": ["a"]}, 400, "invalid"),

@@ -200,7 +200,7 @@ def statuses(answers):
 
 
 @pytest.mark.parametrize("seed", range(4 if LONG else 1))
-def test_requests_with_changes(beside, seed):
+def test_mutated_requests_get_a_response_or_a_closed_connection(beside, seed):
     _, address = beside
     draw = random.Random(seed)
     seen = set()
@@ -214,7 +214,7 @@ def test_requests_with_changes(beside, seed):
     assert {b"200", b"400"} <= seen, seen
 
 
-def test_bodies_of_every_type_and_encoding(beside):
+def test_bodies_of_every_type_and_encoding_are_processed_or_refused(beside):
     service, _ = beside
     draw = random.Random(7)
     cells = [(route, kind, how) for route in ROUTES for kind in TYPES for how in ENCODINGS]
@@ -260,7 +260,7 @@ def lives(service):
     return service.http.get("/healthz").status_code == 200
 
 
-def test_names_are_data(service):
+def test_hostile_names_are_never_paths(service):
     def files():
         return {path for path in service.folder.rglob("*") if "data/log" not in str(path)}
 
@@ -289,7 +289,7 @@ def test_names_are_data(service):
     b"GET /" + b"a" * 300_000 + b" HTTP/1.1\r\n\r\n",
     POST + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
 ])  # fmt: skip
-def test_bytes_that_are_no_request(service, head):
+def test_bytes_that_are_not_a_request_are_refused(service, head):
     try:
         answer = raw(service, head)
     except OSError:  # the service closed while this end still sent
@@ -327,7 +327,7 @@ def test_giant_bodies_are_refused_in_bounded_memory(start):
     assert memory(service) < before + (64 << 20)
 
 
-def test_slow_clients_are_let_go_and_hinder_nobody(start):
+def test_slow_clients_are_disconnected_and_block_no_other(start):
     service = start(FULLBLOOM_LIMITS__RECEIVE="1.5")
     service.create("slow")
     host, _, port = service.url.removeprefix("http://").rpartition(":")
@@ -359,7 +359,7 @@ def test_slow_clients_are_let_go_and_hinder_nobody(start):
     assert lives(service)
 
 
-def test_other_sites_pages_are_not_answered(service):
+def test_requests_of_other_sites_are_refused(service):
     assert service.http.get("/v1/filters", headers={"origin": "http://evil.example"}).status_code == 403
     for host in ("evil.example", "testserver", "localhost.evil.example"):
         assert service.http.get("/v1/filters", headers={"host": host}).status_code == 403
@@ -374,7 +374,7 @@ def test_other_sites_pages_are_not_answered(service):
     assert service.http.get("/v1/filters", headers={"host": "localhost:1"}).status_code == 200
 
 
-def test_keys_stand_in_no_log_and_no_metric(start):
+def test_keys_appear_in_no_log_and_no_metric(start):
     service = start(FULLBLOOM_LOG_LEVEL="debug")
     service.create("secret")
     canary = "canary-7f3a9b"

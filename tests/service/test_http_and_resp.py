@@ -36,7 +36,7 @@ def test_keys_of_http_are_keys_of_resp(service):
         assert client.execute_command("BLOOM.CHECK", "by:http", "é", "b", "c") == [1, 1, 0]
 
 
-def test_the_first_token_closes_both_ports_to_who_has_none(start):
+def test_the_first_token_closes_both_ports_to_unauthenticated_clients(start):
     service = start()
     open_before = resp(service)
     assert open_before.ping()
@@ -61,7 +61,7 @@ def test_the_first_token_closes_both_ports_to_who_has_none(start):
         client.ping()
 
 
-def test_windows_pass_by_themselves_and_filters_expire(service):
+def test_windows_advance_and_filters_expire(service):
     service.create("window", window=2)
     service.create("gone", expire=1.5)
     service.http.post("/v1/filters/window/add", json={"key": "ada"})
@@ -71,7 +71,7 @@ def test_windows_pass_by_themselves_and_filters_expire(service):
     eventually(lambda: service.http.get("/v1/filters/gone").status_code == 404)
 
 
-def test_filters_of_redisbloom_are_asked_over_http(start):
+def test_filters_restored_from_redisbloom_are_queried_over_http(start):
     service = start("--plain")
     with resp(service) as client:
         client.execute_command("BF.MADD", "moved", "ada", "é")
@@ -111,7 +111,7 @@ def test_filters_of_redisbloom_are_asked_over_http(start):
         assert client.execute_command("BF.MEXISTS", "moved", "alan", "grace") == [1, 0]
 
 
-def test_no_change_of_another_client_comes_between_the_commands_of_exec(service):
+def test_exec_runs_its_commands_without_interleaving(service):
     """Keys are added over both ports while transactions count them, at their beginning and at their end."""
     stop = threading.Event()
     service.create("counted:twice", capacity=1_000_000)
@@ -160,7 +160,7 @@ def counted(stats):
     return {name: facts[b"num_added"] for name, facts in stats.items()}
 
 
-def test_notes_of_resp_are_no_filters_over_http(service):
+def test_notes_are_not_listed_as_filters_over_http(service):
     service.create("beside")
     before = service.http.get("/v1/service").json()["filters"]
     with resp(service, decode_responses=True) as client:
@@ -204,7 +204,7 @@ def test_notes_of_resp_are_no_filters_over_http(service):
     assert service.http.delete("/v1/filters/note").status_code in {200, 204}
 
 
-def test_notes_come_back_after_a_kill(start):
+def test_notes_survive_a_kill(start):
     service = start("--durability", "always")
     with resp(service) as client:
         client.set("short", "1")

@@ -34,7 +34,7 @@ def test_the_first_value_of_a_repeated_header_counts():
 
 
 @pytest.mark.parametrize("host", [b"localhost:8080", b"127.0.0.1", b"[::1]:80", b"LOCALHOST"])
-def test_without_tokens_requests_to_this_machine_are_answered(host):
+def test_without_tokens_local_requests_are_accepted(host):
     authorize(Open(), request((b"host", host)))
     authorize(Open(), request())
 

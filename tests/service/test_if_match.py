@@ -12,7 +12,7 @@ CLIENTS, ROUNDS = 8, 40
 
 
 @pytest.mark.parametrize("action", ["add", "remove", "clear", "expire", "merge"])
-def test_of_all_who_know_a_version_one_changes_it(start, action):
+def test_one_of_several_clients_with_the_same_version_changes_it(start, action):
     service = start("--durability", "off")
     for name in ("one", "other"):
         service.create(name, kind="counting", seed=7, keyed=False)
@@ -46,7 +46,7 @@ def test_of_all_who_know_a_version_one_changes_it(start, action):
     assert len(tags) == len(set(tags)) == ROUNDS
 
 
-def test_what_changes_names_is_asked_of_the_version_too(service):
+def test_every_route_that_changes_a_filter_checks_if_match(service):
     for name in ("a", "b"):
         service.create(name)
     first = {"if-match": service.http.get("/v1/filters/a").headers["etag"]}

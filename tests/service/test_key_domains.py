@@ -61,7 +61,7 @@ def put(service, name: str, made) -> str:
 
 @pytest.mark.parametrize("kind", [JSON, NDJSON, TEXT, ARROW])
 @pytest.mark.parametrize("accept", [JSON, NDJSON, ARROW, "application/octet-stream"])
-def test_texts_looked_up_in_a_filter_of_integers_are_answered_with_a_warning(service, kind, accept):
+def test_a_lookup_of_texts_in_a_filter_of_integers_warns(service, kind, accept):
     made = fullbloom.BloomFilter(1000, 0.0001)
     made.update(NUMBERS)
     name = put(service, f"int:{kind}:{accept}".replace("/", "-"), made)
@@ -79,7 +79,7 @@ def test_texts_looked_up_in_a_filter_of_integers_are_answered_with_a_warning(ser
         assert accept != JSON or MEMBER not in answer.json()
 
 
-def test_one_key_is_answered_as_many_are(service):
+def test_a_single_key_warns_as_a_batch_does(service):
     service.create("one")
     ask(service, "one", "add", ["ada"], TEXT)
     answer = service.http.post("/v1/filters/one/check", json={"key": 5})
@@ -116,7 +116,7 @@ def test_values_of_another_type_of_keys_warn(service, kind):
     assert one.json()[MEMBER] == one.headers[HEADER]
 
 
-def test_types_are_recorded_however_keys_come_and_outlive_a_crash(start):
+def test_key_types_are_recorded_on_every_route_and_survive_a_crash(start):
     service = start("--durability", "always")
     ways = {
         "text": (TEXT, ["a"], "text"),
@@ -153,7 +153,7 @@ def test_types_are_recorded_however_keys_come_and_outlive_a_crash(start):
     assert "type integer" in ask(service, "resp", "check", [1]).headers[HEADER]
 
 
-def test_nothing_is_said_where_nothing_is_known(service):
+def test_no_warning_is_given_if_the_types_are_unknown(service):
     service.create("empty")
     service.create("opaque")
     service.http.post("/v1/filters/opaque/add", content=bytes(8), headers={"content-type": HASHES})
@@ -190,7 +190,7 @@ def test_the_client_gives_the_warning_of_the_library(service):
     asyncio.run(work())
 
 
-def test_the_description_names_header_and_member(service):
+def test_openapi_describes_the_warning_header_and_member(service):
     described = service.http.get("/openapi.json").json()["paths"]
     for action in ("check", "count", "remove", "values"):
         answer = described[f"/v1/filters/{{name}}/{action}"]["post"]["responses"]["200"]

@@ -28,7 +28,7 @@ def made(service, row):
 
 
 @pytest.mark.parametrize("row", KINDS, ids=lambda row: row["name"])
-def test_what_was_written_is_read(service, row):
+def test_written_labels_and_values_are_read(service, row):
     name = made(service, row)
     values = [1, 2, 3, 1]
     with fullbloom.Client(service.url) as client:
@@ -99,7 +99,7 @@ def test_absent_keys_of_a_map_have_no_value(service):
     assert asyncio.run(again()) == (expected, None)
 
 
-def test_other_kinds_refuse_by_name(service):
+def test_other_kinds_refuse_labels_and_values_by_name(service):
     service.create("labels:none")
     answer = service.http.post("/v1/filters/labels:none/values", json={"key": "a"})
     assert (answer.status_code, answer.json()["code"]) == (422, "unsupported")

@@ -167,7 +167,7 @@ def worst(service, requests, seconds, statuses):
 
 
 @pytest.mark.parametrize("row", [*ROWS, "all at once"])
-def test_a_row_of_the_table_holds(bounded, row):
+def test_every_memory_limit_of_the_table_holds(bounded, row):
     requests = ROWS[row] if row in ROWS else [one for some in ROWS.values() for one in some]
     before, statuses = rss(bounded), set()
     Path(f"/proc/{bounded.process.pid}/clear_refs").write_text("5")
@@ -185,7 +185,7 @@ def test_a_row_of_the_table_holds(bounded, row):
     assert bounded.http.post("/v1/filters/big/check", json={"key": "a"}).status_code == 200
 
 
-def test_what_is_held_for_clients_is_taken_from_one_budget():
+def test_memory_held_for_clients_comes_from_one_budget():
     service = native.Service(None, limits={"memory_bytes": 1000})
     with service.hold(600) as held:
         held.grow(300)
@@ -235,7 +235,7 @@ print((held() - before - service.nbytes) // len(service))
 """
 
 
-def test_a_small_filter_takes_little_beside_its_cells(tmp_path):
+def test_a_small_filter_has_little_overhead(tmp_path):
     words = [tmp_path / "data", str(FILTERS)]
     subprocess.run([sys.executable, "-c", MAKE, *words], check=True)
     told = subprocess.run(
@@ -244,7 +244,7 @@ def test_a_small_filter_takes_little_beside_its_cells(tmp_path):
     assert int(told) < MOST
 
 
-def test_samples_go_on_from_what_was_sampled(start):
+def test_sampling_continues_from_the_previous_sample(start):
     """A sample tells of what was changed or asked since the one before, however many there are."""
     service = start(FULLBLOOM_HISTORY__EVERY="0.2")
     names = [f"many:{i}" for i in range(450)]  # more than are sampled at once
@@ -305,14 +305,14 @@ SHAPES = {
 
 @pytest.mark.parametrize("codec", [None, "lz4", "zstd"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_streams_within_the_caps_are_read(shape, codec):
+def test_streams_within_the_limits_are_read(shape, codec):
     read, held = weighed(encode(SHAPES[shape], codec=codec))
     assert read == [SHAPES[shape].to_pylist()]
     assert (held > arrow._ROW * 1000) == (codec is not None)
 
 
 @pytest.mark.parametrize("place", ["first", "second", "struct", "list", "dictionary"])
-def test_buffers_that_unpack_to_more_are_refused(place):
+def test_buffers_that_decompress_to_more_than_the_limit_are_refused(place):
     large = zeros(4 << 20)
     small = pa.array(range(len(large)))
     shapes = {
@@ -331,7 +331,7 @@ def test_buffers_that_unpack_to_more_are_refused(place):
     assert refused.value.code == "large"
 
 
-def test_what_a_buffer_states_is_not_believed():
+def test_the_stated_size_of_a_buffer_is_not_trusted():
     body = encode(zeros(80_000))
     stated = struct.pack("<q", 80_000)
     assert body.count(stated) == 1
@@ -354,7 +354,7 @@ def test_rows_without_bytes_are_counted():
     weighed(encode(inside))
 
 
-def test_any_change_of_a_byte_is_an_answer_or_a_refusal():
+def test_any_changed_byte_gives_a_result_or_a_refusal():
     body = encode(SHAPES["dictionary"].slice(0, 30), pa.array(range(30)))
     for at in range(0, len(body), max(1, len(body) // 700)):
         for changed in (body[:at], body[:at] + bytes([body[at] ^ 0xFF]) + body[at + 1 :]):
@@ -366,7 +366,7 @@ def test_any_change_of_a_byte_is_an_answer_or_a_refusal():
                 raise
 
 
-def test_a_small_body_cannot_ask_for_gigabytes(service):
+def test_a_small_body_cannot_allocate_gigabytes(service):
     service.create("arrow")
     before = peak_rss(service)
     bomb = encode(zeros(512 << 20))

@@ -102,13 +102,13 @@ def fullbloom_row(kind):
 
 
 @pytest.mark.usefixtures("filled")
-def test_every_metric_has_a_meaning_that_is_tested(service):
+def test_every_metric_is_tested(service):
     assert set(figures(service)) == set(MEANS) | OTHERS
     assert {f"fullbloom_filter_{name}" for name, *_ in GAUGES} | {"fullbloom_filter_keys_total"} == set(MEANS)
 
 
 @pytest.mark.parametrize("metric", MEANS)
-def test_a_metric_of_a_filter_is_the_filters_own(service, filled, metric):
+def test_metrics_of_a_filter_match_its_file(service, filled, metric):
     found = figures(service)[metric]
     assert {name for name, _ in found} == set(filled)
     overs = 0
@@ -123,7 +123,7 @@ def test_a_metric_of_a_filter_is_the_filters_own(service, filled, metric):
     assert 0 < overs < len(filled)
 
 
-def test_metrics_of_the_service_are_its_own(service, filled):
+def test_metrics_of_the_service_match_its_state(service, filled):
     before = service.http.get("/v1/service").json()
     found = {name: sum(values.values()) for name, values in figures(service).items() if name in OTHERS}
     assert found["fullbloom_filters"] == before["filters"] == len(filled)
@@ -135,7 +135,7 @@ def test_metrics_of_the_service_are_its_own(service, filled):
     assert found["fullbloom_http_requests_total"] == found["fullbloom_http_seconds_count"]
 
 
-def test_a_token_sees_the_figures_of_its_own_filters(start):
+def test_a_token_sees_metrics_of_its_own_filters_only(start):
     service = start()
     words = [sys.executable, "-m", "fullbloom", "token", "create", "--data", str(service.folder / "data")]
 
@@ -195,7 +195,7 @@ def info(name, number):
     return {**dict.fromkeys(numbers, 0), **flags, **named}
 
 
-def test_the_last_of_each_span_stays(tmp_path):
+def test_thinning_keeps_the_last_statistic_of_each_span(tmp_path):
     registry = Registry(f"sqlite:///{tmp_path / 'r.db'}")
     registry.nodes.enter("n", "http://x", "", 0)
     registry.filters.put("n", info("a", 1))

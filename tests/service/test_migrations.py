@@ -35,7 +35,7 @@ def migrated(url):
     return engine
 
 
-def test_tables_are_those_of_the_migrations(tmp_path):
+def test_created_tables_equal_migrated_tables(tmp_path):
     stepwise, registry = migrated(f"sqlite:///{tmp_path}/a.db"), Registry(f"sqlite:///{tmp_path}/b.db")
     assert described(stepwise) == described(registry.engine)
     stepwise.dispose()
@@ -43,7 +43,7 @@ def test_tables_are_those_of_the_migrations(tmp_path):
 
 
 @pytest.mark.parametrize("make", [migrated, lambda url: Registry(url).engine], ids=["stepwise", "at once"])
-def test_a_registry_of_either_making_opens(tmp_path, make):
+def test_created_and_migrated_registries_open(tmp_path, make):
     url = f"sqlite:///{tmp_path}/r.db"
     make(url).dispose()
     registry = Registry(url)
@@ -55,7 +55,7 @@ def test_a_registry_of_either_making_opens(tmp_path, make):
     registry.close()
 
 
-def test_rows_of_the_first_version_are_kept(tmp_path):
+def test_migrations_keep_the_rows_of_the_first_version(tmp_path):
     """A filter of a node that ran the release before filters in Redis."""
     url = f"sqlite:///{tmp_path}/r.db"
     engine = create_engine(url)
@@ -86,7 +86,7 @@ def test_rows_of_the_first_version_are_kept(tmp_path):
     registry.close()
 
 
-def test_a_registry_in_a_file_is_its_owners(tmp_path):
+def test_a_registry_file_is_private_to_its_owner(tmp_path):
     """Whoever makes it, as ``fullbloom token create`` may with the usual mask: it may hold secrets."""
     before = os.umask(0o022)
     try:

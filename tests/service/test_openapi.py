@@ -9,7 +9,7 @@ from schemathesis.checks import not_a_server_error
 EXAMPLES = 8
 
 
-def test_no_request_of_the_description_fails_the_service(start):
+def test_no_request_of_the_openapi_description_is_a_server_error(start):
     service = start()
     for name in ("a", "b"):
         service.create(name, capacity=100)

@@ -68,7 +68,7 @@ def registry(database):
     return database.replace("/postgres?", f"/{name}?")
 
 
-def test_two_nodes_share_names_and_tokens(start, database):
+def test_two_nodes_share_one_registry_of_names_and_tokens(start, database):
     with ThreadPoolExecutor(2) as both:
         first, second = both.map(lambda folder: start("--registry", database, folder=folder), ("one", "two"))
     assert first.node != second.node
@@ -133,7 +133,7 @@ def test_two_nodes_share_names_and_tokens(start, database):
     assert first.restart().http.get("/v1/filters/mine", headers=bearer).status_code == 200
 
 
-def test_a_silent_node_is_let_go_and_steps_back_when_it_returns(start, registry):
+def test_a_silent_node_loses_its_names_and_is_renamed_when_it_returns(start, registry):
     """Its names are free once an administrator says so; what it comes back with is kept under other names."""
     patience = {"FULLBLOOM_SILENCE": "3"}
     first, second = (start("--registry", registry, folder=folder, **patience) for folder in ("a", "b"))
@@ -168,7 +168,7 @@ def test_a_silent_node_is_let_go_and_steps_back_when_it_returns(start, registry)
     eventually(lambda: second.http.get(f"/v1/filters/{aside}").status_code == 421)
 
 
-def test_a_name_made_on_two_nodes_by_resp_is_one_filters_in_the_end(start, registry):
+def test_a_name_created_on_two_nodes_by_resp_ends_with_one_owner(start, registry):
     first, second = (start("--registry", registry, folder=folder) for folder in ("c", "d"))
     clients = [
         redis.Redis(host, int(port))
@@ -191,7 +191,7 @@ def test_a_name_made_on_two_nodes_by_resp_is_one_filters_in_the_end(start, regis
         client.close()
 
 
-def test_a_node_that_was_let_go_while_it_lived_takes_its_names_anew(start, registry):
+def test_a_live_node_that_was_removed_registers_its_names_again(start, registry):
     """As after a while without the database: what nobody took meanwhile is its own again."""
     service = start("--registry", registry, folder="e")
     service.create("own")
@@ -205,7 +205,7 @@ def test_a_node_that_was_let_go_while_it_lived_takes_its_names_anew(start, regis
 
 
 @needs_redis
-def test_a_filter_in_redis_is_everybodys(start, database, tmp_path):
+def test_every_node_serves_a_filter_in_redis(start, database, tmp_path):
     """Two processes on one PostgreSQL and one Redis: one adds, the other finds, even with the first dead."""
     server = Server(tmp_path / "redis")
     options = ("--registry", database, "--redis", f"redis://127.0.0.1:{server.port}/0")

@@ -33,7 +33,7 @@ def filled(start):
     return service
 
 
-def test_a_registry_that_was_lost_opens_nothing(filled):
+def test_a_lost_registry_grants_no_access(filled):
     data = filled.folder / "data"
     token = create_token(data)
     filled.restart()
@@ -53,7 +53,7 @@ def test_a_registry_that_was_lost_opens_nothing(filled):
     assert found(filled, authorization=f"Bearer {fresh}") == len(KEYS)
 
 
-def test_the_last_token_is_missed_at_the_next_start(filled):
+def test_a_missing_token_registry_is_detected_at_the_next_start(filled):
     data = filled.folder / "data"
     create_token(data)
     run("token", "revoke", "root", "--data", data)
@@ -64,7 +64,7 @@ def test_the_last_token_is_missed_at_the_next_start(filled):
     assert found(filled) == len(KEYS)
 
 
-def test_a_name_of_the_node_that_was_lost_renames_no_filter(filled):
+def test_a_lost_or_damaged_node_file_is_refused(filled):
     path = filled.folder / "data" / "node"
     filled.stop()
     name = path.read_bytes()
@@ -81,7 +81,7 @@ def test_a_name_of_the_node_that_was_lost_renames_no_filter(filled):
     assert found(filled) == len(KEYS)
 
 
-def test_each_file_in_turn(filled, tmp_path):
+def test_each_damaged_file_is_refused_or_recovered(filled, tmp_path):
     """Removed, emptied, cut, flipped: a service that starts has all keys, under their name."""
     rng = random.Random(11)
     filled.kill()
@@ -134,7 +134,7 @@ def count_found(service, name, keys):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_service_comes_back_with_everything(start, number):
+def test_a_stopped_service_restarts_with_all_filters(start, number):
     service = start()
     keys = [f"key-{i}" for i in range(1000)]
     before = service.create("seen", fpr=0.001)
@@ -151,7 +151,7 @@ def test_a_stopped_service_comes_back_with_everything(start, number):
     assert [f["name"] for f in service.http.get("/v1/filters").json()["filters"]] == ["seen"]
 
 
-def test_a_killed_service_comes_back_with_what_it_answered(start):
+def test_a_killed_service_restarts_with_every_acknowledged_change(start):
     service = start("--durability", "always")
     service.create("seen")
     for round_ in range(20):
@@ -163,7 +163,7 @@ def test_a_killed_service_comes_back_with_what_it_answered(start):
     assert all(count_found(service, "seen", [f"one-{i}" for i in range(20)]))
 
 
-def test_only_one_process_has_a_folder(start):
+def test_only_one_process_may_use_a_data_folder(start):
     import subprocess
     import sys
 

@@ -30,7 +30,7 @@ def name(request):
     return request.node.name.replace("[", ":").replace("]", "").replace("_", "-")[-100:]
 
 
-def test_what_one_adds_the_other_finds_at_once(two, name):
+def test_an_add_on_one_process_is_found_by_the_other_at_once(two, name):
     first, second = two
     made = make(first, name, fpr=1e-6)
     assert (made["backend"], made["capacity"], made["target_fpr"], made["version"]) == (
@@ -54,7 +54,7 @@ def test_what_one_adds_the_other_finds_at_once(two, name):
     eventually(lambda: second.http.get("/v1/filters", params={"prefix": name}).json()["filters"])
 
 
-def test_answers_of_every_form_are_those_of_memory(two, name):
+def test_responses_of_every_form_equal_those_of_a_filter_in_memory(two, name):
     """As many texts as make several bytes of bits: packed, in JSON, in lines, as ready hashes."""
     first, second = two
     make(first, name, keyed=False, seed=5, fpr=1e-9)
@@ -78,7 +78,7 @@ def test_answers_of_every_form_are_those_of_memory(two, name):
     assert empty.content == b""
 
 
-def test_of_many_that_add_a_key_one_is_told_so(two, name):
+def test_one_of_several_concurrent_adds_of_a_key_is_new(two, name):
     make(two[0], name)
 
     def add(number):
@@ -89,7 +89,7 @@ def test_of_many_that_add_a_key_one_is_told_so(two, name):
     assert [answers.count(True) for answers in zip(*told, strict=True)] == [1] * 50
 
 
-def test_one_process_killed_the_other_goes_on(start, server, tmp_path, name):
+def test_one_process_continues_when_the_other_is_killed(start, server, tmp_path, name):
     options = ("--registry", f"sqlite:///{tmp_path / 'r.db'}", "--redis", url_of(server))
     first, second = start(*options, folder="one"), start(*options, folder="two")
     make(first, name)
@@ -104,7 +104,7 @@ def test_one_process_killed_the_other_goes_on(start, server, tmp_path, name):
         assert not client.keys(f"*{name}*")
 
 
-def test_one_made_anew_under_a_name_is_the_new_one_to_all(two, name):
+def test_a_recreated_filter_is_the_new_one_for_every_process(two, name):
     first, second = two
     for _ in range(3):
         make(first, name)
@@ -118,7 +118,7 @@ def test_one_made_anew_under_a_name_is_the_new_one_to_all(two, name):
     assert first.http.get(f"/v1/filters/{name}").json()["capacity"] == 500
 
 
-def test_a_name_is_of_one_filter(two, name):
+def test_a_name_belongs_to_one_filter(two, name):
     first, second = two
     make(first, name)
     for service in two:
@@ -142,7 +142,7 @@ def test_a_name_is_of_one_filter(two, name):
         assert sorted(pool.map(race, two * 4)) == [201] + [409] * 7
 
 
-def test_the_dump_is_the_filter(two, server, name, tmp_path):
+def test_the_dump_opens_as_the_filter(two, server, name, tmp_path):
     first, second = two
     make(first, name)
     ask(first, name, "add", keys=list(range(100)))
@@ -195,7 +195,7 @@ def test_filters_are_merged(two, name):
         ("patch", "", {"name": "other"}),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(two, method, path, body):
+def test_unsupported_operations_are_refused_by_name(two, method, path, body):
     name = "cannot"
     two[0].http.post("/v1/filters", json={"name": name, "capacity": 10, "backend": "redis"})
     for service in two:
@@ -219,7 +219,7 @@ def test_what_it_cannot_do_is_refused_by_name(two, method, path, body):
         ({"capacity": 10**12}, "limit"),
     ],
 )
-def test_parameters_that_it_does_not_have(two, name, settings, code):
+def test_unsupported_parameters_are_refused_by_name(two, name, settings, code):
     asked = {"name": name, "capacity": 10, "backend": "redis", **settings}
     refused = two[0].http.post("/v1/filters", json=asked)
     assert refused.json().get("code") == code, refused.text
@@ -227,7 +227,7 @@ def test_parameters_that_it_does_not_have(two, name, settings, code):
     assert two[1].create(name)  # the name is free
 
 
-def test_layout_and_shards_are_taken(two, name):
+def test_layout_and_shards_are_accepted(two, name):
     made = make(two[0], name, options={"layout": "split", "shards": 3})
     assert (made["details"]["layout"], made["details"]["shards"]) == ("split", 3)
     assert ask(two[1], name, "add", keys=list(range(1000))).json()["yes"] > 950
@@ -254,7 +254,7 @@ def test_secrets_and_keys_are_not_in_redis(two, name, server):
     assert b"nobody" not in held
 
 
-def test_resp_says_where_it_is(two, name):
+def test_resp_reports_the_backend(two, name):
     make(two[0], name)
     for service in two:
         host, _, port = service.resp.rpartition(":")
@@ -270,7 +270,7 @@ def test_resp_says_where_it_is(two, name):
         assert "lives on Redis: the HTTP port asks for it" in eventually(refused)
 
 
-def test_resp_makes_none_and_says_who_does(two, name):
+def test_resp_refuses_to_create_redis_filters_and_names_http(two, name):
     host, _, port = two[0].resp.rpartition(":")
     with redis.Redis(host, int(port)) as client:
         for words in (
@@ -318,7 +318,7 @@ def test_statistics_are_those_of_all_processes(two, name):
     assert len(set(counters)) == len(counters)
 
 
-def test_it_is_dropped_when_its_time_has_come(two, name, server):
+def test_an_expired_filter_is_dropped(two, name, server):
     made = make(two[0], name, expire=1.0)
     assert made["expires"] is not None
     eventually(lambda: two[1].http.get(f"/v1/filters/{name}").status_code == 404)
@@ -331,7 +331,7 @@ def test_it_is_dropped_when_its_time_has_come(two, name, server):
         assert two[0].http.get(f"/v1/filters/{name}").json()["expires"] == changed
 
 
-def test_limits_hold(start, server, name):
+def test_limits_apply_to_redis_filters(start, server, name):
     service = start(
         "--redis", url_of(server), FULLBLOOM_LIMITS__BATCH_KEYS="10", FULLBLOOM_LIMITS__KEY_BYTES="20"
     )
@@ -344,7 +344,7 @@ def test_limits_hold(start, server, name):
     assert ask(service, name, "add", keys=list(range(10))).json()["yes"] == 10
 
 
-def test_the_client_asks_it_as_any_other(two, name):
+def test_the_client_uses_a_redis_filter_like_any_other(two, name):
     first, second = two
     with fullbloom.Client(first.url) as one, fullbloom.Client(second.url) as other:
         made = one.create(name, 1000, backend="redis")

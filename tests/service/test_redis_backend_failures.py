@@ -28,7 +28,7 @@ def name(request):
     return request.node.name.replace("[", ":").replace("]", "").replace("_", "-")[-100:]
 
 
-def test_a_server_that_is_away_is_503_until_it_is_back(own_server, start, name):
+def test_a_server_that_is_away_is_503_until_it_returns(own_server, start, name):
     server = own_server(appendonly="yes", appendfsync="always")
     service = start("--redis", url_of(server))
     make(service, name)
@@ -57,7 +57,7 @@ def test_a_server_that_is_away_is_503_until_it_is_back(own_server, start, name):
     assert make(service, "more")["num_added"] == 0
 
 
-def test_what_the_server_has_lost_is_told_not_forgotten(own_server, start, name):
+def test_data_lost_by_the_server_is_reported_as_lost(own_server, start, name):
     server = own_server(save="")
     service = start("--redis", url_of(server))
     make(service, name)
@@ -72,7 +72,7 @@ def test_what_the_server_has_lost_is_told_not_forgotten(own_server, start, name)
     assert ask(service, name, "check", key="ada").json() == {"found": False}
 
 
-def test_a_process_without_the_address_says_so(start, server, tmp_path, name):
+def test_a_process_without_a_redis_url_says_so(start, server, tmp_path, name):
     registry = ("--registry", f"sqlite:///{tmp_path / 'r.db'}")
     with_redis, without = (
         start(*registry, "--redis", url_of(server), folder="a"),
@@ -87,7 +87,7 @@ def test_a_process_without_the_address_says_so(start, server, tmp_path, name):
 
 
 @pytest.mark.parametrize("url", ["http://:hushhush@h", "hushhush", "redis://:hushhush@h:port/0"])
-def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
+def test_an_invalid_url_is_refused_in_one_line_without_its_password(start, url):
     with pytest.raises(RuntimeError) as failed:
         start("--redis", url)
     said = str(failed.value)
@@ -100,7 +100,7 @@ def test_a_url_that_is_none_is_one_line_without_its_password(start, url):
     assert checked.stderr == said.strip() + "\n"
 
 
-def test_the_password_is_nowhere(own_server, start, name):
+def test_the_password_appears_nowhere(own_server, start, name):
     server = own_server(requirepass="hushhush")
     url = f"redis://:hushhush@127.0.0.1:{server.port}/0"
     service = start(FULLBLOOM_REDIS=url)
@@ -136,7 +136,7 @@ def test_requests_to_memory_do_not_wait_for_redis(own_server, start, name):
     assert all(one.result().status_code in {200, 503} for one in slow)
 
 
-def test_a_server_that_hangs_leaves_threads_for_others(own_server, start, name):
+def test_a_hanging_server_leaves_threads_for_other_requests(own_server, start, name):
     """More requests than may wait: some are refused at once, and changes of memory are made meanwhile."""
     server = own_server()
     service = start("--redis", url_of(server))
@@ -155,7 +155,7 @@ def test_a_server_that_hangs_leaves_threads_for_others(own_server, start, name):
     assert codes == {"overloaded", "unavailable"}
 
 
-def test_what_is_due_while_the_server_is_away_is_dropped_later(own_server, start, name):
+def test_filters_that_expire_while_the_server_is_away_are_dropped_later(own_server, start, name):
     """And keeps nothing else from happening: a token is revoked within a second or so."""
     server = own_server(appendonly="yes", appendfsync="always")
     service = start("--redis", url_of(server))
@@ -185,7 +185,7 @@ def nodes(tmp_path):
     running.stop()
 
 
-def test_filters_are_over_all_nodes_and_a_master_that_fails_is_ridden_out(start, nodes):
+def test_filters_span_all_nodes_and_survive_a_failover(start, nodes):
     services = [start("--redis", url_of(nodes.nodes[number]), folder=str(number)) for number in (0, 4)]
     first, replica = services  # the second knows a replica only, and has a registry of its own
     made = make(first, "seen")
@@ -219,7 +219,7 @@ def test_filters_are_over_all_nodes_and_a_master_that_fails_is_ridden_out(start,
     assert make(first, "after")["details"]["shards"] == 48
 
 
-def test_the_command_line_takes_a_node_of_a_cluster(nodes, tmp_path):
+def test_the_command_line_accepts_a_cluster_node(nodes, tmp_path):
     url = url_of(nodes.nodes[1])
     full = fullbloom.BloomFilter(20_000, layout="blocked")
     full.update(range(10_000))
@@ -262,7 +262,7 @@ def client(server):
         yield made
 
 
-def test_a_name_that_two_make_ask_and_delete_is_there_or_not(two, client):
+def test_concurrent_creations_and_deletions_of_a_name_are_atomic(two, client):
     told, odd = Counter(), []
     right = {
         "create": {(201, None), (409, "exists")},
@@ -317,7 +317,7 @@ def test_deleting_a_lost_filter_takes_its_cells(two, client, lost):
     assert two[0].http.delete("/v1/filters/gone").status_code == 204
 
 
-def test_what_a_maker_or_deleter_left_when_it_ended_is_dropped(two, client, registry):
+def test_leftovers_of_a_killed_creation_or_deletion_are_dropped(two, client, registry):
     """As after a kill between the strings and the row, and between the row and the strings."""
     for number, created in ((0, 1), (-1, None)):
         place = make(two[0], f"left{number}")["place"]
@@ -332,7 +332,7 @@ def test_what_a_maker_or_deleter_left_when_it_ended_is_dropped(two, client, regi
         two[0].http.delete(f"/v1/filters/left{number}")
 
 
-def test_a_server_that_is_away_hides_nothing(new_service, own_server):
+def test_a_server_that_is_away_hides_no_filter(new_service, own_server):
     server = own_server(appendonly="yes", appendfsync="always")
     service = new_service("--redis", url_of(server))
     make(service, "one")

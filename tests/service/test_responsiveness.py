@@ -117,7 +117,7 @@ def test_keys_nest_as_deep_as_tuples_and_no_deeper(service, depth):
     assert changed.status_code in {400, 413}
 
 
-def test_bodies_have_a_cap_on_every_route(start):
+def test_bodies_are_limited_on_every_route(start):
     """Also one that states no length; what is beyond the cap is not received."""
     service = start(FULLBLOOM_LIMITS__REQUEST_BYTES=str(1 << 20), FULLBLOOM_LIMITS__FILE_BYTES=str(2 << 20))
     service.create("one")
@@ -148,7 +148,7 @@ def test_bodies_have_a_cap_on_every_route(start):
     assert service.http.get("/v1/filters/one").status_code == 200
 
 
-def test_many_names_are_listed_in_one_look(start):
+def test_many_names_are_listed_in_one_query(start):
     service = start(FULLBLOOM_LOG_LEVEL="warning")
     count = 40_000 if LONG else 6_000
     host, _, port = service.resp.rpartition(":")
@@ -195,7 +195,7 @@ def hello():
     return outgoing.read()
 
 
-def test_handshakes_that_stop_half_way_end_with_the_deadline(start, certificate):
+def test_stalled_handshakes_end_at_the_deadline(start, certificate):
     receive = 1.5
     service = start(*certificate, FULLBLOOM_LIMITS__RECEIVE=str(receive))
     greeting = hello()
@@ -221,7 +221,7 @@ def test_handshakes_that_stop_half_way_end_with_the_deadline(start, certificate)
     assert service.http.get("/healthz").status_code == 200
 
 
-def test_keys_are_added_while_their_filter_is_fetched_and_merged(start):
+def test_adds_continue_while_the_filter_is_dumped_and_merged(start):
     service = start(FULLBLOOM_LOG_LEVEL="warning")
     capacity = 190_000_000 if LONG else 20_000_000
     host, _, port = service.resp.rpartition(":")

@@ -28,7 +28,7 @@ def problem(answer, status, code):
 
 
 @pytest.mark.parametrize("kind", [row["name"] for row in fullbloom.variants()])
-def test_every_kind_is_made_by_name_or_says_why_not(service, kind):
+def test_every_kind_is_created_by_name_or_refused_with_a_reason(service, kind):
     name = f"kind:{kind}"
     row = next(row for row in fullbloom.variants() if row["name"] == kind)
     known = {parameter for parameter, *_ in row["parameters"]}
@@ -63,7 +63,7 @@ def test_every_kind_is_made_by_name_or_says_why_not(service, kind):
     assert service.http.delete(url).status_code == 204
 
 
-def test_keys_come_in_every_form(service):
+def test_keys_are_accepted_in_every_format(service):
     service.create("forms", keyed=False, seed=3)
     url = "/v1/filters/forms"
     text = "\n".join(KEYS).encode()
@@ -135,7 +135,7 @@ def test_keys_come_in_every_form(service):
         '{"key":NaN}',
     ],
 )
-def test_bodies_that_are_no_keys_are_refused(service, body):
+def test_invalid_bodies_are_refused(service, body):
     if "bodies" not in [f["name"] for f in service.http.get("/v1/filters?prefix=bodies").json()["filters"]]:
         service.create("bodies")
     answer = service.http.post(
@@ -145,7 +145,7 @@ def test_bodies_that_are_no_keys_are_refused(service, body):
         problem(answer, 400, "invalid")
 
 
-def test_conditions_and_repetitions(service):
+def test_conditional_and_idempotent_requests_are_honoured(service):
     service.create("cond", kind="counting")
     url = "/v1/filters/cond"
     first = service.http.get(url)
@@ -177,7 +177,7 @@ def test_filters_are_listed_a_page_at_a_time(service):
     assert found == names
 
 
-def test_names_files_and_the_rest(service):
+def test_filters_are_cloned_renamed_merged_and_deleted(service):
     service.create("work", fpr=0.001)
     http = service.http
     problem(http.post("/v1/filters", json={"name": "work", "capacity": 5}), 409, "exists")
@@ -214,7 +214,7 @@ def test_names_files_and_the_rest(service):
     assert "fullbloom_filter_fpr" in http.get("/metrics").text
 
 
-def test_requests_are_counted_under_what_they_asked_and_were_answered(start):
+def test_requests_are_counted_by_route_and_status(start):
     """Refusals, too: by the gateway, by the routes, and of methods that a route has not."""
     service = start()
     service.create("told")
@@ -248,7 +248,7 @@ STATIC = {
 
 
 @pytest.mark.parametrize("kind", STATIC)
-def test_a_static_filter_comes_by_its_dump_and_answers_on_both_ports(service, kind):
+def test_a_static_filter_is_uploaded_and_served_on_both_ports(service, kind):
     """It is made of all its keys at once, in a process; the service takes it as bytes."""
     name = f"static:{kind}"
     static = STATIC[kind].build(KEYS, fpr=0.001)

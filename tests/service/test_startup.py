@@ -50,7 +50,7 @@ def test_a_registry_of_a_newer_version_is_refused_in_one_line(start):
         (["--data", "/proc/none"], "/proc/none"),
     ],
 )
-def test_what_keeps_it_from_starting_is_one_line(tmp_path, options, said):
+def test_a_failed_start_is_reported_in_one_line(tmp_path, options, said):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = [option.format(taken=taken.getsockname()[1]) for option in options]
         data = [] if "--data" in words else ["--data", str(tmp_path / "data")]

@@ -51,7 +51,7 @@ def beside(url: str, work: Callable[[httpx.Client], None]) -> Iterator[None]:
         raise raised[0]
 
 
-def test_a_swap_that_is_refused_destroys_nothing(start):
+def test_a_refused_swap_changes_nothing(start):
     service = start("--durability", "off")
     make(service, "live")
     make(service, "new")
@@ -85,7 +85,7 @@ def test_a_swap_that_is_refused_destroys_nothing(start):
     assert [one["name"] for one in service.http.get("/v1/filters").json()["filters"]] == ["live", "new"]
 
 
-def test_nobody_finds_nothing_while_a_filter_is_swapped(service):
+def test_lookups_find_their_keys_during_a_swap(service):
     make(service, "live")
 
     def look(client: httpx.Client) -> None:
@@ -119,7 +119,7 @@ def test_nobody_finds_nothing_while_a_filter_is_swapped(service):
             service.http.delete(NEW)
 
 
-def test_a_replacement_is_one_change_whatever_was_there(service):
+def test_a_replacement_is_one_atomic_change(service):
     data = fullbloom.BloomFilter(100, seed=3).to_bytes()
     put = service.http.put
     # Nothing: with replace it is made, without and on a condition it is not.
@@ -150,7 +150,7 @@ def test_a_replacement_is_one_change_whatever_was_there(service):
     assert service.http.get("/v1/filters/many").json()["id"] == max(ids)
 
 
-def test_a_note_is_replaced_by_nothing_that_comes_over_http(service):
+def test_http_does_not_replace_a_note(service):
     redis = pytest.importorskip("redis", reason="redis-py is not installed")
     host, _, port = service.resp.rpartition(":")
     with redis.Redis(host, int(port), socket_timeout=30) as client:
@@ -168,7 +168,7 @@ def test_a_note_is_replaced_by_nothing_that_comes_over_http(service):
         assert client.get("note") == b"text"
 
 
-def test_the_page_shows_a_swap_that_works(service, tmp_path):
+def test_the_swap_on_the_page_works(service, tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
     block = page.partition("### Rebuild and swap")[2].partition("```text\n")[2].partition("```")[0]
     service.create("urls")

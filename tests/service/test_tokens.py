@@ -44,7 +44,7 @@ def guarded(new_service):
     return service, tokens, service.http.get("/openapi.json").json()
 
 
-def test_each_cell_of_routes_and_scopes(guarded):  # noqa: C901 - a table
+def test_every_route_requires_its_scope(guarded):  # noqa: C901 - a table
     service, tokens, api = guarded
     cells = 0
     for path, methods in api["paths"].items():
@@ -78,7 +78,7 @@ def test_each_cell_of_routes_and_scopes(guarded):  # noqa: C901 - a table
     assert cells > 200
 
 
-def test_patterns_hide_what_they_do_not_cover(guarded):
+def test_a_token_with_patterns_sees_only_matching_filters(guarded):
     service, tokens, _ = guarded
     headers = {"authorization": f"Bearer {tokens['read1']}"}
     assert [f["name"] for f in service.http.get("/v1/filters", headers=headers).json()["filters"]] == ["a:1"]
@@ -114,7 +114,7 @@ def pinged(address, *before):
     ids=["http", "resp", "both"],
 )
 @pytest.mark.parametrize("by", ["request", "command"])
-def test_beyond_this_machine_the_last_token_opens_nothing_by_its_end(start, tmp_path, beyond, by):
+def test_the_expiry_of_the_last_token_opens_no_remote_access(start, tmp_path, beyond, by):
     """Ports that others reach do not open to everybody once no token is left."""
     data = tmp_path / "one" / "data"
     token = made_token(data)
@@ -149,7 +149,7 @@ def test_beyond_this_machine_the_last_token_opens_nothing_by_its_end(start, tmp_
         time.sleep(0.05)
 
 
-def test_the_end_of_the_last_token_opens_nothing(start):
+def test_the_expiry_of_the_last_token_opens_no_access(start):
     service = start()
     made = service.http.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
     headers = {"authorization": f"Bearer {made['token']}"}
@@ -213,7 +213,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REFUSED)
-def test_http_asks_about_both_names(limited, method, path, body):
+def test_http_checks_both_names_of_a_request(limited, method, path, body):
     service, token, root = limited
     before = names(service, root)
     headers = {"authorization": f"Bearer {token}"}
@@ -235,7 +235,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("words", COMMANDS)
 @pytest.mark.parametrize("inside", [False, True], ids=["alone", "in MULTI"])
-def test_resp_asks_about_all_names(limited, words, inside):
+def test_resp_checks_every_name_of_a_command(limited, words, inside):
     service, token, root = limited
     before = names(service, root)
     host, _, port = service.resp.rpartition(":")
@@ -246,7 +246,7 @@ def test_resp_asks_about_all_names(limited, words, inside):
     assert names(service, root) == before
 
 
-def test_its_own_names_it_changes(limited):
+def test_a_token_may_change_names_that_match_its_patterns(limited):
     service, token, _ = limited
     headers = {"authorization": f"Bearer {token}"}
     changes = [
@@ -270,7 +270,7 @@ def ping(address):
         return one.recv(100)
 
 
-def test_a_token_may_be_asked_for_on_this_machine(start, tmp_path):
+def test_local_clients_may_be_required_to_authenticate(start, tmp_path):
     with pytest.raises(RuntimeError, match=r"--require-token asks for one, .*: fullbloom token create"):
         start("--require-token")
     key = {"authorization": f"Bearer {create_token(tmp_path / 'one' / 'data')}"}
@@ -296,7 +296,7 @@ def timers(port, other):
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel tells of no connections")
-def test_idle_clients_are_asked_whether_they_live(service):
+def test_idle_connections_use_keepalive(service):
     http = int(service.url.rpartition(":")[2])
     resp = int(service.resp.rpartition(":")[2])
     for port, greeting in ((http, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), (resp, b"PING\r\n")):
@@ -306,7 +306,7 @@ def test_idle_clients_are_asked_whether_they_live(service):
             assert timers(port, one.getsockname()[1]) == 2
 
 
-def test_the_secret_is_whole_or_not_there(start, tmp_path):
+def test_a_half_written_secret_of_a_crash_is_ignored(start, tmp_path):
     """What a crash leaves of its making harms nothing."""
     data = tmp_path / "one" / "data"
     data.mkdir(parents=True)
@@ -328,7 +328,7 @@ def test_the_secret_is_whole_or_not_there(start, tmp_path):
         service.start()
 
 
-def test_no_port_answers_before_the_tokens_are_read(start, tmp_path):
+def test_no_port_responds_before_the_tokens_are_loaded(start, tmp_path):
     """Something holds the registry while the service starts; clients wait at both ports."""
     data = tmp_path / "one" / "data"
     create_token(data)

@@ -235,7 +235,7 @@ def complaints(request, folder) -> dict[str, Complaints]:
     return request.param(folder)
 
 
-def test_every_mistake_is_found_in_every_class(folder, complaints):
+def test_type_checkers_find_every_mistake_in_every_class(folder, complaints):
     lines = (folder / "mistakes.py").read_text().splitlines()
     wrong = {number for number, line in enumerate(lines, 1) if line.startswith("    ")}
     assert len(wrong) > 15 * len(ROWS)
@@ -244,17 +244,17 @@ def test_every_mistake_is_found_in_every_class(folder, complaints):
     assert not complaints["mistakes.py"].keys() - wrong, "the head is sound"
 
 
-def test_every_class_answers_in_the_kind_of_the_batch(folder, complaints):
+def test_every_class_returns_the_container_type_of_the_batch(folder, complaints):
     lines = (folder / "promises.py").read_text().splitlines()
     assert [(lines[number - 1], told) for number, told in complaints["promises.py"].items()] == []
 
 
 @pytest.mark.parametrize("name", ["api.py", "program.py"])
-def test_programs_are_clean(name, complaints):
+def test_programs_pass_the_type_checkers(name, complaints):
     assert complaints[name] == {}
 
 
-def test_every_example_of_the_pages_is_clean(folder, complaints):
+def test_every_example_on_the_pages_passes_the_type_checkers(folder, complaints):
     pages = {path.name for path in folder.glob("page_*.py")}
     assert len(pages) > len(ROWS)
     assert {page: complaints[page] for page in sorted(pages) if complaints[page]} == {}
@@ -265,7 +265,7 @@ def test_the_program_runs():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_names_written_by_hand_are_those_that_are_taken():
+def test_hand_written_overloads_match_the_accepted_names():
     """The stub takes others from refusals of the constructors; these belong to methods."""
     hand = re.findall(r"scheme: Literal\[([^\]]*)\] = \.\.\.", STUB.read_text(encoding="utf-8"))
     with pytest.raises(fullbloom.ParameterError) as refusal:
@@ -275,5 +275,5 @@ def test_names_written_by_hand_are_those_that_are_taken():
     assert {tuple(re.findall(r"[\w-]+", names)) for names in hand} == {tuple(taken)}
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_has_a_py_typed_marker():
     assert (ROOT / "src" / "fullbloom" / "py.typed").exists()

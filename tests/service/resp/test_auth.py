@@ -20,7 +20,7 @@ def words(*parts: str) -> bytes:
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part.encode()) for part in parts)
 
 
-def test_nothing_is_answered_before_a_token(guarded):
+def test_no_command_runs_before_authentication(guarded):
     raw = guarded.socket()  # redis-py tries again and again
     for name in [*client_names(guarded), "no.such.command"]:
         if name in ("auth", "hello", "quit", "reset"):
@@ -33,7 +33,7 @@ def client_names(guarded) -> list[str]:
     return [name.decode() for name in client.execute_command("COMMAND LIST")]
 
 
-def test_lengths_are_small_before_a_token(guarded):
+def test_lengths_are_limited_before_authentication(guarded):
     for sent, text in (
         (b"*11\r\n", b"unauthenticated multibulk length"),
         (b"*1\r\n$20000\r\n", b"unauthenticated bulk length"),
@@ -45,7 +45,7 @@ def test_lengths_are_small_before_a_token(guarded):
 
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("user", [None, "anybody"])
-def test_tokens_open(guarded, protocol, user):
+def test_a_token_authenticates_a_connection(guarded, protocol, user):
     assert guarded.client(protocol, password=ADMIN, username=user).bf().add("w:1", "x") in (0, 1)
     login = ["wrong"] if user is None else [user, "wrong"]
     for sent in (words("AUTH", *login), words("HELLO", str(protocol), "AUTH", user or "default", "wrong")):
@@ -54,7 +54,7 @@ def test_tokens_open(guarded, protocol, user):
         raw.ask(words("PING"), b"-NOAUTH Authentication required.\r\n")
 
 
-def test_a_reader_reads_what_it_may(guarded):
+def test_a_reader_may_run_read_commands_only(guarded):
     admin, reader = guarded.client(password=ADMIN), guarded.client(password=READER)
     admin.bf().add("r:1", "x")
     admin.bf().add("w:1", "x")
@@ -66,7 +66,7 @@ def test_a_reader_reads_what_it_may(guarded):
     assert next(iter(reader.execute_command("BLOOM.STATS"))) == b"r:1"
 
 
-def test_scopes_are_those_of_the_table(guarded):
+def test_every_command_requires_its_scope(guarded):
     """Every command that changes something is refused to who may read, whatever it is about."""
     admin, reader = guarded.client(password=ADMIN), guarded.client(password=READER)
     rows = admin.execute_command("COMMAND")
@@ -92,7 +92,7 @@ def test_scopes_are_those_of_the_table(guarded):
     assert not refused & {"bf.exists", "bf.mexists", "ping", "bloom.check", "cf.count"}
 
 
-def test_a_transaction_asks_for_each_command(guarded):
+def test_a_transaction_checks_the_scope_of_each_command(guarded):
     reader = guarded.client(password=READER)
     with reader.pipeline(transaction=True) as pipe:
         pipe.bf().exists("r:1", "x")

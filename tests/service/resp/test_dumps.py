@@ -86,7 +86,7 @@ CUCKOO_LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_headers_that_lie_are_refused_by_name(service, lie):
+def test_forged_headers_are_refused_by_name(service, lie):
     client = service.client()
     with pytest.raises(redis.ResponseError, match=BAD):
         client.execute_command("BF.LOADCHUNK", "lie", 1, lie)
@@ -94,7 +94,7 @@ def test_headers_that_lie_are_refused_by_name(service, lie):
 
 
 @pytest.mark.parametrize(("lie", "text"), CUCKOO_LIES.values(), ids=CUCKOO_LIES)
-def test_headers_of_cuckoo_filters_that_lie_are_refused_by_name(service, lie, text):
+def test_forged_headers_of_cuckoo_filters_are_refused_by_name(service, lie, text):
     client = service.client()
     with pytest.raises(redis.ResponseError, match=text):
         client.execute_command("CF.LOADCHUNK", "lie", 1, lie)
@@ -157,7 +157,7 @@ def test_pieces_under_wrong_numbers_are_refused_by_name(service):
             client.execute_command("CF.LOADCHUNK", "q", number, piece)
 
 
-def test_any_bytes_leave_a_service_that_answers(service):
+def test_any_bytes_leave_the_service_responsive(service):
     """Headers and pieces with bytes changed, loaded, asked, added to, dumped again."""
     print("seed 14")
     random_ = random.Random(14)
@@ -208,7 +208,7 @@ def pieces(clients, sort: str, name: str):
 
 
 @pytest.mark.parametrize("sort", ["BF", "CF"])
-def test_a_dump_is_of_one_state_whatever_connections_it_takes(service: Service, sort):
+def test_a_dump_over_several_connections_is_of_one_state(service: Service, sort):
     clients = [service.client() for _ in range(3)]
     one = clients[0]
     for number in range(500):
@@ -229,7 +229,7 @@ def test_a_dump_is_of_one_state_whatever_connections_it_takes(service: Service, 
     assert all(one.execute_command(f"{sort}.MEXISTS", f"both{sort}", *keys))
 
 
-def test_a_piece_may_be_loaded_before_the_next_is_asked_for(service: Service):
+def test_a_piece_may_be_loaded_before_the_next_is_fetched(service: Service):
     client = service.client()
     client.execute_command("BF.MADD", "loop", *range(1000))
     at = -1
@@ -240,7 +240,7 @@ def test_a_piece_may_be_loaded_before_the_next_is_asked_for(service: Service):
     assert all(client.execute_command("BF.MEXISTS", "looped", *range(1000)))
 
 
-def test_numbers_of_no_dump_are_refused_by_name(service: Service):
+def test_invalid_dump_cursors_are_refused_by_name(service: Service):
     client = service.client()
     client.execute_command("BF.ADD", "n", "x")
     client.execute_command("BF.ADD", "other", "x")
@@ -253,7 +253,7 @@ def test_numbers_of_no_dump_are_refused_by_name(service: Service):
     assert at == 0
 
 
-def test_dumps_that_are_left_have_a_bound(start):
+def test_abandoned_dumps_are_limited(start):
     client = start().client()
     client.execute_command("BF.ADD", "left", "x")
     begun = [client.execute_command("BF.SCANDUMP", "left", 0)[0] for _ in range(255)]

@@ -140,7 +140,7 @@ def _clients(service: Service, row: str, part: int, seed: int, over) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("seed", [1])
-def test_memory_stays_within_the_budget_while_clients_do_their_worst(start, seed, row):
+def test_memory_stays_within_the_budget_under_hostile_clients(start, seed, row):
     service: Service = start(memory_bytes=BUDGET, total_bytes=CELLS, request_bytes=32 << 20, receive=1000)
     client = service.client()
     assert client.ping()
@@ -181,7 +181,7 @@ def test_memory_stays_within_the_budget_while_clients_do_their_worst(start, seed
     assert int(memory["used_memory"]) <= CELLS
 
 
-def test_a_filter_on_its_way_is_dropped_with_the_last_client_that_sent_it(start):
+def test_a_partial_upload_is_dropped_with_its_last_client(start):
     service = start(memory_bytes=64 << 20)
     one, two, client = service.socket(), service.socket(), service.client()
     head = b"FULLBLM1" + (1 << 24).to_bytes(8, "little") + b"x 0 bf 0 - bloom seed=5 keyed=false capacity=10"
@@ -198,7 +198,7 @@ def test_a_filter_on_its_way_is_dropped_with_the_last_client_that_sent_it(start)
     assert int(client.info("memory")["clients_memory"]) == 0
 
 
-def test_what_there_is_no_memory_for_is_refused_by_the_name_of_the_setting(start):
+def test_requests_beyond_the_memory_limit_are_refused_with_the_setting(start):
     service = start(memory_bytes=16 << 20)
     client = service.client()
     client.execute_command("BF.RESERVE", "f", 0.01, 20_000_000)
@@ -214,7 +214,7 @@ def test_what_there_is_no_memory_for_is_refused_by_the_name_of_the_setting(start
     assert client.ping()
 
 
-def test_filters_that_grow_share_the_bytes_of_all(start):
+def test_growing_filters_share_the_total_limit(start):
     service = start(total_bytes=128 << 10, plain="yes")
     client = service.client()
     refused = 0
@@ -235,7 +235,7 @@ def test_filters_that_grow_share_the_bytes_of_all(start):
     assert int(client.info("memory")["used_memory"]) <= 128 << 10
 
 
-def test_options_are_given_once(service: Service):
+def test_repeated_and_too_many_options_are_refused(service: Service):
     client = service.client()
     with pytest.raises(redis.ResponseError, match="capacity is given twice"):
         client.execute_command("BLOOM.CREATE", "o", "KIND", "bloom", "capacity", 10, "CAPACITY", 20)
@@ -247,6 +247,6 @@ def test_options_are_given_once(service: Service):
     "words",
     [("SCAN", 0, "MATCH", b"*a" * 1_000_000), ("KEYS", b"?" * 2000), ("CONFIG", "GET", *[b"a*"] * 100_000)],
 )
-def test_patterns_have_a_bound(service: Service, words):
+def test_patterns_are_limited_in_length(service: Service, words):
     with pytest.raises(redis.ResponseError, match="at most"):
         service.client().execute_command(*words)

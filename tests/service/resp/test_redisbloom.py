@@ -117,7 +117,7 @@ def plain():
     one.kill()
 
 
-def test_headers_are_those_of_redisbloom(plain):
+def test_headers_equal_those_of_redisbloom(plain):
     client = plain.client()
     client.execute_command("BF.RESERVE", "a", 0.01, 100)
     client.execute_command("BF.ADD", "a", "x")
@@ -129,14 +129,14 @@ def test_headers_are_those_of_redisbloom(plain):
 
 
 @pytest.mark.parametrize(("name", "command", "count", "known"), DUMPED, ids=[row[0] for row in DUMPED])
-def test_dumps_are_those_of_redisbloom(plain, name, command, count, known):
+def test_dumps_equal_those_of_redisbloom(plain, name, command, count, known):
     client = plain.client()
     make(client, name, command, count)
     assert digest(pieces(client, name, family(name))) == known
 
 
 @pytest.mark.parametrize(("name", "command", "count", "known"), DUMPED, ids=[row[0] for row in DUMPED])
-def test_a_filter_goes_there_and_back(plain, redisbloom, name, command, count, known):
+def test_a_filter_round_trips_through_redisbloom(plain, redisbloom, name, command, count, known):
     ours, theirs, sort = plain.client(), redisbloom.client(), family(name)
     make(theirs, name, command, count)
     dumped = pieces(theirs, name, sort)
@@ -160,7 +160,7 @@ def test_a_filter_goes_there_and_back(plain, redisbloom, name, command, count, k
 
 
 @pytest.mark.parametrize("name", ["grown", "cuckoo4"])
-def test_pieces_come_on_any_connection_to_a_service_of_any_sort(plain, service, name):
+def test_pieces_in_any_parts_are_loaded_over_any_connection(plain, service, name):
     command, count = next((row[1], row[2]) for row in DUMPED if row[0] == name)
     one, sort = plain.client(), family(name)
     make(one, f"s-{name}", command, count)
@@ -184,7 +184,7 @@ def test_pieces_come_on_any_connection_to_a_service_of_any_sort(plain, service, 
     )
 
 
-def test_what_has_come_in_is_there_after_a_kill(start, tmp_path):
+def test_loaded_pieces_survive_a_kill(start, tmp_path):
     one = start(tmp_path, "always", plain="yes")
     client = one.client()
     for name, command, count, _ in DUMPED:
@@ -203,7 +203,7 @@ def test_what_has_come_in_is_there_after_a_kill(start, tmp_path):
         client.execute_command("SAVE")
 
 
-def test_filters_of_redisbloom_take_keys_of_every_path(plain):
+def test_filters_of_redisbloom_accept_packed_and_plain_commands(plain):
     client = plain.client()
     client.execute_command("BF.MADD", "paths", "a", "b")
     packed = b"".join(len(key).to_bytes(4, "little") + key for key in (b"a", b"c", b"b"))
@@ -225,7 +225,7 @@ def test_filters_of_redisbloom_take_keys_of_every_path(plain):
     assert client.execute_command("CF.ADD", "named", "x") == 1
 
 
-def test_no_such_filter_is_keyed(service):
+def test_filters_of_redisbloom_are_unkeyed(service):
     client = service.client()
     create = ("BLOOM.CREATE", "k", "KIND", "redisbloom", "capacity", 100)
     with pytest.raises(redis.ResponseError, match="keyed no"):
@@ -267,14 +267,14 @@ def recorded(protocol: int, version: int = 8) -> list[bytes]:
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_replies_are_those_of_redisbloom(start, protocol):
+def test_replies_equal_those_of_redisbloom(start, protocol):
     said = played(start(plain="yes").socket(), protocol)
     rows = zip(CORPUS, said, recorded(protocol), strict=True)
     assert not [row for row in rows if row[1] != OTHERWISE.get(row[0], row[2])]
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_the_record_is_what_redisbloom_says(redisbloom, protocol):
+def test_the_recorded_replies_equal_those_of_the_real_module(redisbloom, protocol):
     client = redisbloom.client()
     client.execute_command("FLUSHALL")
     modules = client.execute_command("MODULE", "LIST")

@@ -25,7 +25,7 @@ SIZES = [(1_000, 10_000), (10_000, 100_000), (100_000, 1_000_000), (100_000, 10_
 
 
 @pytest.mark.parametrize(("r", "s"), [*SIZES, *([(10_000, 10_000_000)] if LONG else [])])
-def test_no_key_of_the_world_is_mistaken_and_bits_follow_the_law(r: int, s: int) -> None:
+def test_every_key_of_the_world_is_classified_and_the_size_follows_the_law(r: int, s: int) -> None:
     included, excluded = world(r, s, seed=r + s)
     cascade = FilterCascade.build(included, excluded, seed=r)
     assert cascade.verify(included, excluded) == 0
@@ -51,7 +51,7 @@ def test_published_sizes_are_met() -> None:
     assert theory.cascade_bits(12.7e6, 17.3e6) / 8e6 == pytest.approx(7.7, abs=0.05)
 
 
-def test_smallest_worlds_are_told_apart() -> None:
+def test_the_smallest_worlds_are_classified() -> None:
     for r, s in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1), (0, 50), (50, 0), (1, 500)]:
         included, excluded = [f"in {i}" for i in range(r)], [f"out {i}" for i in range(s)]
         for options in ({}, {"seed": 5}, {"secret": SECRET}):
@@ -61,7 +61,7 @@ def test_smallest_worlds_are_told_apart() -> None:
             assert cascade.num_included == r
 
 
-def test_the_bytes_are_those_of_the_sets() -> None:
+def test_the_bytes_depend_on_the_sets_only() -> None:
     included, excluded = world(3_000, 30_000, seed=2)
     made = FilterCascade.build(included, excluded, seed=9)
     again = FilterCascade.build(
@@ -96,7 +96,7 @@ def test_sets_that_overlap_are_refused_with_an_example() -> None:
             FilterCascade.build(words[:1_000], excluded)
 
 
-def test_a_build_can_be_ended_and_is_told_of() -> None:
+def test_a_build_reports_progress_and_can_be_cancelled() -> None:
     told = []
     FilterCascade.build(
         range(1_000), range(1_000, 9_000), progress=lambda done, total: told.append((done, total))
@@ -123,7 +123,7 @@ def ranges(included: int, excluded: int, first: int = 0) -> tuple[Any, Any]:
     return keys[:included], keys[included:]
 
 
-def test_kinds_are_the_structures_of_keys_alone_that_miss_none() -> None:
+def test_levels_may_be_any_static_structure_without_false_negatives() -> None:
     assert set(FilterCascade.kinds()) <= {
         row["name"] for row in fullbloom.variants() if row["false_negatives"] == "never"
     }
@@ -134,7 +134,7 @@ def test_kinds_are_the_structures_of_keys_alone_that_miss_none() -> None:
 
 @pytest.mark.parametrize(("kind", "layout"), EVERY)
 @pytest.mark.parametrize(("r", "s"), [(0, 7), (3, 0), (1, 1), (50, 4000), (30_000, 60_000)])
-def test_levels_of_any_kind_make_no_mistake(kind: str, layout: str, r: int, s: int) -> None:
+def test_cascades_with_levels_of_any_kind_are_exact(kind: str, layout: str, r: int, s: int) -> None:
     included, excluded = ranges(r, s)
     made = FilterCascade.build(included, excluded, kind=kind, layout=layout, seed=5)
     again = FilterCascade.build(excluded[::-1], included, kind=kind, layout=layout, seed=5, threads=2)
@@ -171,7 +171,7 @@ SHARES = {0.0005: 0.05, 0.005: 0.14, 0.02: 0.29}
 
 @pytest.mark.parametrize(("share", "most"), SHARES.items())
 @pytest.mark.parametrize("r", [10_000, 30_000, 100_000])
-def test_a_delta_is_as_short_as_what_has_changed(r: int, share: float, most: float) -> None:
+def test_a_delta_is_proportional_to_the_change(r: int, share: float, most: float) -> None:
     s, gone = 10 * r, max(1, round(share * r))
     included, excluded = ranges(r, s)
     old = FilterCascade.build(included, excluded, seed=3)
@@ -219,7 +219,7 @@ def test_static_levels_are_kept_and_the_delta_is_short(kind: str, share: float, 
 
 
 @pytest.mark.parametrize("kind", ["binary-fuse", "ribbon"])
-def test_static_levels_are_made_anew_when_too_little_of_them_is_true(kind: str) -> None:
+def test_static_levels_are_rebuilt_if_too_much_has_changed(kind: str) -> None:
     days, r = 12, 20_000
     held = first = FilterCascade.build(*ranges(r, 5 * r), kind=kind)
     for day in range(1, days + 1):
@@ -246,7 +246,7 @@ def test_sets_that_grow_get_shapes_of_their_own_in_time() -> None:
         before = now
 
 
-def test_versions_are_chained_and_no_other_is_taken() -> None:
+def test_a_delta_applies_to_its_own_version_only() -> None:
     versions = [FilterCascade.build(*ranges(2000, 8000), seed=9, secret=SECRET)]
     for day in range(1, 5):
         versions.append(FilterCascade.build(*ranges(2000, 8000, first=5 * day), like=versions[-1]))
@@ -263,7 +263,7 @@ def test_versions_are_chained_and_no_other_is_taken() -> None:
         versions[0].delta_to(FilterCascade.build([1], [2], seed=10, secret=SECRET))
 
 
-def test_what_like_says_is_not_said_twice() -> None:
+def test_like_refuses_options_that_it_implies() -> None:
     old = FilterCascade.build(range(9), range(9, 99), kind="ribbon", seed=4)
     new = FilterCascade.build(range(8), range(9, 99), like=old)
     assert (new.kind, new.seed) == ("ribbon", 4)
@@ -276,7 +276,7 @@ def test_what_like_says_is_not_said_twice() -> None:
         FilterCascade.build([1], [2], kind="cuckoo")
 
 
-def test_deltas_that_lie_are_refused() -> None:
+def test_forged_deltas_are_refused() -> None:
     old = FilterCascade.build(range(60), range(60, 700))
     delta = old.delta_to(FilterCascade.build(range(1, 60), range(60, 701), like=old))
     draw = random.Random(8)

@@ -120,9 +120,7 @@ def test_space_at_one_percent_is_four_times_that_of_bits() -> None:
 
 
 @pytest.mark.parametrize(("layout", "counter_bits"), KINDS)
-def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_no_rest(
-    layout: str, counter_bits: int
-) -> None:
+def test_a_stream_of_adds_and_removals_leaves_no_false_negative(layout: str, counter_bits: int) -> None:
     counting = fullbloom.CountingBloomFilter(4000, 0.01, layout=layout, counter_bits=counter_bits)
     keys = Keys("random", 3)
     window: list[Any] = []
@@ -158,7 +156,7 @@ def test_keys_never_added_are_refused_and_nothing_changes() -> None:
     assert counting.num_added == 1000
 
 
-def test_a_full_counter_says_so_many_or_more_and_stays() -> None:
+def test_a_saturated_counter_reports_its_maximum_and_stays() -> None:
     counting = fullbloom.CountingBloomFilter(100, counter_bits=4)
     for _ in range(40):
         counting.add("often")
@@ -170,7 +168,7 @@ def test_a_full_counter_says_so_many_or_more_and_stays() -> None:
     assert counting.count("often") == 15
 
 
-def test_repeated_keys_are_no_reason_for_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+def test_repeated_keys_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     counting = fullbloom.CountingBloomFilter(100)
     for _ in range(50):
         counting.update(range(80))

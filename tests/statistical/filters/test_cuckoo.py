@@ -138,7 +138,7 @@ def test_merging_adds_the_keys_of_the_other_or_changes_nothing():
         a.merge(CuckooFilter(500, seed=1))
 
 
-def test_files_of_full_filters_come_back_with_the_stash(tmp_path):
+def test_files_of_full_filters_keep_the_stash(tmp_path):
     cuckoo = CuckooFilter(500, seed=2)
     source = keys(2000, 4)
     with pytest.raises(FilterFull):

@@ -86,7 +86,7 @@ def test_small_tables_take_their_capacity(capacity: int) -> None:
         assert all(f.contains_many(range(capacity)))
 
 
-def test_counts_are_never_under_the_truth_and_removing_is_exact() -> None:
+def test_counts_are_never_too_small_and_removals_are_exact() -> None:
     draw = random.Random(9)
     # 300 keys of about 7 copies: two cells each.
     f, truth = DLeftCountingFilter(1000, 0.001), Counter[int]()
@@ -118,7 +118,7 @@ def test_copies_take_few_cells() -> None:
     assert f.num_added == 1
 
 
-def test_a_full_table_refuses_keeps_what_it_has_and_goes_on_after_a_removal() -> None:
+def test_a_full_table_refuses_keys_and_accepts_them_after_a_removal() -> None:
     f = DLeftCountingFilter(200, 0.01)
     held: list[int] = []
 

@@ -59,7 +59,7 @@ def test_the_rate_at_capacity_is_kept_and_is_the_law(capacity: int, fpr: float) 
 
 
 @pytest.mark.parametrize("capacity", [1000, 20_000, 300_000])
-def test_by_default_nine_keys_of_ten_can_go_at_capacity(capacity: int) -> None:
+def test_by_default_nine_keys_of_ten_can_be_removed_at_capacity(capacity: int) -> None:
     f = DeletableBloomFilter(capacity, 0.01)
     keys = Keys("random", 2).take(capacity)
     new = f.add_many(keys).sum()
@@ -74,7 +74,7 @@ def test_by_default_nine_keys_of_ten_can_go_at_capacity(capacity: int) -> None:
     assert f.num_added == new - removed.sum()
 
 
-def test_members_survive_the_removal_of_members() -> None:
+def test_removals_deny_no_other_member() -> None:
     for seed in range(20):
         f = DeletableBloomFilter(500, 0.02, seed=seed)
         keys = Keys("random", seed).take(1000)
@@ -125,7 +125,7 @@ def test_merged_filters_still_lose_no_member() -> None:
         a.merge(DeletableBloomFilter(1000, regions=8, seed=seed))
 
 
-def test_clearing_takes_back_the_flags() -> None:
+def test_clear_resets_the_collision_flags() -> None:
     f = DeletableBloomFilter(10)
     f.update(range(10))
     f.update(range(10))

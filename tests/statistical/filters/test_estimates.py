@@ -222,7 +222,7 @@ def with_count(data: bytes, count: int) -> bytes:
     return bytes(changed)
 
 
-def test_what_is_left_of_a_surplus_is_stated_as_unknown() -> None:
+def test_a_remaining_surplus_is_reported_as_unknown() -> None:
     """Of an intersection combined once more: between none and all of it, and two deviations hold both."""
     trials = 50
     for seed in range(trials):
@@ -262,7 +262,7 @@ def test_an_intersection_keeps_its_count_in_place_and_in_files(layout: str, tmp_
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "estimate"))
-def test_two_deviations_hold_what_was_merged(variant: Variant) -> None:
+def test_two_deviations_hold_the_keys_of_merged_filters(variant: Variant) -> None:
     for items in loads(variant):
         told = []
         for seed in range(TRIALS):
@@ -302,7 +302,7 @@ QUANTILE = 4.753
 @pytest.mark.parametrize("load", [0.1, 1.0, 2.0])
 @pytest.mark.parametrize("layout", layouts())
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
-def test_approx_count(layout: str, load: float) -> None:
+def test_approx_count_is_within_its_stated_deviation(layout: str, load: float) -> None:
     capacity = 5000
     items = int(capacity * load)
     errors = []
@@ -320,7 +320,7 @@ def test_approx_count(layout: str, load: float) -> None:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_two_filters(layout: str) -> None:
+def test_union_and_intersection_counts_are_within_their_deviations(layout: str) -> None:
     """Union and intersection counts: unbiased, at the stated deviation."""
     unions, overlaps = [], []
     for seed in range(SAMPLES):
@@ -347,7 +347,7 @@ def test_two_filters(layout: str) -> None:
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("layout", layouts())
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
-def test_present_rate(layout: str, fpr: float, load: float) -> None:
+def test_the_stated_rate_is_the_measured_rate(layout: str, fpr: float, load: float) -> None:
     capacity, filters, probes = 50_000, 8, 200_000 * SCALE
     make = partial(fullbloom.BloomFilter, capacity, fpr, layout=layout)
     measured, model = rates_at(lambda seed: make(seed=seed), int(capacity * load), filters, probes)
@@ -366,7 +366,7 @@ def bloom_like(made: fullbloom.BloomFilter) -> fullbloom.BloomFilter:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_ends_of_the_scale(layout: str) -> None:
+def test_estimates_are_right_for_empty_and_full_filters(layout: str) -> None:
     bloom = fullbloom.BloomFilter(100, 0.01, layout=layout)
     assert bloom.approx_count() == (0.0, 0.0)
     assert bloom.fpr() == 0.0
@@ -389,7 +389,7 @@ def test_ends_of_the_scale(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_certainly_disjoint(layout: str) -> None:
+def test_certainly_disjoint_filters_share_no_key(layout: str) -> None:
     left = fullbloom.BloomFilter(100_000, 0.01, layout=layout)
     right = left.copy()
     left.add("a")

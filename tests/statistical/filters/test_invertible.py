@@ -38,7 +38,7 @@ def peeled(draw: random.Random, items: int, each: int, tables: int) -> bool:
 
 
 @pytest.mark.parametrize(("tables", "published"), THRESHOLDS.items())
-def test_the_threshold_parts_what_is_listed_from_what_is_not(tables, published):
+def test_tables_below_the_threshold_are_listed_and_above_it_not(tables, published):
     threshold = theory.peeling_threshold(tables)
     assert round(threshold, 3) == published
     draw, items = random.Random(tables), 4000

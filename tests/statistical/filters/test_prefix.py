@@ -53,12 +53,12 @@ def test_the_published_share_is_passed_on(bins: int, load: float, published: str
     assert abs(prefix.spare_items - law * count) <= SIGMAS * sd
 
 
-def test_space_is_that_of_the_documentation() -> None:
+def test_the_size_is_the_documented_one() -> None:
     for fpr, bits in ((0.01, "11.07"), (0.004, "11.47"), (0.001, "14.37"), (1e-4, "19.76")):
         assert abs(PrefixFilter.nbytes_for(1_000_000, fpr) * 8e-6 - float(bits)) <= half_digit(bits)
 
 
-def test_keys_come_again_without_taking_room() -> None:
+def test_repeated_keys_take_no_space() -> None:
     prefix = PrefixFilter(1000, 0.004)
     for _ in range(50):
         prefix.update(range(1000))

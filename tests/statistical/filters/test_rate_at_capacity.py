@@ -44,14 +44,16 @@ def judge(rates: list[float], stated: float, fpr: float, probes: int, capacity: 
 @pytest.mark.parametrize("fpr", [1e-1, 1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("capacity", SIZES)
 @pytest.mark.parametrize("layout", layouts())
-def test_rate(layout: str, capacity: int, fpr: float, kind: str) -> None:
+def test_the_rate_at_capacity_is_at_most_the_target(
+    layout: str, capacity: int, fpr: float, kind: str
+) -> None:
     filters, probes = SIZES[capacity]
     probes *= SCALE
     judge(*measure(layout, capacity, fpr, kind, filters, probes), fpr, probes, capacity)
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_one_in_a_million(layout: str) -> None:
+def test_a_rate_of_one_in_a_million_is_kept(layout: str) -> None:
     filters, chunk, chunks = 4, 1_000_000, 5 * SCALE
     rates, stated = [], 0.0
     for seed in range(filters):
@@ -66,7 +68,7 @@ def test_one_in_a_million(layout: str) -> None:
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 1e-3])
 @pytest.mark.parametrize("layout", layouts())
-def test_text_and_keyed_filters(layout: str, fpr: float) -> None:
+def test_text_and_keyed_filters_keep_their_rate(layout: str, fpr: float) -> None:
     for secret in (None, b"sixteen secrets!"):
         rates, stated = [], 0.0
         for seed in range(8):
@@ -79,7 +81,7 @@ def test_text_and_keyed_filters(layout: str, fpr: float) -> None:
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_tiny_filters_keep_their_word(layout: str) -> None:
+def test_tiny_filters_keep_their_rate(layout: str) -> None:
     for capacity in (1, 2, 5, 10):
         for fpr in (0.3, 0.05, 0.001):
             rates, _ = measure(layout, capacity, fpr, "random", 400, 2000)

@@ -97,7 +97,7 @@ def test_the_rate_at_capacity_is_kept(capacity: int, fpr: float) -> None:
     assert abs(mean - stated) <= SIGMAS * sd
 
 
-def test_one_bit_is_cleared_and_only_for_what_is_admitted() -> None:
+def test_retouching_clears_one_bit_and_only_for_reported_keys() -> None:
     f = RetouchedBloomFilter(100, 0.1)
     f.update(range(100))
     ones = round(f.fill * f.num_bits)

@@ -37,7 +37,7 @@ def small_filters(scheme: str, filters: int, probes: int) -> tuple[float, float]
     return pooled(rates, theory.exact_fpr(100, 2000, 14), probes)
 
 
-def test_the_small_low_rate_filter() -> None:
+def test_mcg_keeps_a_low_rate_in_a_small_filter() -> None:
     exact = theory.exact_fpr(100, 2000, 14)
     # Of simulations of the literature, in two digits: 6.7e-5.
     assert round(exact, 6) in {6.7e-5, 6.8e-5}
@@ -47,7 +47,7 @@ def test_the_small_low_rate_filter() -> None:
     assert sd <= 0.03 * exact
 
 
-def test_the_test_can_see_a_weak_scheme() -> None:
+def test_the_test_detects_a_weak_scheme() -> None:
     exact = theory.exact_fpr(100, 2000, 14)
     mean, sd = small_filters("double", 100, 50_000)
     assert mean - exact > SIGMAS * sd
@@ -65,7 +65,7 @@ def test_the_exact_law_of_small_shapes(num_bits: int, items: int, k: int) -> Non
 
 
 @pytest.mark.parametrize("fpr", [1e-6, 1e-7])
-def test_far_down(fpr: float) -> None:
+def test_mcg_follows_the_exact_law_at_very_low_rates(fpr: float) -> None:
     filters, chunk = 5, 2_000_000
     chunks = (1 if fpr > 5e-7 else 8) * SCALE
     hits = 0
@@ -91,7 +91,7 @@ def set_positions(bloom: fullbloom.BloomFilter) -> np.ndarray[tuple[int], np.dty
 @pytest.mark.parametrize(
     ("layout", "scheme"), [(layout, scheme) for layout in layouts() for scheme in SCHEMES[layout]]
 )
-def test_set_bits_lie_evenly(layout: str, scheme: str, kind: str) -> None:
+def test_set_bits_are_spread_evenly(layout: str, scheme: str, kind: str) -> None:
     # One bit in a hundred is set, so that two keys seldom share one.
     bits, k = 64 * 8 * 4096, 8
     bloom = fullbloom.BloomFilter.with_shape(bits, k, capacity=10**6, layout=layout, scheme=scheme, seed=1)
@@ -108,7 +108,7 @@ def test_set_bits_lie_evenly(layout: str, scheme: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("domain", ["int", "str", "float", "tuple", "keyed"])
-def test_hashes_of_alike_keys_are_even(domain: str) -> None:
+def test_hashes_of_similar_keys_are_uniform(domain: str) -> None:
     count = 100_000
     make = {
         "int": lambda i: i,

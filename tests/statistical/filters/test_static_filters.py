@@ -20,7 +20,7 @@ SCARCE = (3551, 11_504, 11_521, 12_372, 13_224, 37_454)
 
 @pytest.mark.parametrize("arity", [3, 4])
 @pytest.mark.parametrize("size", SCARCE)
-def test_scarce_cells_place_every_set_of_keys(size, arity):
+def test_every_set_of_keys_is_placed_in_few_cells(size, arity):
     for seed in range(10):
         keys = range(seed << 32, (seed << 32) + size)
         assert all(fullbloom.BinaryFuseFilter.build(keys, bits=8, arity=arity).contains_many(list(keys)))
@@ -67,7 +67,7 @@ def test_overheads_are_those_published_and_lie_above_what_peeling_needs():
 
 
 @pytest.mark.parametrize("size", [200, 1000, 5000])
-def test_xor_filters_of_any_size_are_solved_at_the_first_attempt_mostly(size):
+def test_xor_filters_of_any_size_mostly_succeed_at_the_first_attempt(size):
     """The law of peeling tells how often: 32 cells beside 1.23 a key help few keys."""
     cells = theory.xor_cells(size)
     failure = theory.peeling_failure(size, cells, 3)
@@ -168,7 +168,7 @@ def test_fewer_cells_fail_as_often_as_the_law_says(arity: int, size: int, factor
     assert abs(failed / trials - law) <= OTHER + sigmas_of(len(CASES)) * binomial_sd(law, trials)
 
 
-def test_what_there_is_no_law_for_is_refused() -> None:
+def test_sizes_without_a_law_are_refused() -> None:
     for arguments in ((999,), (5000, 5), (5000, 3, 0.0), (5000.5, 3)):
         with pytest.raises(fullbloom.ParameterError):
             theory.fuse_failure(*arguments)
@@ -207,7 +207,7 @@ def test_fewer_ribbons_fail_the_more_slots_they_have(keys: int) -> None:
     assert chances[-1] < 0.03 * keys / 100_000
 
 
-def test_the_bytes_of_three_ribbons_stay() -> None:
+def test_the_bytes_of_three_ribbons_are_pinned() -> None:
     """3,300 keys are passed on, some of them twice; no golden file is that long."""
     made = RibbonFilter.build(np.arange(150_000), 0.01, seed=5)
     assert zlib.crc32(File.parse(made.to_bytes()).payload) == 0xBD0CF50D

@@ -70,7 +70,7 @@ def test_the_law_is_that_of_a_simulation(increments: int, published: str) -> Non
 
 
 @pytest.mark.parametrize("increments", [2, 4, 8])
-def test_a_stream_that_comes_and_goes_leaves_no_false_negative_and_nothing_behind(increments: int) -> None:
+def test_a_stream_of_adds_and_removals_leaves_an_empty_filter(increments: int) -> None:
     variable = fullbloom.VariableIncrementFilter(2500, 0.01, increments=increments)
     keys = Keys("random", 3)
     window: list[Any] = []

@@ -11,7 +11,7 @@ from fullbloom import theory
 from fullbloom.errors import ParameterError
 
 
-def test_figures_of_the_literature() -> None:
+def test_laws_match_the_figures_of_the_literature() -> None:
     # Bender et al.: r = 8 at load 3/4.
     assert round(theory.fingerprint_load_fpr(0.75, 8), 6) == 0.002925
     # rsqf with remainders of 9 bits at one million keys.

@@ -24,7 +24,7 @@ def check(card: theory.Card) -> None:
 
 @always
 @given(capacity=st.integers(1, 10**6), bits_per_key=st.integers(1, 60), fpr=rates)
-def test_from_keys_bits_and_rate_comes_the_smallest_number_of_hashes(
+def test_keys_bits_and_rate_give_the_smallest_number_of_hashes(
     capacity: int, bits_per_key: int, fpr: float
 ) -> None:
     num_bits = capacity * bits_per_key
@@ -51,6 +51,6 @@ def test_from_keys_bits_and_rate_comes_the_smallest_number_of_hashes(
         ({"capacity": 10.5, "fpr": 0.5}, "capacity must be a whole number"),
     ],
 )
-def test_a_card_that_cannot_be_filled_says_why(given_values: dict[str, int], message: str) -> None:
+def test_an_impossible_card_is_refused_with_the_reason(given_values: dict[str, int], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         theory.reference_card(**given_values)

@@ -30,7 +30,7 @@ def test_halving_the_rate_costs_one_hash_per_stage() -> None:
 
 @always
 @given(fpr=st.floats(1e-9, 0.5), tightening=ratios, stages=st.integers(0, 60))
-def test_the_compound_rate_stays_below_the_promise(fpr: float, tightening: float, stages: int) -> None:
+def test_the_compound_rate_stays_below_the_target(fpr: float, tightening: float, stages: int) -> None:
     rates = [theory.stage_fpr(fpr, tightening, i) for i in range(stages)]
     compound = theory.scalable_fpr(fpr, tightening, stages)
     assert compound == pytest.approx(1 - math.prod(1 - rate for rate in rates), rel=1e-9, abs=1e-15)
@@ -39,12 +39,12 @@ def test_the_compound_rate_stays_below_the_promise(fpr: float, tightening: float
 
 @always
 @given(fpr=st.floats(1e-6, 0.01), tightening=ratios)
-def test_the_promise_is_not_wasted(fpr: float, tightening: float) -> None:
+def test_the_compound_rate_is_close_to_the_target(fpr: float, tightening: float) -> None:
     # In the limit the sum is p itself, and the compound rate is below it by at most p^2/2.
     assert theory.scalable_fpr(fpr, tightening, 400) >= fpr - fpr * fpr
 
 
-def test_rates_below_the_smallest_float_do_no_harm() -> None:
+def test_rates_below_the_smallest_float_are_zero() -> None:
     assert theory.stage_fpr(0.01, 0.1, 1000) == 0.0
     assert 0.01 - 0.01**2 / 2 <= theory.scalable_fpr(0.01, 0.5, 10_000) < 0.01
     assert theory.stage_num_hashes(0.01, 0.5, 5000) == 5008
@@ -53,7 +53,7 @@ def test_rates_below_the_smallest_float_do_no_harm() -> None:
     assert theory.compound_fpr([]) == 0.0
 
 
-def test_growth_without_end_is_refused() -> None:
+def test_unbounded_growth_is_refused() -> None:
     with pytest.raises(ParameterError, match="stages must be at most 10000, got 10001"):
         theory.scalable_fpr(0.01, 0.5, 10_001)
     with pytest.raises(ParameterError, match="below 2\\^1000"):

@@ -57,7 +57,7 @@ def test_the_cost_of_a_wrong_number_of_hashes(printed: Printed) -> None:
     assert theory.num_hashes_cost(10, 10 * math.log(2)) == pytest.approx(1.0, rel=1e-12)
 
 
-def test_a_real_valued_optimum_misses_the_promise_and_the_whole_k_keeps_it(printed: Printed) -> None:
+def test_a_real_valued_k_misses_the_rate_and_a_whole_k_keeps_it(printed: Printed) -> None:
     capacity, fpr = 10**7, 0.01
     loose = theory.num_bits(capacity, fpr)
     assert printed(theory.fpr(capacity, loose, 6), "0.010143")
@@ -143,7 +143,7 @@ def test_a_filter_at_capacity_has_at_most_its_rate(layout: str, capacity: int, f
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("fpr", RATES)
-def test_a_filter_is_not_larger_than_its_promise_needs(layout: str, fpr: float) -> None:
+def test_a_filter_is_not_larger_than_its_rate_needs(layout: str, fpr: float) -> None:
     size = theory.size_for(layout, 1_000_000, fpr)
     # At 0.5 % more keys a filter sized to the bit is over its rate, for every layout and rate here.
     assert LIMITS[layout](size.num_bits / 1_005_000, size.num_hashes) > fpr
@@ -158,7 +158,7 @@ def test_an_empty_filter_has_no_false_positives_and_a_fuller_one_has_more(layout
     assert rates[-1] <= 1.0
 
 
-def test_functions_of_the_core_take_vectors_too() -> None:
+def test_functions_of_the_core_accept_vectors() -> None:
     sizes = theory.size_for("classic", [1000, 2000], 0.01)
     assert sizes == [theory.size_for("classic", 1000, 0.01), theory.size_for("classic", 2000, 0.01)]
     arrays = theory.size_for("classic", np.array([1000, 2000]), 0.01)
@@ -167,6 +167,6 @@ def test_functions_of_the_core_take_vectors_too() -> None:
 
 
 @pytest.mark.parametrize("call", [("cubic", 100, 0.01), ("classic", 0, 0.01), ("classic", 100, 1.5)])
-def test_nonsense_is_rejected_by_the_core_too(call: tuple[str, int, float]) -> None:
+def test_the_core_rejects_invalid_arguments(call: tuple[str, int, float]) -> None:
     with pytest.raises(ParameterError):
         theory.size_for(*call)

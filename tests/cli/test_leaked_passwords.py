@@ -140,7 +140,7 @@ def assert_unseen(done, words):
     "options", [[], ["--absent"], ["--count"], ["--json"], ["-q"], ["--absent", "--json"]]
 )
 @pytest.mark.parametrize("mode", ["--hex", "--sha1-of"])
-def test_nothing_of_a_line_is_printed(fullbloom, built, mode, options):
+def test_no_part_of_a_line_is_printed(fullbloom, built, mode, options):
     words = [*PASSWORDS, b"other password"]
     text = leaked(words) if mode == "--hex" else b"\n".join(words)
     done = fullbloom("check", mode, built, *options, stdin=text, check=1)

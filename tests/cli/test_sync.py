@@ -234,7 +234,7 @@ def test_a_line_is_sent_once_and_no_more_lines_than_the_limit():
     assert heard(words, 148_891) == lines
 
 
-def test_a_client_that_wants_nothing_more_ends_the_exchange():
+def test_a_client_that_wants_nothing_more_ends_the_session():
     done = sync.serve([b"a"], Scripted(HELLO, (b"W", b"")), take=print)
     assert (done.mine, done.theirs, done.taken) == ([], [], False)
 

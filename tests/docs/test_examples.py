@@ -90,15 +90,3 @@ def test_every_code_block_has_a_known_label(page: Path) -> None:
     fences = re.findall(r"^```(\w*)", text, flags=re.MULTILINE)
     assert len(fences) % 2 == 0, "a fence is left open"
     assert set(fences[::2]) <= RUN | READ, f"label each block with one of {sorted(RUN | READ)}"
-
-
-LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
-
-
-@pytest.mark.parametrize(
-    "page", sorted([*PAGES, *ROOT.glob("*.md")]), ids=lambda page: page.relative_to(ROOT).as_posix()
-)
-def test_links_in_comments_resolve(page: Path) -> None:
-    links = LINK.findall(page.read_text(encoding="utf-8"))
-    missing = [link for link in links if not (page.parent / link).exists()]
-    assert not missing, f"{page.name} links to {missing}"

@@ -60,7 +60,7 @@ def test_a_variant_has_a_class_a_stub_and_a_golden_file(row):
     assert all((golden / f"{name}.bloom").is_file() for name in names), "run tests/golden/make.py"
 
 
-def test_pages_of_filters_are_those_of_the_registry():
+def test_every_registry_row_has_a_page_and_every_page_a_row():
     assert {page.stem for page in (DOCS / "filters").glob("*.md")} == {row["name"] for row in ROWS} | {
         "index"
     }

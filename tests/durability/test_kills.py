@@ -115,9 +115,7 @@ sys.exit(main(["dedup", "-q", "--state", sys.argv[1], *sys.argv[3:]]))
 
 
 @pytest.mark.parametrize("options", [[], ["--memory", "40M"]], ids=["", "in place"])
-def test_a_killed_run_with_a_state_forgets_no_line_and_remembers_none_unprinted(
-    options: list[str], tmp_path: Path
-) -> None:
+def test_a_killed_run_keeps_a_state_of_exactly_the_printed_lines(options: list[str], tmp_path: Path) -> None:
     (folder := tmp_path / "folder").mkdir()
     state, output, data = folder / "s", tmp_path / "out", tmp_path / "in"
     rng = random.Random(8)

@@ -141,23 +141,6 @@ def test_two_processes_that_save_leave_a_pair(tmp_path: Path) -> None:
     assert "new" in WithRemovals.open(tmp_path, verify="full")
 
 
-def test_leftovers_of_killed_saves_are_deleted_by_the_next_save(tmp_path: Path) -> None:
-    OLD.save(tmp_path)
-    littered = 0
-    for _ in range(6 * SCALE):
-        process = saver(tmp_path)
-        while len(names(tmp_path)) < 5:
-            pass
-        kill(process)
-        littered += len(names(tmp_path)) > 3
-        assert len(names(tmp_path)) < 12
-        assert "a" not in WithRemovals.open(tmp_path, verify="full")
-    assert littered, "no save was killed in its middle"
-    NEW.save(tmp_path)
-    assert len(names(tmp_path)) == 3
-    assert "new" in WithRemovals.open(tmp_path, verify="full")
-
-
 class Killed(BaseException):
     """Raised in place of a kill."""
 

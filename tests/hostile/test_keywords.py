@@ -92,7 +92,7 @@ def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", MADE)
-def test_defaults_in_the_signature_are_those_of_the_constructor(variant: Variant) -> None:
+def test_defaults_in_the_signature_equal_those_of_the_constructor(variant: Variant) -> None:
     signature = inspect.signature(variant.cls).parameters
     shown = {name: parameter.default for name, parameter in signature.items() if name != "unknown"}
     required = {name: 100 for name, default in shown.items() if default is inspect.Parameter.empty}

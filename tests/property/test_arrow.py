@@ -137,7 +137,7 @@ def test_a_null_inside_a_dictionary_is_a_null() -> None:
     assert bloom.num_added == 1
 
 
-def test_a_dictionary_of_nothing_but_nulls_holds_nulls() -> None:
+def test_a_dictionary_of_nulls_holds_nulls() -> None:
     keys = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.nulls(1))
     bloom = fullbloom.BloomFilter(100)
     assert bloom.add_many(keys).to_pylist() == [None, None]

@@ -191,7 +191,7 @@ def test_a_counting_filter_counts_the_keys_that_are_not_local(differences):
 
 
 @pytest.mark.parametrize("differences", [0, 1, 30, 400])
-def test_a_tree_finds_only_what_is_missing_and_most_of_it(differences):
+def test_a_tree_finds_most_missing_keys_and_no_others(differences):
     there = ReconciliationTree(range(differences, 3000))
     here = ReconciliationTree(range(3000))
     missing = {hash_key(number) for number in range(differences)}

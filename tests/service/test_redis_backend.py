@@ -284,7 +284,7 @@ def test_resp_refuses_to_create_redis_filters_and_names_http(two, name):
         assert client.execute_command(*words) in (b"OK", "OK")
 
 
-def test_statistics_are_those_of_all_processes(two, name):
+def test_statistics_cover_all_processes(two, name):
     first, second = two
     make(first, name)
     ask(first, name, "add", keys=list(range(100)))

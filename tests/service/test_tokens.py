@@ -17,7 +17,6 @@ import redis
 from service.forks import create_token
 from tests.support import eventually
 
-SCOPES = {"none": [], "read": ["read"], "write": ["write"], "admin": ["admin"]}
 OPEN = {"/healthz", "/readyz"}
 READING = {"check", "count", "values"}
 
@@ -174,9 +173,6 @@ def test_the_expiry_of_the_last_token_opens_no_access(start):
     assert "fullbloom token create NAME --scope admin" in done.stdout
     eventually(lambda: service.http.get("/v1/filters", headers=headers).status_code == 401)
     assert service.http.get("/v1/filters").status_code == 401
-
-
-MINE, YOURS = "mine:", "yours:"
 
 
 @pytest.fixture(scope="module")

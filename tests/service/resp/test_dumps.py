@@ -101,7 +101,7 @@ def test_forged_headers_of_cuckoo_filters_are_refused_by_name(service, lie, text
     assert client.execute_command("EXISTS", "lie") == 0
 
 
-def test_a_header_costs_what_comes_after_it():
+def test_a_header_allocates_no_more_than_its_body():
     one = Service(filter_bytes=1 << 33)
     try:
         client, before = one.client(), one.memory()

@@ -35,7 +35,7 @@ def measured(
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("capacity", SIZES)
 @pytest.mark.parametrize(("layout", "counter_bits"), KINDS)
-def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
+def test_the_rate_at_capacity_is_at_most_the_target(
     layout: str, counter_bits: int, capacity: int, fpr: float
 ) -> None:
     filters, probes = SIZES[capacity]
@@ -50,9 +50,7 @@ def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
 @pytest.mark.parametrize("threshold", [2, 3, 5])
 @pytest.mark.parametrize("capacity", [10, 100, 1000, 10_000])
 @pytest.mark.parametrize("layout", ["classic", "blocked"])
-def test_the_rate_at_a_threshold_is_at_most_the_one_asked_for(
-    layout: str, capacity: int, threshold: int
-) -> None:
+def test_the_rate_at_a_threshold_is_at_most_the_target(layout: str, capacity: int, threshold: int) -> None:
     filters, probes, fpr = max(6, 20_000 // capacity), 20_000 * SCALE, 0.01
     options: dict[str, Any] = {"fpr": fpr, "layout": layout, "threshold": threshold}
     rates, stated = measured(capacity, min(filters, 400), probes, threshold, **options)
@@ -80,7 +78,7 @@ def test_the_stated_rates_are_the_measured_ones(layout: str) -> None:
         assert abs(mean) <= max(bound, rare), (least, mean)
 
 
-def test_the_count_threshold_law_is_that_of_a_simulation() -> None:
+def test_the_count_threshold_law_matches_a_simulation() -> None:
     cells, items, hashes = 10_000, 1000, 7
     random = np.random.default_rng(5)
     for threshold in (1, 2, 3):

@@ -24,7 +24,7 @@ def keys(count: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("bucket_size", [2, 4, 8])
 @pytest.mark.parametrize("fpr", [0.02, 0.0019, 1e-4])
 @pytest.mark.parametrize("capacity", [300, 5_000, 200_000])
-def test_the_rate_at_capacity_is_what_was_asked_and_what_the_law_says(capacity, fpr, bucket_size):
+def test_the_rate_at_capacity_follows_the_law_and_is_at_most_the_target(capacity, fpr, bucket_size):
     cuckoo = CuckooFilter(capacity, fpr, bucket_size=bucket_size, seed=3)
     cuckoo.update(keys(capacity, 1))
     assert cuckoo.contains_many(keys(capacity, 1)).all()
@@ -122,7 +122,7 @@ def test_counts_are_exact_up_to_both_buckets_and_then_the_key_is_refused():
     assert "grace" in cuckoo
 
 
-def test_merging_adds_the_keys_of_the_other_or_changes_nothing():
+def test_a_merge_adds_the_keys_of_the_other_or_changes_nothing():
     a, b = (CuckooFilter(10_000, seed=1) for _ in range(2))
     a.update(range(4000))
     b.update(range(4000, 8000))

@@ -58,7 +58,7 @@ def test_the_published_design_has_its_rate_space_and_loads() -> None:
 
 @pytest.mark.parametrize(("subtables", "cells"), [(2, 8), (3, 8), (4, 8), (4, 12), (8, 16)])
 @pytest.mark.parametrize("capacity", [3000, 30_000, 300_000])
-def test_loads_are_those_of_the_fluid_limit(subtables: int, cells: int, capacity: int) -> None:
+def test_loads_match_the_fluid_limit(subtables: int, cells: int, capacity: int) -> None:
     f = DLeftCountingFilter(capacity, 0.001, subtables=subtables, cells=cells)
     f.update(Keys("random", 5).take(capacity))
     loads = np.array(f.bucket_loads())
@@ -142,7 +142,7 @@ def test_a_full_table_refuses_keys_and_accepts_them_after_a_removal() -> None:
     assert all(f.contains_many(held[200:]))
 
 
-def test_removing_what_is_certainly_absent_changes_nothing() -> None:
+def test_removing_a_certainly_absent_key_changes_nothing() -> None:
     f = DLeftCountingFilter(100)
     f.update(range(50))
     before = f.to_bytes()

@@ -84,7 +84,7 @@ def test_a_stage_is_sized_for_its_share_of_the_rate() -> None:
     assert given.target_fpr == pytest.approx(plain(8, 8 * 2 * 1000 / given.num_buckets))
 
 
-def test_the_law_is_that_of_the_stages_one_after_the_other() -> None:
+def test_the_law_of_the_filter_compounds_the_laws_of_its_stages() -> None:
     loads = [0.95, 0.95, 0.4]
     together = theory.dynamic_cuckoo_fpr(10, 4, sum(loads) / 3, 3)
     assert together == pytest.approx(1 - math.prod(1 - plain(10, 8 * load) for load in loads))
@@ -159,7 +159,7 @@ def test_copies_are_counted_through_all_stages() -> None:
     assert (made.num_added, made.stages) == (1, 1)
 
 
-def test_merging_adds_the_keys_of_the_other_or_changes_nothing() -> None:
+def test_a_merge_adds_the_keys_of_the_other_or_changes_nothing() -> None:
     a = DynamicCuckooFilter(1000, seed=1)
     b = DynamicCuckooFilter(1000, seed=1)
     a.update(range(4500))

@@ -166,7 +166,7 @@ def two(layout: str, fpr: float, seed: int, parts: list[int]) -> tuple[Any, Any,
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("layout", layouts())
-def test_two_deviations_hold_what_two_filters_share(layout: str, overlap: tuple[float, ...]) -> None:
+def test_two_deviations_hold_the_number_of_shared_keys(layout: str, overlap: tuple[float, ...]) -> None:
     for union_fill in FILLS:
         parts = [round(CAPACITY * -math.log2(1.0 - union_fill) * share) for share in overlap]
         told: dict[str, list[tuple[float, float]]] = {}

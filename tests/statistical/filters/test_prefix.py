@@ -20,7 +20,7 @@ def keys(count: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("fpr", [0.05, 0.01, 0.004, 0.001, 1e-5])
 @pytest.mark.parametrize("capacity", [100, 5_000, 300_000])
-def test_the_rate_at_capacity_is_what_was_asked_and_no_key_is_lost(capacity: int, fpr: float) -> None:
+def test_the_rate_at_capacity_is_at_most_the_target_and_no_key_is_lost(capacity: int, fpr: float) -> None:
     prefix = PrefixFilter(capacity, fpr, seed=3)
     prefix.update(keys(capacity, 1))
     assert prefix.contains_many(keys(capacity, 1)).all()

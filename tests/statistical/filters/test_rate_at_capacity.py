@@ -6,8 +6,6 @@ The bound is three standard deviations of the pooled measurement: between the fi
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from support import SCALE, SIGMAS, Keys, layouts, pooled, rates_at
 
@@ -87,20 +85,3 @@ def test_tiny_filters_keep_their_rate(layout: str) -> None:
             rates, _ = measure(layout, capacity, fpr, "random", 400, 2000)
             mean, sd = pooled(rates, fpr, 2000)
             assert mean <= fpr + SIGMAS * sd, (capacity, fpr, mean)
-
-
-@pytest.mark.parametrize("layout", [*layouts(), "auto"])
-def test_a_loaded_and_a_merged_filter_have_the_rate_of_the_original(layout: str) -> None:
-    whole = fullbloom.BloomFilter(20_000, 0.01, layout=layout)
-    left, right = whole.copy(), whole.copy()
-    keys = Keys("random", 1)
-    first, second = keys.take(10_000), keys.take(10_000)
-    whole.update(first)
-    whole.update(second)
-    left.update(first)
-    right.update(second)
-    probes = keys.take(100_000)
-    expected = whole.contains_many(probes)
-    assert ((left | right).contains_many(probes) == expected).all()
-    assert (fullbloom.loads(whole.to_bytes()).contains_many(probes) == expected).all()
-    assert math.isclose((left | right).fpr(), whole.fpr())

@@ -72,7 +72,7 @@ def test_no_count_is_below_the_truth_even_far_past_capacity(mode: str, skew: flo
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("capacity", "filters"), [(20, 300), (1000, 40), (20_000, 8)])
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
-def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
+def test_the_rate_at_capacity_is_at_most_the_target(
     mode: str, capacity: int, filters: int, fpr: float
 ) -> None:
     probes, make = 20_000, partial(fullbloom.SpectralBloomFilter, capacity, fpr, mode=mode)

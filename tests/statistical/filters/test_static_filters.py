@@ -38,7 +38,7 @@ SIZES = (1, 2, 100, 10_000, 300_000)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_cells_are_those_of_the_law(size):
+def test_the_number_of_cells_follows_the_law(size):
     for arity in (3, 4):
         fuse = fullbloom.BinaryFuseFilter.build(range(size), bits=8, arity=arity)
         assert fuse.num_cells == theory.fuse_cells(size, arity)
@@ -54,7 +54,7 @@ def test_cells_are_those_of_the_law(size):
     assert fullbloom.XorFilter.build(range(size), bits=8).num_cells == theory.xor_cells(size)
 
 
-def test_overheads_are_those_published_and_lie_above_what_peeling_needs():
+def test_overheads_match_the_published_ones_and_exceed_the_peeling_threshold():
     million = 1_000_000
     for arity, published in ((3, 1.125), (4, 1.075)):
         overhead = theory.fuse_cells(million, arity) / million
@@ -192,7 +192,7 @@ def test_any_rate_is_kept_and_no_key_is_lost(keys: int, fpr: float) -> None:
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.0001])
 @pytest.mark.parametrize("keys", [100_000, 300_000, 1_000_000])
-def test_the_size_is_that_of_the_law(keys: int, fpr: float) -> None:
+def test_the_size_follows_the_law(keys: int, fpr: float) -> None:
     made = RibbonFilter.build(np.arange(keys), fpr)
     # Of each ribbon two blocks, one begun and one to reach into, are more; the table has 64 bytes.
     more = (6 * 64 * math.log2(2 / fpr) + 64 * 8) / keys

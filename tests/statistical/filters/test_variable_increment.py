@@ -19,9 +19,7 @@ SIZES = {10: (300, 4000), 100: (100, 10_000), 1000: (40, 25_000), 10_000: (16, 6
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("capacity", SIZES)
 @pytest.mark.parametrize("increments", [2, 4, 8])
-def test_the_rate_at_capacity_is_at_most_the_one_asked_for(
-    increments: int, capacity: int, fpr: float
-) -> None:
+def test_the_rate_at_capacity_is_at_most_the_target(increments: int, capacity: int, fpr: float) -> None:
     filters, probes = SIZES[capacity]
     probes *= SCALE
     make = partial(fullbloom.VariableIncrementFilter, capacity, fpr, increments=increments)
@@ -50,7 +48,7 @@ def test_the_law_is_the_published_one(cells: int, hashes: int, increments: int, 
 
 
 @pytest.mark.parametrize(("increments", "published"), [(1, "0.091869"), (4, "6.9e-3"), (8, "2.9e-3")])
-def test_the_law_is_that_of_a_simulation(increments: int, published: str) -> None:
+def test_the_law_matches_a_simulation(increments: int, published: str) -> None:
     """m = 5000, n = 1000, k = 3, the figures of the table; increments drawn by NumPy."""
     random, rates, probes = np.random.default_rng(9), [], 300_000 * SCALE
     for _ in range(12):

@@ -53,20 +53,3 @@ def test_no_layout_beats_the_information_bound(fpr: float, num_hashes: int) -> N
     assert theory.bits_per_key(fpr, num_hashes) > least
     assert theory.split_bits_per_key(fpr) > least
     assert theory.blocked_bits_per_key(fpr, 4 + 4 * (num_hashes % 3)) > least
-
-
-@settings(derandomize=True, deadline=None)
-@given(
-    num_bits=st.integers(1, 10**6),
-    window=st.integers(1, 10**9),
-    alphabet=st.integers(2, 2**62),
-    more=st.integers(1, 10**6),
-)
-def test_the_stream_floor_falls_with_memory_and_rises_with_the_window(
-    num_bits: int, window: int, alphabet: int, more: int
-) -> None:
-    floor = theory.stream_floor(num_bits, window, alphabet)
-    assert 0.0 <= floor <= 1.0
-    assert theory.stream_floor(num_bits + more, window, alphabet) <= floor + 1e-12
-    assert theory.stream_floor(num_bits, window + more, alphabet) >= floor - 1e-12
-    assert theory.stream_floor(num_bits, num_bits, alphabet) == 0.0

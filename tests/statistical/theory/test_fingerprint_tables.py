@@ -27,7 +27,7 @@ def test_sizes_out_of_range_are_refused() -> None:
 
 
 @pytest.mark.parametrize("load", [0.5, 0.75, 0.9])
-def test_the_distance_to_a_free_slot_is_that_of_linear_probing(load: float) -> None:
+def test_the_distance_to_a_free_slot_matches_linear_probing(load: float) -> None:
     slots, rng, ways = 1 << 14, random.Random(3), []
     for _ in range(8):
         taken = bytearray(slots)

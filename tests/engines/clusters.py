@@ -20,8 +20,8 @@ _BUS = 10_000
 PATIENCE = 100
 
 
-def patient() -> Retry:
-    """Tries again until a failover is through."""
+def failover_retry() -> Retry:
+    """Retry until a failover is over."""
     return Retry(ConstantBackoff(0.2), PATIENCE)
 
 
@@ -38,11 +38,9 @@ def _port() -> int:
 
 
 class Node(Server):
-    """A node of a cluster: it keeps its port."""
+    """A node of a cluster, which needs a second port."""
 
-    def __init__(self, folder: Path, **options: object):
-        self.port = _port()
-        super().__init__(folder, **options)
+    find_port = staticmethod(_port)
 
 
 class Cluster:
@@ -152,8 +150,8 @@ class Sentinel:
 
 
 @contextmanager
-def migrating(cluster: Cluster, slot: int, source: Node, target: Node):
-    """A slot on its way from one node to another; inside, ``move(key)`` takes a key over."""
+def migrate_slot(cluster: Cluster, slot: int, source: Node, target: Node):
+    """Migrate a slot from one node to another; inside, ``move(key)`` moves a key."""
     with source.client() as here, target.client() as there:
         ids = [client.execute_command("CLUSTER MYID").decode() for client in (here, there)]
         there.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[0])
@@ -171,8 +169,8 @@ def migrating(cluster: Cluster, slot: int, source: Node, target: Node):
 
 
 @contextmanager
-def joining(cluster: Cluster, folder: Path):
-    """A node that joins the cluster and has no slot; it is forgotten at the end."""
+def join_node(cluster: Cluster, folder: Path):
+    """Let a node without slots join the cluster; the cluster forgets it at the end."""
     node = Node(folder, **cluster.nodes[0].options)
     try:
         with node.client() as client:

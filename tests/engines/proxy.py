@@ -10,7 +10,7 @@ from contextlib import suppress
 _GREETINGS = {b"HELLO", b"CLIENT", b"SELECT", b"AUTH"}
 
 
-class Cutting:
+class CuttingProxy:
     """Passes everything on, and counts commands."""
 
     def __init__(self, port: int):

@@ -33,6 +33,9 @@ def free_port() -> int:
 class Server:
     """A redis-server in a folder; options are those of its configuration, `_` for `-`."""
 
+    #: How a new server finds its port.
+    find_port = staticmethod(free_port)
+
     def __init__(self, folder: Path, **options: object):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +48,7 @@ class Server:
         self.options |= changed
         is_restart = self.process is not None
         for _ in range(10):
-            self.port = self.port if is_restart else free_port()
+            self.port = self.port if is_restart else self.find_port()
             words = [REDIS, "--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder]
             words += ["--unixsocket", self.folder / "redis.sock", "--daemonize", "no"]
             for name, value in self.options.items():

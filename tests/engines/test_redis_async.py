@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.clusters import joining
+from engines.clusters import join_node
 from engines.servers import free_port, needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -274,7 +274,7 @@ def test_a_node_that_joins_during_a_migration_is_used(cluster, name, tmp_path):
                 assert not (await there.add_many(keys)).any()
                 assert await there.verify()
 
-    with cluster.client() as client, joining(cluster, tmp_path / "new") as target:
+    with cluster.client() as client, join_node(cluster, tmp_path / "new") as target:
         there = RedisBloomFilter(client, name, 2000, shards=4)
         there.update(keys)
         slot, source = client.keyslot(moved), cluster.node_of(client, moved)

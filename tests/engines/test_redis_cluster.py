@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.clusters import Cluster, migrating, patient
+from engines.clusters import Cluster, failover_retry, migrate_slot
 from engines.servers import needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -114,7 +114,7 @@ def test_batches_follow_a_slot_that_moves(cluster, client, name):
         for node in cluster.nodes[:3]
         if node is not source and node.client().info("replication")["role"] == "master"
     )
-    with migrating(cluster, slot, source, target) as move:
+    with migrate_slot(cluster, slot, source, target) as move:
         assert there.contains_many(keys[:5000]).all()  # the string is where it was
         # Bits on their way would lie where the slot goes to; nothing may be made there.
         assert not there.add_many(keys[:5000]).any()
@@ -140,11 +140,11 @@ def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name):
     moved = there._storage.names.bits[2]
     source = cluster.node_of(client, moved)
     target = next(node for node in cluster.nodes[:3] if node.port != source.port)
-    with migrating(cluster, client.keyslot(moved), source, target) as move, source.client() as here:
+    with migrate_slot(cluster, client.keyslot(moved), source, target) as move, source.client() as here:
         move(moved)
         with target.client() as other:
             owner = other.execute_command("CLUSTER MYID").decode()
-        # Each of the two sends those who ask to the other one, until `migrating` ends.
+        # Each of the two sends those who ask to the other one, until `migrate_slot` ends.
         here.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
         with ThreadPoolExecutor(3) as pool:
             asked = [
@@ -186,7 +186,7 @@ def test_slots_that_move_repeatedly_under_load_lose_no_key(cluster, client, name
         with cluster.client() as fresh:
             source = cluster.node_of(fresh, bits)
         target = masters[(masters.index(source) + 1) % 3]
-        with migrating(cluster, slot, source, target) as move:
+        with migrate_slot(cluster, slot, source, target) as move:
             time.sleep(0.05)
             if turn % 2:
                 move(bits)
@@ -201,7 +201,7 @@ def test_slots_that_move_repeatedly_under_load_lose_no_key(cluster, client, name
 def test_a_batch_waits_for_the_failover_of_a_killed_master(tmp_path):
     running = Cluster(tmp_path)
     try:
-        with running.client(retry=patient()) as client:
+        with running.client(retry=failover_retry()) as client:
             there = RedisBloomFilter(client, "f", 200_000, shards=12)
             there.update(np.arange(20_000))
             client.wait(1, 1000, target_nodes="primaries")

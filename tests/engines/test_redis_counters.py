@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from engines.clusters import migrating
+from engines.clusters import migrate_slot
 from engines.servers import needs_redis, strings_of
 
 from fullbloom import CountingBloomFilter, IncompatibleFilters, ParameterError
@@ -239,7 +239,7 @@ def test_counters_on_a_cluster_follow_a_slot_that_moves(cluster, name):
         source = cluster.node_of(client, moved)
         masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
         target = next(node for node in masters if node is not source)
-        with migrating(cluster, client.keyslot(moved), source, target) as move:
+        with migrate_slot(cluster, client.keyslot(moved), source, target) as move:
             assert (there.count_many(keys) == here.count_many(keys)).all()
             move(moved)
             # Now the source answers ASK, and the target takes commands behind ASKING only.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import redis
 import redis.asyncio
-from engines.proxy import Cutting
+from engines.proxy import CuttingProxy
 from engines.servers import needs_redis
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff
@@ -57,7 +57,7 @@ CHANGING = {
 
 @pytest.fixture(scope="module")
 def proxy(server):
-    running = Cutting(server.port)
+    running = CuttingProxy(server.port)
     yield running
     running.close()
 

@@ -14,7 +14,7 @@ import pytest
 import redis
 import redis.asyncio
 import redis.sentinel
-from engines.clusters import Sentinel, patient
+from engines.clusters import Sentinel, failover_retry
 from engines.servers import needs_redis
 from redis.crc import key_slot
 
@@ -34,7 +34,7 @@ def test_a_replica_takes_over_under_sentinel(own_server, tmp_path):
     watching = Sentinel(tmp_path / "sentinel", master)
     try:
         sentinel = redis.sentinel.Sentinel([("127.0.0.1", watching.port)], socket_timeout=5)
-        client = sentinel.master_for("main", retry=patient(), socket_timeout=5)
+        client = sentinel.master_for("main", retry=failover_retry(), socket_timeout=5)
         f = RedisBloomFilter(client, "f", 200_000, shards=3)
         f.update(np.arange(50_000))
         client.wait(1, 5000)
@@ -214,7 +214,7 @@ def test_a_server_that_is_loading_is_reported_or_awaited(own_server):
     server.kill()
     starting = threading.Thread(target=server.start)
     starting.start()
-    waiting = server.client(retry=patient(), retry_on_error=[redis.exceptions.BusyLoadingError])
+    waiting = server.client(retry=failover_retry(), retry_on_error=[redis.exceptions.BusyLoadingError])
     f._transport.client = waiting
     assert all(f.contains_many(range(1000)))
     assert f.add("later")
@@ -223,7 +223,7 @@ def test_a_server_that_is_loading_is_reported_or_awaited(own_server):
 
 def test_a_server_that_restarts_empty_during_a_batch_is_a_loss(own_server):
     server = own_server()
-    f = RedisBloomFilter(server.client(retry=patient()), "f", 1_000_000, shards=4)
+    f = RedisBloomFilter(server.client(retry=failover_retry()), "f", 1_000_000, shards=4)
     f.update(np.arange(10_000))
 
     def restart():

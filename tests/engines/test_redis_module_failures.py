@@ -7,7 +7,7 @@ import threading
 import pytest
 import redis
 from engines.modules import client, running
-from engines.proxy import Cutting
+from engines.proxy import CuttingProxy
 from engines.test_redis_disconnects import walked
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
@@ -153,7 +153,7 @@ def beside(running):
 @pytest.fixture(params=[True, False], ids=["patient", "once"])
 def cut(request, running):
     """A proxy, and a client through it that tries again, or not."""
-    proxy = Cutting(running.port)
+    proxy = CuttingProxy(running.port)
     retry = Retry(ConstantBackoff(0.005), 3) if request.param else None
     with redis.Redis(port=proxy.port, retry=retry, socket_timeout=20) as own:
         yield proxy, own

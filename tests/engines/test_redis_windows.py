@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import redis
-from engines.clusters import migrating
+from engines.clusters import migrate_slot
 from engines.servers import needs_redis
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
@@ -310,7 +310,7 @@ def test_a_window_on_a_cluster_follows_a_slot_that_moves(cluster, name):
         source = cluster.node_of(client, moved)
         masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
         target = next(node for node in masters if node is not source)
-        with migrating(cluster, client.keyslot(moved), source, target) as move:
+        with migrate_slot(cluster, client.keyslot(moved), source, target) as move:
             assert there.contains_many(keys[:6000]).all()
             move(moved)
             assert there.contains_many(keys[:6000]).all()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from service.resp.corpus import CORPUS, spoken
+from service.resp.corpus import CORPUS, encode_command
 from service.resp.data_plane import Raw, Service
 from service.resp.redisbloom import redisbloom
 
@@ -245,11 +245,11 @@ OTHERWISE = {
 def played(raw: Raw, protocol: int) -> list[bytes]:
     """The replies to all of the corpus."""
     if protocol == 3:
-        raw.send(spoken("HELLO 3"))
+        raw.send(encode_command("HELLO 3"))
         raw.reply()
     replies = []
     for line in CORPUS:
-        raw.send(spoken(line))
+        raw.send(encode_command(line))
         replies.append(raw.reply())
     raw.close()
     return replies
@@ -287,7 +287,7 @@ def record(new: int, old: int) -> None:
     """Asks both, whose keys are dropped."""
     found = []
     for port, protocol in itertools.product((new, old), (2, 3)):
-        Raw(port).ask(spoken("FLUSHALL"), b"+OK\r\n")
+        Raw(port).ask(encode_command("FLUSHALL"), b"+OK\r\n")
         found.append(played(Raw(port), protocol))
     with RECORD.open("w", encoding="ascii") as out:
         for line, *replies in zip(CORPUS, *found, strict=True):

@@ -59,8 +59,8 @@ test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 stat
 
 test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
 	scripts/engines.sh
-	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_filters_in_redis.py \
-		tests/service/test_filters_in_redis_clusters.py tests/service/test_a_redis_server_may_be_away.py
+	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
+		tests/service/test_redis_backend_failures.py
 
 test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
 	$(BIN)/python -m pip install --quiet -r requirements/rivals.txt

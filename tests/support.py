@@ -224,6 +224,22 @@ def pooled(rates: Iterable[float], target: float, trials: int) -> tuple[float, f
     return mean, math.sqrt(variance / len(values))
 
 
+def rates_at(
+    make: Callable[[int], Any], capacity: int, filters: int, probes: int, kind: str = "random"
+) -> tuple[list[float], float]:
+    """Return the measured rates of ``filters`` filters of ``capacity`` keys, and the mean rate they state.
+
+    Each filter has its own seed and keys.
+    """
+    rates, stated = [], []
+    for seed in range(filters):
+        made, keys = make(seed), Keys(kind, seed)
+        made.update(keys.take(capacity))
+        rates.append(float(made.contains_many(keys.take(probes)).mean()))
+        stated.append(made.fpr())
+    return rates, math.fsum(stated) / filters
+
+
 def sigmas_of(cases: int) -> float:
     """Deviations that none of ``cases`` exceeds, as probably as one case keeps within SIGMAS: 4.0 of 43."""
     return -NormalDist().inv_cdf(math.erfc(SIGMAS / math.sqrt(2)) / 2 / cases)

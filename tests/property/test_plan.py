@@ -49,7 +49,7 @@ def lowest_rate(row: dict[str, Any], items: int, memory: int, below: float) -> f
     return grid[at] if at < len(grid) else 1.0
 
 
-def test_the_lowest_rate_that_fits_is_recommended() -> None:
+def test_plan_recommends_the_lowest_rate_that_fits() -> None:
     random, answered = Random(22), 0
     for _ in range(QUESTIONS * SCALE):
         items = int(10 ** random.uniform(0, 8))

@@ -7,7 +7,7 @@ of a table is a command and what is answered: bytes in version 2, and in version
 from __future__ import annotations
 
 import pytest
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 
@@ -349,7 +349,7 @@ TABLES = {"bf": BF, "cf": CF, "names": NAMES, "connection": CONNECTION, "any": A
 
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("table", TABLES)
-def test_commands_answer_as_the_table_has_it(start, table, protocol):
+def test_commands_reply_as_the_table_says(start, table, protocol):
     raw = start().socket()
     if protocol == 3:
         raw.send(words("HELLO 3"))
@@ -363,7 +363,7 @@ def test_commands_answer_as_the_table_has_it(start, table, protocol):
     assert not wrong
 
 
-def test_every_command_refuses_too_few_words_and_is_told_of(service: Service):
+def test_every_command_refuses_too_few_arguments_and_is_documented(service: Service):
     client = service.client()
     rows = client.execute_command("COMMAND")
     names = client.execute_command("COMMAND LIST")

@@ -1,7 +1,6 @@
-//! [`Layout`]: where the bits of a key may lie, and what that leaves to choose.
+//! [`Layout`]: where the bits of a key may lie, and which schemes and how many probes that allows.
 
-use super::shape::Scheme;
-use crate::scheme::columns;
+use crate::scheme::{Scheme, columns, schemes};
 use crate::sizing::classic::MAX_HASHES;
 use crate::structure::declaration::names;
 
@@ -26,6 +25,25 @@ names! {
     Classic "classic", Blocked "blocked", Split "split", Partitioned "partitioned", TwoBlock "two-block",
 }
 
+macro_rules! uses {
+    ({} $(
+        $(#[$doc:meta])* $Scheme:ident = $number:literal, $name:literal, [$($Layout:ident)*], $kernels:tt
+        $(, derived: $by:ident)?;
+    )*) => {
+        names! { Scheme, "scheme": $($Scheme $name,)* }
+
+        impl Layout {
+            /// True when a filter of this layout can use `scheme`.
+            pub fn fits(self, scheme: Scheme) -> bool {
+                match scheme {
+                    $(Scheme::$Scheme => matches!(self, $(Layout::$Layout)|*),)*
+                }
+            }
+        }
+    };
+}
+schemes!(uses! {});
+
 impl Layout {
     /// The scheme a new filter of this layout gets.
     pub fn default_scheme(self) -> Scheme {
@@ -34,17 +52,6 @@ impl Layout {
             Layout::Blocked => Scheme::Columns,
             Layout::Split => Scheme::Parquet,
             Layout::TwoBlock => Scheme::TwoLines,
-        }
-    }
-
-    /// The schemes this layout can use.
-    pub fn schemes(self) -> &'static [Scheme] {
-        match self {
-            Layout::Classic => Scheme::ANYWHERE,
-            Layout::Partitioned => Scheme::SLICED,
-            Layout::Blocked => &[Scheme::Columns],
-            Layout::Split => &[Scheme::Parquet],
-            Layout::TwoBlock => &[Scheme::TwoLines],
         }
     }
 

@@ -14,12 +14,6 @@ use crate::sizing::{Law, check_reachable, check_sized, narrow, smallest};
 use crate::structure::declaration::{choice, names, one_of};
 
 names! {
-    Scheme, "scheme":
-    Mcg "mcg", Columns "columns", Parquet "parquet", Double "double", EnhancedDouble "enhanced-double", Seeded "seeded",
-    Sliced "sliced", Triple "triple", Quadratic "quadratic", OddStep "odd-step", TwoLines "two-lines",
-}
-
-names! {
     BaseHash, "hash":
     Xxh3 "xxh3", Xxh64 "xxh64", Murmur32 "murmur3-32", Murmur128 "murmur3-128", Fnv1a "fnv1a", Sha1 "sha1", Md5 "md5",
     Sha256 "sha256",
@@ -157,10 +151,11 @@ impl Shape {
 
     fn check_scheme(layout: Layout, scheme: Option<Scheme>) -> Result<Scheme> {
         let scheme = scheme.unwrap_or(layout.default_scheme());
-        if layout.schemes().contains(&scheme) {
+        if layout.fits(scheme) {
             return Ok(scheme);
         }
-        let names: Vec<&str> = layout.schemes().iter().map(|s| s.name()).collect();
+        let fitting = Scheme::NAMES.iter().filter(|&&(scheme, _)| layout.fits(scheme));
+        let names: Vec<&str> = fitting.map(|&(_, name)| name).collect();
         Err(Error::Parameter(format!(
             "scheme {:?} does not fit layout {:?}; choose from {}",
             scheme.name(),
@@ -195,7 +190,7 @@ impl Shape {
 
     /// The law of this shape.
     pub fn law(&self) -> Box<dyn Law> {
-        match (self.layout, self.derivation()) {
+        match (self.layout, self.scheme.derivation()) {
             (Layout::Classic, None) => Box::new(self.classic()),
             (Layout::Classic, Some(derivation)) => Box::new(self.derived(self.classic(), derivation)),
             (Layout::TwoBlock, _) => Box::new(Pairs { half: self.lanes() }),
@@ -220,20 +215,6 @@ impl Shape {
         }
     }
 
-    /// How positions follow from each other, where they are not as independent ones.
-    fn derivation(&self) -> Option<Derivation> {
-        match self.scheme {
-            Scheme::Double => Some(Derivation::Double),
-            Scheme::EnhancedDouble => Some(Derivation::Cubic),
-            Scheme::Triple => Some(Derivation::Triple),
-            Scheme::Quadratic => Some(Derivation::Quadratic),
-            Scheme::OddStep => Some(Derivation::OddStep),
-            Scheme::Mcg | Scheme::Columns | Scheme::Parquet | Scheme::Seeded | Scheme::Sliced | Scheme::TwoLines => {
-                None
-            }
-        }
-    }
-
     fn derived<L: Law>(&self, ideal: L, derivation: Derivation) -> Derived<L> {
         let slices = self.layout == Layout::Partitioned;
         let range = if slices { self.num_bits / u64::from(self.num_hashes) } else { self.num_bits };
@@ -248,7 +229,7 @@ impl Shape {
             Layout::TwoBlock => self.law().fpr(items),
             _ => self.lanes().fpr(items),
         };
-        match self.derivation() {
+        match self.scheme.derivation() {
             None => ideal,
             Some(derivation) if classic => self.derived(self.classic(), derivation).bound(ideal, items),
             Some(derivation) => self.derived(self.lanes(), derivation).bound(ideal, items),
@@ -257,7 +238,7 @@ impl Shape {
 
     /// The rate at `items` keys that a file states of a shape given outright: as it was from the first file on.
     pub(super) fn stated_fpr(&self, items: f64) -> f64 {
-        match (self.layout, self.derivation()) {
+        match (self.layout, self.scheme.derivation()) {
             (Layout::Classic, None) => self.classic().second_order(items),
             _ => self.law().fpr(items),
         }

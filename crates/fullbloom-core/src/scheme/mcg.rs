@@ -10,7 +10,7 @@ use super::probes::Sequence;
 const M: u64 = 0xd134_2543_de82_ef95;
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Mcg {
     x: u64,
     range: u64,

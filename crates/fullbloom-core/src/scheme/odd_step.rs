@@ -7,7 +7,7 @@ use super::double::{add_mod, spread};
 use super::probes::Sequence;
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct OddStep {
     a: u64,
     b: u64,

@@ -7,7 +7,7 @@ use super::probes::Sequence;
 use crate::hash::xxh3::{fold_seed, xxh3_u64};
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Seeded {
     hash: u64,
     seed: u64,

@@ -17,6 +17,7 @@ use crate::hash::splitmix;
 use crate::key::source::CHUNK;
 
 /// The scheme with `T` positions a column of each line.
+#[derive(Clone, Copy, Debug)]
 pub struct TwoLines<const T: usize>;
 
 /// The hash that chooses the second line and its bits.

@@ -32,11 +32,11 @@ macro_rules! kinds {
     ({} $($rows:tt)*) => { kinds! { @row [] $($rows)* } };
     (@row [$($kinds:tt)*] {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, stage: no, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, stage: no, $($rest:tt)*
     } $($rows:tt)*) => { kinds! { @row [$($kinds)*] $($rows)* } };
     (@row [$($kinds:tt)*] {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, stage: $by:ident, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, stage: $by:ident, $($rest:tt)*
     } $($rows:tt)*) => { kinds! { @row [$($kinds)* {$ID $family $Class $by}] $($rows)* } };
     (@row [$($kinds:tt)*]) => { kinds! { @kinds $($kinds)* } };
     (@by bits) => { Stages::OfBits };

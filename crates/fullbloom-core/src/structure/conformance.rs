@@ -331,7 +331,7 @@ where
 
 /// The tests of one capability.
 macro_rules! capability {
-    (remove $Class:ident $adds:ident) => {
+    (remove $Class:ident $when:ident $entry:tt) => {
         #[test]
         fn batches_of_removals_leave_what_single_ones_leave() {
             each::<$Class>(|make, capacity| removing(make, capacity));
@@ -341,16 +341,16 @@ macro_rules! capability {
             });
         }
     };
-    (delete $Class:ident $adds:ident) => {
-        capability!(remove $Class $adds);
+    (delete $Class:ident $when:ident $entry:tt) => {
+        capability!(remove $Class $when $entry);
     };
-    (count $Class:ident $adds:ident) => {
+    (count $Class:ident $when:ident $entry:tt) => {
         #[test]
         fn batches_of_counts_are_single_counts() {
             each::<$Class>(|make, capacity| counting(make, capacity));
         }
     };
-    (merge $Class:ident build) => {
+    (merge $Class:ident built $entry:tt) => {
         #[test]
         fn merging_with_another_hash_is_refused() {
             let of = |hasher: KeyHasher| {
@@ -366,38 +366,38 @@ macro_rules! capability {
             assert_eq!(bytes(&made), before);
         }
     };
-    (merge $Class:ident $adds:ident) => {
+    (merge $Class:ident $when:ident $entry:tt) => {
         #[test]
         fn a_merged_filter_finds_the_keys_of_both() {
             each::<$Class>(|make, capacity| merging(make, capacity));
         }
     };
-    ($other:ident $Class:ident $adds:ident) => {};
+    ($other:ident $Class:ident $when:ident $entry:tt) => {};
 }
 
 /// The tests of every row.
 macro_rules! rows {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: [$($can:ident)*], $($rest:tt)*
+        adds: $when:ident $entry:tt, can: [$($can:ident)*], $($rest:tt)*
     })*) => {
         $(mod $module {
             #[allow(unused_imports)] // of what it can do
             use super::*;
             use crate::$family::$Class;
 
-            matrix!($adds $Class);
-            $(capability!($can $Class $adds);)*
+            matrix!($when $entry $Class);
+            $(capability!($can $Class $when $entry);)*
         })*
     };
 }
 
 /// The tests of a row, by how keys come.
 macro_rules! matrix {
-    (build $Class:ident) => {
+    (built [key] $Class:ident) => {
         matrix!(@built 1 $Class);
     };
-    (build_pairs $Class:ident) => {
+    (built [key value] $Class:ident) => {
         matrix!(@built 2 $Class);
     };
     (@built $words:literal $Class:ident) => {
@@ -424,11 +424,11 @@ macro_rules! matrix {
         }
     };
     // One of a closed world has tests of its own.
-    (world $Class:ident) => {
+    (built [included excluded] $Class:ident) => {
         #[allow(unused_imports)]
         use $Class as _;
     };
-    ($adds:ident $Class:ident) => {
+    (open $entry:tt $Class:ident) => {
         #[test]
         fn batches_files_and_copies_are_the_filter_of_single_adds() {
             each::<$Class>(|make, capacity| drop(adding(make, capacity)));

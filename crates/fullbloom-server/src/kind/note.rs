@@ -23,6 +23,7 @@ static ROW: Variant = Variant {
     name: "note",
     class: "Note",
     adds: "",
+    entry: &[],
     family: "foreign",
     capabilities: &[],
     stage: false,

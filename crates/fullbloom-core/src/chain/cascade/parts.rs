@@ -36,7 +36,7 @@ macro_rules! built {
     ({} $($rows:tt)*) => { built! { @row [] $($rows)* } };
     (@row [$($kinds:tt)*] {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: build, $($rest:tt)*
+        adds: built [key], $($rest:tt)*
     } $($rows:tt)*) => { built! { @row [$($kinds)* {$ID $family $Class}] $($rows)* } };
     (@row [$($kinds:tt)*] $other:tt $($rows:tt)*) => { built! { @row [$($kinds)*] $($rows)* } };
     (@row [$($kinds:tt)*]) => { built! { @kinds $($kinds)* } };

@@ -9,7 +9,6 @@
 
 pub mod cell;
 pub mod characteristic;
-mod field;
 pub mod invertible;
 pub mod peel;
 pub mod rateless;

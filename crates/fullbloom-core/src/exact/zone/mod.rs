@@ -19,7 +19,6 @@ use crate::structure::traits::written;
 use crate::structure::{Addable, Declared, Filter, Loadable, Removable, Sections};
 
 mod decode;
-mod field;
 #[cfg(test)]
 mod tests;
 
@@ -72,7 +71,7 @@ structure! {
     }
 }
 
-/// Members are found modulo the prime 2^61 - 1.
+/// Members are found modulo a prime (`field`), which must be larger.
 const MOST: u64 = 1 << 60;
 
 /// A set of whole numbers, exact up to so many.

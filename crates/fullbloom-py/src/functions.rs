@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::service::unreadable;
+use fullbloom_core::container::unreadable;
 use fullbloom_core::container::{kind, tag};
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;

@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use super::kernel::Kernel;
-use super::read_only::refuse_writing;
 use super::shape::{BaseHash, Layout, Scheme, Shape, based};
 use super::surplus::Surplus;
 use crate::cells::{LINE_WORDS, Memory, bits};
@@ -17,8 +16,8 @@ use crate::registry::BLOOM;
 use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
 use crate::sizing::Law;
+use crate::sizing::estimates::new_among;
 use crate::sizing::narrow::Narrow;
-use crate::sizing::whole::new_among;
 use crate::structure::declaration::{choice, one_of, structure};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::{Declared, Filter, Loadable, Mergeable, Positioned, Sections};
@@ -323,5 +322,48 @@ impl Loadable for BloomFilter {
             filter.load.added = (filter.new_when_added().round() as u64).min(u64::MAX >> 1);
         }
         Ok(filter)
+    }
+}
+
+/// The answer to whoever writes to a filter that cannot be written to.
+#[cold]
+fn refuse_writing(closed: bool, inherited: bool) -> Error {
+    Error::ReadOnly(match (closed, inherited) {
+        (true, _) => "the filter is closed; open its file again".into(),
+        (_, true) => "the filter was opened with mode=\"r+\" by a parent process, which alone writes to the file; \
+                      take a copy(), or open the file here when the parent has closed it"
+            .into(),
+        _ => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
+    })
+}
+
+impl BloomFilter {
+    /// Writes `bytes` over the cells from byte `start` on, a multiple of 8; what follows the last bit must be 0.
+    pub fn write_cells(&mut self, start: u64, bytes: &[u8]) -> Result<()> {
+        let (num_bits, fits) = (self.shape.num_bits, self.shape.num_bits.div_ceil(8));
+        if !start.is_multiple_of(8) || start.checked_add(bytes.len() as u64).is_none_or(|end| end > fits) {
+            return Err(Error::format(format!(
+                "{} bytes from byte {start} on are not among {fits} of cells",
+                bytes.len()
+            )));
+        }
+        let words = self.words_mut()?;
+        for (word, piece) in words[(start / 8) as usize..].iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = word.to_ne_bytes();
+            whole[..piece.len()].copy_from_slice(piece);
+            *word = u64::from_ne_bytes(whole);
+        }
+        if has_bits_past(words, num_bits) {
+            return Err(Error::format(
+                "the cells have bits set beyond num_bits; they are of another filter or damaged",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes the number of keys from the cells, which came without one: those that were new when they came, by estimate.
+    pub fn recount(&mut self) {
+        let count = self.new_when_added();
+        self.load.added = if count.is_finite() { count.round() as u64 } else { self.load.capacity };
     }
 }

@@ -7,8 +7,6 @@
 //! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
 //! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
-//! * [`outside`]: cells that come from elsewhere;
-//! * [`read_only`]: why a filter cannot be written to;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
 mod adding;
@@ -17,8 +15,6 @@ pub mod filter;
 pub mod in_place;
 pub mod kernel;
 pub mod layout;
-pub mod outside;
-mod read_only;
 pub mod retouched;
 pub mod shape;
 pub mod surplus;

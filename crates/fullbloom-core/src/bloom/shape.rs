@@ -9,7 +9,7 @@ pub use crate::scheme::Scheme;
 use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
 use crate::sizing::derived::{Derivation, Derived};
 use crate::sizing::lanes::Lanes;
-use crate::sizing::pairs::Pairs;
+use crate::sizing::lanes::Pairs;
 use crate::sizing::{Law, check_reachable, check_sized, narrow, smallest};
 use crate::structure::declaration::{choice, names, one_of};
 

@@ -4,10 +4,8 @@
 //! * [`dynamic_cuckoo`]: stages of one shape, so that a key can be taken out of any;
 //! * [`cascade`]: levels of each other's mistakes, which tell two sets apart in a closed world;
 //! * [`kinds`]: the structures that can be stages, from the registry;
-//! * [`stages`]: what chains of stages have: stages, their numbers together, their file;
-//! * [`asking`]: a batch stage by stage.
+//! * [`stages`]: what chains of stages have: stages, their numbers together, their file, and a batch of lookups stage by stage.
 
-pub mod asking;
 pub mod cascade;
 pub mod dynamic_cuckoo;
 pub mod kinds;

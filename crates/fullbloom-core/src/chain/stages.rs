@@ -8,6 +8,7 @@ use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
 use crate::growth::Bound;
 use crate::key::KeyHasher;
+use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter, Loadable, Sections, Value};
 
 /// More stages than doubling can ever reach, and an absent key is looked for in each.
@@ -190,4 +191,39 @@ impl<S: Addable> Chain<S> {
         self.spare = None;
         self.stages.iter_mut().try_for_each(S::clear)
     }
+}
+
+/// Asks one stage after the other about those of `hashes` (at most [`CHUNK`]) for which none has said
+/// 1 yet; `found` gets what was said.
+pub(super) fn ask_in_turn<S>(
+    stages: impl Iterator<Item = S>,
+    hashes: &[u64],
+    found: &mut [u8],
+    mut ask: impl FnMut(S, &[u64], &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut left, mut places, mut said) = ([0u64; CHUNK], [0u16; CHUNK], [0u8; CHUNK]);
+    let mut count = hashes.len();
+    left[..count].copy_from_slice(hashes);
+    places.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
+    found.fill(0);
+    for stage in stages {
+        if count == 0 {
+            break;
+        }
+        ask(stage, &left[..count], &mut said[..count])?;
+        let mut kept = 0;
+        for i in 0..count {
+            found[usize::from(places[i])] = said[i];
+            (left[kept], places[kept]) = (left[i], places[i]);
+            kept += usize::from(said[i] == 0);
+        }
+        count = kept;
+    }
+    Ok(())
+}
+
+/// A batch look-up in one stage.
+pub(super) fn look(stage: &impl Filter, hashes: &[u64], found: &mut [u8]) -> Result<()> {
+    stage.contains_hashes(hashes, found);
+    Ok(())
 }

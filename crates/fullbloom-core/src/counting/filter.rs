@@ -379,6 +379,3 @@ impl Loadable for CountingBloomFilter {
         Ok(filter)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -16,6 +16,8 @@ pub mod nibbles;
 pub mod shape;
 pub mod spectral;
 pub mod spread;
+#[cfg(test)]
+mod tests;
 pub mod variable_increment;
 
 pub use deletable::DeletableBloomFilter;

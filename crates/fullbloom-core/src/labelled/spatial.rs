@@ -9,7 +9,7 @@ use super::valued::{Cells, Kind, Lattice, Valued, valued};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPATIAL;
-use crate::sizing::labels;
+use crate::sizing::classic::label_rates;
 
 valued! {
     /// A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
@@ -86,7 +86,7 @@ impl SpatialBloomFilter {
     /// Chance that a key of no area is reported in each, from the cells as they are, label 1 first:
     /// `p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j`.
     pub fn label_rates(&self) -> Vec<f64> {
-        labels::rates(&self.label_cells(), self.num_cells(), self.num_hashes())
+        label_rates(&self.label_cells(), self.num_cells(), self.num_hashes())
     }
 }
 

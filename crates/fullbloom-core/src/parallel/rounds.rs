@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use super::backoff::Backoff;
+use super::workers::Backoff;
 use super::workers::{self, lock};
 use crate::key::source::{CHUNK, HashSource};
 

@@ -10,10 +10,10 @@
 //! The bytes: `\x89BCS`, version 1 as four bytes, a number for the hash, the number of keys, then the values, 8 bytes each, all
 //! little-endian. Points are drawn from that number, so that both sides have the same, and the shorter message counts.
 
-use crate::field::{P, evaluate, inverse, mul, rational, roots, sub};
 use super::peel::Decoded;
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
+use crate::field::{P, evaluate, inverse, mul, rational, roots, sub};
 use crate::hash::splitmix::mix;
 use crate::key::KeyHasher;
 

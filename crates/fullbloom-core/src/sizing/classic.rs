@@ -121,6 +121,36 @@ impl Law for Classic {
     }
 }
 
+/// Share of the keys of a deletable filter that can be deleted, as it stands: `1 - (1 - free / throws)^k`, each of
+/// the k throws of a key being one of the `free` set bits in regions where no keys met; 1 for an empty filter.
+/// Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", 2010.
+pub fn deletability(free: f64, throws: f64, num_hashes: u32) -> f64 {
+    if throws <= 0.0 {
+        return 1.0;
+    }
+    any_of((free / throws).min(1.0), f64::from(num_hashes))
+}
+
+/// Share of the keys of a retouched filter that are missed when a share of their bits was cleared: `1 - (1 - x)^k`.
+/// Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006.
+pub fn missed(lost: f64, num_hashes: f64) -> f64 {
+    any_of(lost, num_hashes)
+}
+
+/// Chance that a key of no area is given each label, 1 first, from the cells c_j of m that hold label j:
+/// `p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j`. Palmieri, Calderoni and Maio, "Spatial Bloom filters", 2014.
+pub fn label_rates(label_cells: &[u64], num_cells: u64, num_hashes: u32) -> Vec<f64> {
+    let mut rates = label_cells.iter().map(|&cells| cells as f64).collect::<Vec<_>>();
+    let (mut above, mut total) = (0.0, 0.0);
+    for rate in rates.iter_mut().rev() {
+        above += *rate;
+        let at_least = all_of(above / num_cells as f64, num_hashes);
+        *rate = (at_least - total).max(0.0);
+        total = at_least;
+    }
+    rates
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

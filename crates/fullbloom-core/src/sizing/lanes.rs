@@ -231,6 +231,51 @@ fn normal_mean(mean: f64, sd: f64, f: impl Fn(f64) -> f64) -> f64 {
     sum / weight
 }
 
+/// Halves of equal law.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs {
+    /// The law of a half.
+    pub half: Lanes,
+}
+
+impl Law for Pairs {
+    fn fpr(&self, items: f64) -> f64 {
+        self.half.fpr(items).powi(2)
+    }
+
+    fn fill(&self, items: f64) -> f64 {
+        self.half.fill(items)
+    }
+
+    fn items(&self, fill: f64) -> f64 {
+        self.half.items(fill)
+    }
+
+    /// The fill is the mean of two that are independent.
+    fn items_sd(&self, items: f64) -> f64 {
+        self.half.items_sd(items) / 2f64.sqrt()
+    }
+
+    /// Each half strays by itself.
+    fn fpr_sd(&self, items: f64) -> f64 {
+        2f64.sqrt() * self.half.fpr(items) * self.half.fpr_sd(items)
+    }
+
+    fn blocks(&self) -> u64 {
+        self.half.blocks()
+    }
+
+    /// Of pairs of lines, `E[R^2]^2 - E[R]^4`.
+    fn block_variance(&self, items: f64) -> f64 {
+        let rate = self.half.fpr(items).powi(2);
+        (self.half.block_variance(items) + rate).powi(2) - rate * rate
+    }
+
+    fn cell_worth(&self, items: f64) -> f64 {
+        self.half.cell_worth(items) / 2.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

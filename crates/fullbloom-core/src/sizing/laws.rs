@@ -1,8 +1,8 @@
 //! The laws that `fullbloom.theory` hands on, by name.
 
 use super::{
-    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, golomb, invertible,
-    peeled, ribbon, stable, zone,
+    Law, any_among, any_of, blocked, cascade, chain, classic, each_of, fingerprints, golomb, invertible, peeled,
+    ribbon, stable, zone,
 };
 
 /// The law of this name for these numbers; `None` when there is none that takes so many.
@@ -33,7 +33,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("zone_cells", &[universe, zone]) => zone::cells(&zone::reaching(universe as u64, zone as u64).ok()?) as f64,
         ("zone_counter_bits", &[zone]) => f64::from(zone::counter_bits(zone as u64)),
         ("cascade", &[included, excluded]) => cascade::bits(included, excluded),
-        ("missed", &[lost, k]) => deletion::missed(lost, k),
+        ("missed", &[lost, k]) => classic::missed(lost, k),
         ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
         ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),

@@ -9,13 +9,10 @@
 //! * [`derived`]: positions that follow from each other, as double hashing has them;
 //! * [`narrow`]: hashes of few bits;
 //! * [`counters`]: cells that count;
-//! * [`deletion`]: deletable and retouched bits;
 //! * [`fingerprints`]: tables of fingerprints (quotient, d-left, cuckoo, prefix);
 //! * [`cascade`]: levels over a closed world;
 //! * [`golomb`]: gaps of sorted values in Rice codes;
 //! * [`invertible`]: sums of keys, from which these come out again;
-//! * [`labels`]: cells that hold labels;
-//! * [`pairs`]: two lines a key, one in each half of the bits;
 //! * [`peeled`]: cells of static filters, of which each key's xor to a value;
 //! * [`ribbon`]: slots, result bits and failures of ribbons;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
@@ -28,28 +25,22 @@
 pub mod blocked;
 pub mod cascade;
 pub mod chain;
-mod chance;
 pub mod classic;
 pub mod counters;
-pub mod deletion;
 pub mod derived;
 pub mod estimates;
 pub mod fingerprints;
 pub mod golomb;
 pub mod invertible;
-pub mod labels;
 pub mod lanes;
 mod laws;
 pub mod narrow;
 pub mod occupancy;
-pub mod pairs;
 pub mod peeled;
 pub mod ribbon;
 pub mod stable;
-pub mod whole;
 pub mod zone;
 
-pub use chance::{all_of, any_among, any_of, each_of};
 pub use laws::law;
 
 use crate::error::{Error, Result};
@@ -84,12 +75,12 @@ pub trait Law {
     /// are set, for then nothing tells which of many numbers it was.
     fn estimate(&self, fill: f64) -> (f64, f64) {
         let items = self.items(fill);
-        (items, whole::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
+        (items, estimates::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
     }
 
     /// Of the keys that make this fill, those that were new when they came.
     fn new_of_fill(&self, fill: f64) -> f64 {
-        whole::new_among(self.items(fill), |items| self.fpr(items))
+        estimates::new_among(self.items(fill), |items| self.fpr(items))
     }
 
     /// Rate at this fill.
@@ -177,4 +168,24 @@ fn first_after(limit: u64, within: impl Fn(u64) -> bool) -> Option<u64> {
         *(if within(middle) { &mut low } else { &mut high }) = middle;
     }
     Some(high)
+}
+
+/// At least one of n events of chance p: `1 - (1 - p)^n`; n may be an estimate, and so a fraction.
+pub fn any_of(p: f64, n: f64) -> f64 {
+    -(n * (-p).ln_1p()).exp_m1()
+}
+
+/// The chance of each of n events of which at least one has chance `any`: the inverse of [`any_of`].
+pub fn each_of(any: f64, n: f64) -> f64 {
+    -((-any).ln_1p() / n).exp_m1()
+}
+
+/// At least one of events of these chances: `1 - prod (1 - p_i)`; 0 of none.
+pub fn any_among(chances: impl IntoIterator<Item = f64>) -> f64 {
+    -chances.into_iter().map(|p| (-p).ln_1p()).sum::<f64>().exp_m1()
+}
+
+/// All of k events of chance p, such as k probes that find set cells: `p^k`.
+pub fn all_of(p: f64, k: u32) -> f64 {
+    p.powi(k as i32)
 }

@@ -1,4 +1,4 @@
-//! What filters have in common whose fingerprints are the xor of K cells: [`xored!`] makes one of its geometries.
+//! What filters have in common whose fingerprints are the xor of K cells: [`fingerprint_filter!`] makes one of its geometries.
 
 use super::shards::{self, Made, Shape};
 use crate::cells::packed::Packed;
@@ -195,43 +195,43 @@ impl View<'_> {
 pub const AHEAD: usize = 16;
 
 /// The filter `$Class` of geometries, chosen by number of cells a key:
-/// `xored! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
-macro_rules! xored {
+/// `fingerprint_filter! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
+macro_rules! fingerprint_filter {
     ($Class:ident, $NUMBER:ident, $arity:ident; $($number:literal => $K:literal, $Shape:ty;)+) => {
         /// Cells, the table of shards, and what there is to know of them.
         pub struct $Class {
             cells: crate::cells::Memory,
             table: crate::cells::Memory,
             hasher: crate::key::KeyHasher,
-            made: crate::static_filters::xored::Facts,
+            made: crate::static_filters::fingerprints::Facts,
         }
 
         impl $Class {
             fn made(
                 keys: &Gathered<1>,
-                asked: crate::static_filters::xored::Asked,
+                asked: crate::static_filters::fingerprints::Asked,
                 $arity: u32,
                 hasher: crate::key::KeyHasher,
                 job: &Job<'_>,
             ) -> Result<Self> {
-                use crate::static_filters::xored;
+                use crate::static_filters::fingerprints;
                 let (made, facts) = match $arity {
-                    $($number => xored::build::<$K, $Shape>(keys, asked, job)?,)+
+                    $($number => fingerprints::build::<$K, $Shape>(keys, asked, job)?,)+
                     _ => return Err(Error::parameter("no such number of cells a key")),
                 };
                 Ok($Class { cells: made.cells, table: made.table, hasher, made: facts })
             }
 
-            fn bytes(keys: u64, asked: crate::static_filters::xored::Asked, $arity: u32) -> Result<u64> {
+            fn bytes(keys: u64, asked: crate::static_filters::fingerprints::Asked, $arity: u32) -> Result<u64> {
                 match $arity {
-                    $($number => crate::static_filters::xored::bytes::<$K, $Shape>(keys, asked),)+
+                    $($number => crate::static_filters::fingerprints::bytes::<$K, $Shape>(keys, asked),)+
                     _ => Ok(0),
                 }
             }
 
             #[inline(always)]
-            fn view(&self) -> crate::static_filters::xored::View<'_> {
-                crate::static_filters::xored::View {
+            fn view(&self) -> crate::static_filters::fingerprints::View<'_> {
+                crate::static_filters::fingerprints::View {
                     table: self.table.words(),
                     cells: self.cells.words(),
                     width: self.made.width,
@@ -243,7 +243,7 @@ macro_rules! xored {
         impl crate::structure::Filter for $Class {
             crate::structure::kept::kept_in! { $NUMBER, 0; cells: CELLS, table: SHARDS }
 
-            const AHEAD: usize = crate::static_filters::xored::AHEAD;
+            const AHEAD: usize = crate::static_filters::fingerprints::AHEAD;
 
             #[inline(always)]
             fn contains_hash(&self, hash: u64) -> bool {
@@ -309,4 +309,4 @@ macro_rules! xored {
         }
     };
 }
-pub(crate) use xored;
+pub(crate) use fingerprint_filter;

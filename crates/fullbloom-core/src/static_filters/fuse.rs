@@ -12,9 +12,9 @@
 //! The key's neighbours lie near: chains of keys that are alone begin at both ends of the shard and run through it like
 //! a fuse, which solves at 1.125 cells a key (K = 3) and 1.075 (K = 4), against 1.23 of cells anywhere.
 
+use super::fingerprints::{Asked, Facts, fingerprint_filter};
 use super::peel::Geometry;
 use super::shards::Shape;
-use super::xored::{Asked, Facts, xored};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::BINARY_FUSE;
@@ -114,7 +114,7 @@ impl<const K: usize> Shape<K> for Fuse<K> {
     }
 }
 
-xored! { BinaryFuseFilter, BINARY_FUSE, arity;
+fingerprint_filter! { BinaryFuseFilter, BINARY_FUSE, arity;
     3 => 3, Fuse<3>;
     4 => 4, Fuse<4>;
 }

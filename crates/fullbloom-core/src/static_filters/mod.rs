@@ -9,7 +9,7 @@
 //! * [`shards`]: how many shards, the table that says where each lies, building them on several threads;
 //! * [`peel`]: solves for cells of which each key's xor to a value;
 //! * [`golomb`]: sorted values in codes of their gaps;
-//! * [`fuse`], [`xor`]: where the cells of a key lie, and the filters that are made so; [`xored`]: what these have in
+//! * [`fuse`], [`xor`]: where the cells of a key lie, and the filters that are made so; [`fingerprints`]: what these have in
 //!   common; [`bloomier`]: a value beside each fingerprint;
 //! * [`ribbon`]: parities of neighbouring slots, solved by elimination.
 //!
@@ -17,13 +17,13 @@
 //! memory that was granted.
 
 pub mod bloomier;
+pub mod fingerprints;
 pub mod fuse;
 pub mod golomb;
 pub mod peel;
 pub mod ribbon;
 pub mod shards;
 pub mod xor;
-pub mod xored;
 
 pub use bloomier::BloomierMap;
 pub use fuse::BinaryFuseFilter;

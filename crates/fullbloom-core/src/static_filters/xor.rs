@@ -4,9 +4,9 @@
 //! of L cells: i L + fastrange(h rotated left by 21 i, L); the fingerprint h xor (h >> 32), its last w bits, is the xor of
 //! the three. L = ceil((1.23 n + 32) / 3).
 
+use super::fingerprints::{Asked, Facts, fingerprint_filter};
 use super::peel::Geometry;
 use super::shards::Shape;
-use super::xored::{Asked, Facts, xored};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::XOR;
@@ -88,7 +88,7 @@ impl Shape<3> for Thirds {
     }
 }
 
-xored! { XorFilter, XOR, arity;
+fingerprint_filter! { XorFilter, XOR, arity;
     3 => 3, Thirds;
 }
 

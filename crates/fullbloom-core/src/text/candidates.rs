@@ -11,9 +11,9 @@ use crate::cells::allocation::short;
 use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::structure::batch::CHUNK;
+use crate::text::Through;
 use crate::text::records::{Tally, partition};
 use crate::text::select::{KeyedRecords, Selection};
-use crate::text::through::Through;
 
 /// Bytes of a slot of a hash.
 const HASH_BYTES: usize = 9;

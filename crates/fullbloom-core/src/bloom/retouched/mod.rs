@@ -9,21 +9,17 @@
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 
-pub mod choice;
-
-pub use self::choice::Choice;
-use self::choice::choose;
 use crate::cells::{LINE_WORDS, Memory, Packed, bits};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
-use crate::hash::splitmix::SplitMix;
+use crate::hash::splitmix::{self, SplitMix};
 use crate::key::KeyHasher;
 use crate::registry::RETOUCHED;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
-use crate::sizing::{all_of, deletion};
-use crate::structure::declaration::structure;
+use crate::sizing::{all_of, classic};
+use crate::structure::declaration::{names, structure};
 use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
@@ -229,7 +225,7 @@ impl RetouchedBloomFilter {
         if lost == 0 {
             return 0.0;
         }
-        deletion::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
+        classic::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
     }
 }
 
@@ -313,6 +309,51 @@ impl Loadable for RetouchedBloomFilter {
         }
         Ok(RetouchedBloomFilter { positions, counters: packed()?, bits, members, known, load, hasher })
     }
+}
+
+/// Which bit of a false positive to clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Any, as the key's hash has it.
+    Random,
+    /// The one that fewest members set.
+    MinimumFn,
+    /// The one that most known false positives need.
+    MaximumFp,
+    /// The one with most known false positives a member.
+    Ratio,
+}
+
+names! { Choice, "scheme":
+    Random "random",
+    MinimumFn "minimum-fn",
+    MaximumFp "maximum-fp",
+    Ratio "ratio",
+}
+
+/// The candidate that `choice` prefers, given a candidate's members and known false positives; the
+/// first of equals.
+fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> (u64, u64)) -> u64 {
+    let mut best = candidates.first().copied().unwrap_or(0);
+    if choice == Choice::Random {
+        let i = fastrange(splitmix::at(hash, 0), candidates.len() as u64);
+        return candidates.get(i as usize).copied().unwrap_or(best);
+    }
+    let (mut members, mut known) = weigh(best);
+    for &bit in candidates.iter().skip(1) {
+        let (m, f) = weigh(bit);
+        let better = match choice {
+            Choice::Random => false,
+            Choice::MinimumFn => m < members || (m == members && f > known),
+            Choice::MaximumFp => f > known || (f == known && m < members),
+            // f/m against known/members without a division; equal ratios: the less harm.
+            Choice::Ratio => f * members > known * m || (f * members == known * m && m < members),
+        };
+        if better {
+            (best, members, known) = (bit, m, f);
+        }
+    }
+    best
 }
 
 #[cfg(test)]

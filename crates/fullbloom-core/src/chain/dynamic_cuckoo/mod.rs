@@ -28,8 +28,8 @@ pub use self::plan::Plan;
 use std::sync::Arc;
 
 use self::plan::{check_stages, room};
-use super::asking::{ask_in_turn, look};
 use super::stages::{Chain, Info, WHOLE, chain_answers};
+use super::stages::{ask_in_turn, look};
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::growth::Growth;

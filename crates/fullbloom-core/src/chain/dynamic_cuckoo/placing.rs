@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::DynamicCuckooFilter;
 use super::plan::room;
-use crate::chain::asking::{ask_in_turn, look};
+use crate::chain::stages::{ask_in_turn, look};
 use crate::error::{Error, Result};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};

@@ -3,7 +3,7 @@
 use crate::cells::bits;
 use crate::error::{Error, Result};
 use crate::scheme::positions::Positions;
-use crate::sizing::{Law, deletion};
+use crate::sizing::{Law, classic};
 
 /// Bits of a region unless another number of regions is asked for: a quarter more space, and 90 %
 /// of the keys can be deleted at capacity.
@@ -59,7 +59,7 @@ impl Regions {
         let throws = f64::from(self.positions.num_hashes) * self.positions.law().items(fill);
         let unflagged = (0..self.count).filter(|region| flags[(region >> 6) as usize] & bits::mask(*region) == 0);
         let free: u64 = unflagged.map(|region| count_range(words, region * self.size(), self.size())).sum();
-        deletion::deletability(free as f64, throws, self.positions.num_hashes)
+        classic::deletability(free as f64, throws, self.positions.num_hashes)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::cells::packed::Packed;
 use crate::error::{Error, Result};
+use crate::static_filters::fingerprints::Asked;
 use crate::static_filters::shards::{self, Shape};
-use crate::static_filters::xored::Asked;
 use crate::structure::records::Sorted;
 
 /// Bits that tell which of three or four cells is a key's own.

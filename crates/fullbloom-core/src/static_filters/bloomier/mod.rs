@@ -14,9 +14,9 @@
 
 mod facts;
 
+use super::fingerprints::{self, AHEAD, View};
 use super::fuse::Fuse;
 use super::shards::{self, Made, Shape};
-use super::xored::{self, AHEAD, View};
 use crate::cells::Memory;
 use crate::cells::packed::Packed;
 use crate::container::{Header, kind};
@@ -115,7 +115,7 @@ impl Facts {
         self.check_granted::<K, S>(pairs)?;
         let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
         let value = |&[hash, value]: &[u64; 2], own| {
-            xored::fingerprint(hash) << below | if mutable { own as u64 } else { value }
+            fingerprints::fingerprint(hash) << below | if mutable { own as u64 } else { value }
         };
         let made = keys.made(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
         let Made { cells: memory, table, bits, keys } = made;

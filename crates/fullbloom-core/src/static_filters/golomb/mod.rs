@@ -8,13 +8,12 @@
 //! * [`shape`]: how many values, in which block a hash lies; [`codes`]: the places of a block; [`offsets`]: where it
 //!   begins; [`blocks`]: all three; [`values`]: all values in order, and sets from these.
 
-pub mod blocks;
 pub mod codes;
 pub mod offsets;
 pub mod shape;
 pub mod values;
 
-use self::blocks::Blocks;
+use self::offsets::Blocks;
 use self::offsets::Offsets;
 use self::shape::Shape;
 use self::values::Values;

@@ -3,6 +3,8 @@
 //! Block i of b begins at base + floor(i slope / 2^16) + cell i, slope = floor(2^16 bits / b). For 10 million keys the
 //! cells, which are as wide as the largest, take 16 bits; the offsets themselves 27.
 
+use super::codes::Codes;
+use super::shape::Shape;
 use crate::cells::bits::is_zero_from;
 use crate::cells::{Memory, Packed};
 use crate::error::{Error, Result};
@@ -91,6 +93,39 @@ impl Offsets {
     #[inline(always)]
     pub fn fetch(self, words: &[u64], block: u64) {
         prefetch(words.as_ptr().wrapping_add(HEAD + ((block * u64::from(self.cells.width())) >> 6) as usize));
+    }
+}
+
+/// What look-ups see of a set.
+#[derive(Clone, Copy)]
+pub struct Blocks<'a> {
+    /// How many blocks of how many values.
+    pub shape: Shape,
+    /// Where they begin, by the line and
+    pub offsets: Offsets,
+    /// the words beside it.
+    pub starts: &'a [u64],
+    /// The bytes of all codes.
+    pub codes: &'a [u8],
+}
+
+impl<'a> Blocks<'a> {
+    /// First bit of a block, and the end.
+    #[inline(always)]
+    pub fn span(self, block: u64) -> [u64; 2] {
+        [block, block + 1].map(|block| self.offsets.start(self.starts, block))
+    }
+
+    /// The codes in a span.
+    #[inline(always)]
+    pub fn read(self, [start, end]: [u64; 2]) -> Codes<'a> {
+        Codes::new(self.codes, self.shape.rice_bits, start, end)
+    }
+
+    /// The codes of a block.
+    #[inline(always)]
+    pub fn block(self, block: u64) -> Codes<'a> {
+        self.read(self.span(block))
     }
 }
 

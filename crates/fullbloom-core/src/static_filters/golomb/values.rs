@@ -1,7 +1,7 @@
 //! [`Values`]: all values of a set in order, and the codes of sets made from such.
 
-use super::blocks::Blocks;
 use super::codes::{Codes, Encoded, Encoder};
+use super::offsets::Blocks;
 use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::sizing::golomb;

@@ -1,10 +1,9 @@
-//! [`Records`]: what a static structure is made of, collected, then [`Gathered`], and [`Sorted`] where it must be.
+//! [`Records`]: the records of a static structure, collected, then [`Gathered`], and [`Sorted`] if necessary.
 //!
-//! A record is W words, the first a hash. Records lie in 256 buckets by the first 8 bits of it. What does not fit in
-//! the memory granted goes to a temporary file that has no name, so that nothing is left of it whatever happens.
+//! A record is W words, the first a hash. Records are in 256 buckets by the first 8 bits of it. Those that exceed the
+//! memory limit go to a temporary file without a name, so that nothing of it remains whatever happens.
 
 mod gathered;
-mod lane;
 pub mod lot;
 mod sorted;
 mod spill;
@@ -20,9 +19,9 @@ use crate::key::source::{CHUNK, HashSource};
 use crate::parallel::workers::{self, lock};
 
 pub use gathered::Gathered;
-use lane::BUCKETS;
-pub use lane::{BUCKET_BITS, Lane, Record};
+use lot::BUCKETS;
 pub use lot::Lot;
+pub use lot::{BUCKET_BITS, Lane, Record};
 pub use sorted::Sorted;
 use spill::Spill;
 
@@ -35,7 +34,7 @@ pub struct Records<const W: usize> {
 }
 
 impl<const W: usize> Records<W> {
-    /// None yet. With `memory`, no more than half of so many bytes are held: the other half is for building.
+    /// Empty. With `memory`, it uses at most half of that many bytes: building needs the other half.
     pub fn new(memory: Option<u64>) -> Self {
         let most = memory.map_or(usize::MAX, |bytes| (bytes / 2) as usize / size_of::<Record<W>>()).max(1 << 16);
         Records { lanes: vec![Lane::new()], most, granted: memory, spill: None }
@@ -49,7 +48,7 @@ impl<const W: usize> Records<W> {
         if lane.held >= self.most { self.spill() } else { Ok(()) }
     }
 
-    /// Writes all that is held to the file.
+    /// Writes all records in memory to the file.
     #[cold]
     fn spill(&mut self) -> Result<()> {
         let spill = match &mut self.spill {
@@ -63,7 +62,7 @@ impl<const W: usize> Records<W> {
         Ok(())
     }
 
-    /// All of them, as they came; memory holds none where a file has some.
+    /// All records, unsorted; none stay in memory if a file has some.
     fn lot(mut self) -> Result<Lot<W>> {
         if self.spill.is_some() {
             self.spill()?;
@@ -72,7 +71,7 @@ impl<const W: usize> Records<W> {
         Ok(Lot { lanes: self.lanes, spill: self.spill, granted: self.granted, counts: None })
     }
 
-    /// Sorts and drops repeated records; where records of one hash differ, all of them stay.
+    /// Sorts and drops repeated records; if records of one hash differ, all of them stay.
     pub fn sorted(self, job: &Job<'_>) -> Result<Sorted<W>> {
         Sorted::of(self.lot()?, job)
     }
@@ -87,7 +86,7 @@ impl<const W: usize> TryFrom<Records<W>> for Gathered<W> {
 }
 
 impl Records<1> {
-    /// Makes room for so many more hashes, if they are many and memory is not limited: moving them took 1 ns each.
+    /// Reserves memory for `hashes` more, if they are many and memory is not limited: moving them took 1 ns each.
     pub fn expect(&mut self, hashes: usize, threads: usize) -> Result<()> {
         if hashes < EACH || self.granted.is_some() {
             return Ok(());
@@ -104,8 +103,8 @@ impl Records<1> {
         self.lanes.extend((0..more).map(|_| Lane::new()));
     }
 
-    /// Takes part of the hashes of `source`, on so many threads: each has its own buckets. One does it where memory is
-    /// limited, as it writes to the file.
+    /// Adds part of the hashes of `source` on `threads` threads, each with its own buckets; on one thread if memory is
+    /// limited, as that writes to the file.
     pub fn take(&mut self, source: &dyn HashSource, part: Range<usize>, threads: usize) -> Result<()> {
         let threads = threads.min(part.len().div_ceil(EACH));
         if threads < 2 || self.granted.is_some() {
@@ -132,10 +131,10 @@ impl Records<1> {
     }
 }
 
-/// Hashes that a thread takes at a time.
+/// Hashes that a thread adds at a time.
 const EACH: usize = 1 << 16;
 
-/// Gives part of the hashes of `source` to `take`.
+/// Passes part of the hashes of `source` to `take`.
 fn hashes(source: &dyn HashSource, part: Range<usize>, mut take: impl FnMut(u64) -> Result<()>) -> Result<()> {
     let mut hashes = [0u64; CHUNK];
     for start in part.clone().step_by(CHUNK) {

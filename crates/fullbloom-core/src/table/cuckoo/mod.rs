@@ -14,11 +14,11 @@
 //! follows from the hash of the key alone, so that equal operations give equal bytes.
 
 pub mod buckets;
-mod exchange;
+mod load;
 pub mod moves;
 pub mod places;
+mod relocation;
 pub mod shape;
-mod stored;
 
 pub use self::shape::CuckooShape;
 

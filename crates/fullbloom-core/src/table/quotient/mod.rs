@@ -28,11 +28,9 @@
 //! * [`stream`]: the fingerprints of tables in order, and tables from such streams.
 
 pub mod geometry;
-mod growth;
+mod load;
 mod shifts;
 pub mod slots;
-mod sound;
-mod stored;
 pub mod stream;
 pub mod words;
 

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::key::KeyDomains;
 use crate::structure::Filter;
 use crate::structure::batch::CHUNK;
+use crate::text::Through;
 use crate::text::select::reason::Reason;
-use crate::text::through::Through;
 
 /// Bytes of a slot of a hash and a number.
 const SLOT_BYTES: usize = 17;

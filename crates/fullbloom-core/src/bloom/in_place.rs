@@ -1,4 +1,4 @@
-//! The file behind a Bloom filter that is written in place.
+//! The file of a Bloom filter that is written in place.
 
 use super::filter::BloomFilter;
 use super::surplus::Surplus;
@@ -7,19 +7,20 @@ use crate::container::tag;
 use crate::error::{Error, Result};
 use crate::structure::Filter;
 
-/// Parameters that a header without room for them leaves out, the least needed first: without domains the file says
-/// nothing of its keys, without a surplus the estimate counts all bits.
+/// Parameters that a header without space for them leaves out, the least important first: without domains the file
+/// records no types of keys, without a surplus the estimate counts all bits.
 const OPTIONAL: [&[u16]; 2] = [&[tag::KEY_DOMAINS], &[tag::SURPLUS, tag::SURPLUS_VARIANCE]];
 
 impl BloomFilter {
-    /// Takes over the file behind the filter's memory and marks it as open on disk.
+    /// Attaches the file of the filter's memory and marks it as open on disk.
     pub fn attach(&mut self, writer: Writer) -> Result<()> {
         writer.write_head(&self.head_for(&writer, true)?)?;
         self.writer = Some(writer);
         Ok(())
     }
 
-    /// Header and tables for the file of `writer`, as long as those it has: the cells behind them stay where they are.
+    /// Header and tables for the file of `writer`, with the length of the present ones, so that the cells after them
+    /// stay in place.
     fn head_for(&self, writer: &Writer, unclean: bool) -> Result<Vec<u8>> {
         let mut container = self.container();
         container.header.unclean = unclean;

@@ -16,7 +16,7 @@ use crate::structure::batch::CHUNK;
 
 /// The loops of one kernel.
 trait Loops: Copy {
-    /// The loops of a shape whose probes fall as those of `probes`.
+    /// The loops of a shape with these probes.
     fn new(probes: ProbeKernel) -> Self;
 
     /// Single lookups, if all bits of a key lie in one line.
@@ -24,7 +24,7 @@ trait Loops: Copy {
         None
     }
 
-    /// The bits of one hash in its line among `words`, likewise.
+    /// The bits of one hash in its line among `words`, if all bits of a key lie in one line.
     fn pattern(self, _words: usize, _hash: u64) -> Option<Pattern> {
         None
     }

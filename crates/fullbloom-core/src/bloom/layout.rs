@@ -1,10 +1,10 @@
-//! [`Layout`]: where the bits of a key may lie, and which schemes and how many probes that allows.
+//! [`Layout`]: where the bits of a key may lie, with the schemes and numbers of probes that it allows.
 
 use crate::scheme::{Scheme, columns, schemes};
 use crate::sizing::classic::MAX_HASHES;
 use crate::structure::declaration::names;
 
-/// Where the probes of a key may fall. The number stands in files.
+/// Where the probes of a key may fall. Files contain the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Layout {
@@ -33,7 +33,7 @@ macro_rules! uses {
         names! { Scheme, "scheme": $($Scheme $name,)* }
 
         impl Layout {
-            /// True when a filter of this layout can use `scheme`.
+            /// True if a filter of this layout can use `scheme`.
             pub fn fits(self, scheme: Scheme) -> bool {
                 match scheme {
                     $(Scheme::$Scheme => matches!(self, $(Layout::$Layout)|*),)*
@@ -55,27 +55,27 @@ impl Layout {
         }
     }
 
-    /// True when all bits of a key lie in one cache line.
+    /// True if all bits of a key lie in one cache line.
     pub fn is_one_line(self) -> bool {
         matches!(self, Layout::Blocked | Layout::Split)
     }
 
-    /// True when they lie in two.
+    /// True if they lie in two.
     pub fn is_two_lines(self) -> bool {
         self == Layout::TwoBlock
     }
 
-    /// True when `auto` may stand for it.
+    /// True if `auto` may choose it.
     pub fn is_automatic(self) -> bool {
         matches!(self, Layout::Classic | Layout::Blocked)
     }
 
-    /// True when its bits are those of a Parquet file's filter.
+    /// True if its bits are those of a Parquet file's filter.
     pub fn is_parquet(self) -> bool {
         self == Layout::Split
     }
 
-    /// Bits are a multiple of this: those of a block, of one for each of k slices, or 1.
+    /// The number of bits is a multiple of this: the bits of a block, k for k slices, or 1.
     pub(super) fn granule(self, num_hashes: u32) -> u64 {
         match self {
             Layout::Classic => 1,

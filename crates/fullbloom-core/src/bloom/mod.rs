@@ -3,8 +3,8 @@
 //! * [`layout`]: where the bits of a key may lie;
 //! * [`shape`]: layouts and schemes by name, their sizes, and the choice among them;
 //! * [`kernel`]: from layout and scheme to the loops that touch bits;
-//! * [`filter`] holds [`BloomFilter`], [`adding`] how it takes keys;
-//! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
+//! * [`filter`]: [`BloomFilter`]; `adding`: insertion of keys;
+//! * [`algebra`]: union, intersection, subset and estimates from two filters;
 //! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.

@@ -1,11 +1,11 @@
 //! [`LayeredBloomFilter`]: layers of equal size; adding puts a key into the first that lacks it.
 //!
-//! Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010. The
-//! depth of a key, the number of leading layers that hold it, is at least the number of times it
-//! was added (up to the number of layers) and exceeds it by one with the rate of the next layer, by r with that at
-//! which r layers hold the key: more than the r-th power of one ([`blocked::layers`]), since layers share the loads
-//! of lines. All layers are lines side by side ([`crate::scheme::planes`]), each sized for `capacity` keys at
-//! rate `fpr`, since nothing says how many keys come twice.
+//! Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010. The depth of a key, the
+//! number of leading layers that hold it, is at least the number of times it was added (up to the number of layers) and
+//! exceeds it by one with the rate of the next layer, by r with the rate at which r layers hold the key: more than the
+//! r-th power of one ([`blocked::layers`]), since layers share the loads of lines. The lines of all layers are
+//! interleaved ([`crate::scheme::planes`]), and each layer is sized for `capacity` keys at rate `fpr`, since the number
+//! of repeated keys is unknown.
 
 use crate::cells::Memory;
 use crate::container::{Header, kind};
@@ -57,7 +57,7 @@ structure! {
     }
 }
 
-/// Tells how often a key was added, up to the number of layers.
+/// Counts how often a key was added, up to the number of layers.
 pub struct LayeredBloomFilter {
     load: Load,
     planes: Planes,
@@ -163,7 +163,7 @@ impl Filter for LayeredBloomFilter {
 
     load_answers!(added);
 
-    /// Rate of the first layer, which `in` asks.
+    /// Rate of the first layer, which `in` reads.
     fn fpr(&self) -> f64 {
         self.law().fpr_of_fill(self.fill_of(0))
     }

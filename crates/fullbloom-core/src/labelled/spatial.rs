@@ -1,9 +1,9 @@
-//! [`SpatialBloomFilter`]: in which of several areas a key lies; the higher label wins.
+//! [`SpatialBloomFilter`]: which of several areas a key is in; the higher label wins.
 //!
-//! Palmieri, Calderoni and Maio, "Spatial Bloom filters: enabling privacy in location-aware
-//! applications", 2014. Cells hold labels 1 to s, writing takes the larger, a key's label is the
-//! smallest of its k cells, 0 when one of them is empty. A key is never missed and never reported
-//! below its own label; it is reported above it when others have overwritten all its cells.
+//! Palmieri, Calderoni and Maio, "Spatial Bloom filters: enabling privacy in location-aware applications", 2014. Cells
+//! hold labels 1 to s, and writing keeps the larger; a key's label is the smallest of its k cells, 0 if one of them is
+//! empty. A key is never missed and never reported below its own label; it is reported above it if others have
+//! overwritten all its cells.
 
 use super::valued::{Cells, Kind, Lattice, Valued, valued};
 use crate::error::{Error, Result};

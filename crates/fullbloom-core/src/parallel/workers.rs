@@ -1,14 +1,14 @@
-//! Work shared among threads, of which the calling one is the first.
+//! Work shared among threads, including the calling one.
 //!
-//! A caller that only waits costs more than an idle core: the kernel places its workers while it still
-//! runs, two of them on one core, and moves one away milliseconds later (adding 10 million keys on two
-//! threads took 4.0 ns a key by the median, 3.0 at best).
+//! A caller that only waits costs more than an idle core: the kernel places its workers while it still runs, two of
+//! them on one core, and moves one away milliseconds later (adding 10 million keys on two threads took 4.0 ns a key by
+//! the median, 3.0 at best).
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Builder};
 
-/// The lock, also of a thread that panicked: its panic comes up where the threads are joined.
+/// The lock, even after a thread panicked: its panic resumes where the threads are joined.
 pub fn lock<T: ?Sized>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -31,7 +31,7 @@ fn held<T>(slot: Mutex<Option<T>>) -> Option<T> {
     slot.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `run` with each number below `count`, all of them at a time; false, and no call, when the system refuses a thread.
+/// Calls `run` with each number below `count`, concurrently; false, and no call, if the system refuses a thread.
 /// Compiled once: starting threads is 4 KB of code.
 fn on_threads(count: usize, run: &(dyn Fn(usize) + Sync)) -> bool {
     let complete = OnceLock::new();
@@ -80,7 +80,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// A moment between two looks at what is waited for.
+    /// Waits a moment between two checks.
     pub(super) fn pause(&mut self) {
         self.spins += 1;
         if self.spins < SPINS {

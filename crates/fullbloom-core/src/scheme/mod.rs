@@ -1,9 +1,9 @@
 //! Schemes: how a 64-bit hash becomes cell positions. One numbered scheme a file.
 //!
-//! A scheme that a file has ever named is never edited: a better one is a new file, a row of [`schemes!`] and a golden
-//! file. There are three families of loops:
+//! A scheme that a file names is never edited: a better one is a new file, a row of [`schemes!`] and a golden file.
+//! There are three families of loops:
 //!
-//! * [`lines`]: one line (block) a key, written and checked as a whole; the scheme gives the [`pattern`];
+//! * [`lines`]: one line (block) a key, written and checked as a whole; the scheme supplies the [`pattern`];
 //! * [`two_lines`]: a line in each half of the bits;
 //! * [`ProbeKernel`]: k positions anywhere in the filter, or one in each of k slices.
 
@@ -37,10 +37,10 @@ pub fn fastrange(hash: u64, range: u64) -> u64 {
     ((u128::from(hash) * u128::from(range)) >> 64) as u64
 }
 
-/// Hands every scheme to the macro `$do`, after `$with`.
+/// Passes every scheme to the macro `$do`, after `$with`.
 ///
-/// A row is the scheme's number in files and its public name; the layouts of [`bloom`](crate::bloom) that can use it; its
-/// kernels, the loops for each k (`_` for any other); and, if its positions are not as independent ones, how they follow
+/// A row is the scheme's number in files and its public name; the layouts of [`bloom`](crate::bloom) that can use it;
+/// its kernels, the loops for each k (`_` for any other); and, if its positions are not independent, how they follow
 /// from each other ([`Derivation`]).
 macro_rules! schemes {
     ($($do:ident)::+ ! $with:tt) => {
@@ -92,7 +92,7 @@ macro_rules! numbers {
         }
 
         impl Scheme {
-            /// How positions follow from each other, if they are not as independent ones.
+            /// How positions follow from each other; `None` if they behave as independent ones.
             pub fn derivation(self) -> Option<Derivation> {
                 match self {
                     $(Scheme::$Scheme => None$(.or(Some(Derivation::$by)))?,)*

@@ -18,7 +18,7 @@ pub struct Classic {
     pub num_hashes: u32,
 }
 
-/// No more probes than this are ever of use at rates from 1e-15 on.
+/// At rates from 1e-15 on, no more probes than this are useful.
 pub const MAX_HASHES: u32 = 64;
 
 /// The upper bound `(1 - e^(-k(n + 1/2)/(m - 1)))^k` of the exact rate, for m above 1: Goel and Gupta, "Small subset
@@ -56,7 +56,7 @@ impl Classic {
         goel_gupta(items, m, k).max(self.second_order(items))
     }
 
-    /// The rate by mean and variance of the occupied cells: what sizes, and so files, go by.
+    /// The rate by mean and variance of the occupied cells, which sizes, and so files, are based on.
     pub fn second_order(&self, items: f64) -> f64 {
         let (m, k, throws) = (self.num_bits as f64, f64::from(self.num_hashes), self.throws(items));
         if items <= 0.0 {
@@ -103,7 +103,7 @@ impl Law for Classic {
         (-fill).ln_1p() / (f64::from(self.num_hashes) * (-1.0 / self.num_bits as f64).ln_1p())
     }
 
-    /// Exact where the cells are known: each of k probes finds a set one by itself.
+    /// Exact if the cells are known: each of k probes finds a set one independently.
     fn fpr_of_fill(&self, fill: f64) -> f64 {
         all_of(fill, self.num_hashes)
     }
@@ -121,9 +121,9 @@ impl Law for Classic {
     }
 }
 
-/// Share of the keys of a deletable filter that can be deleted, as it stands: `1 - (1 - free / throws)^k`, each of
-/// the k throws of a key being one of the `free` set bits in regions where no keys met; 1 for an empty filter.
-/// Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", 2010.
+/// Share of the keys of a deletable filter that can be deleted now: `1 - (1 - free / throws)^k`, each of the k throws
+/// of a key being one of the `free` set bits in regions where no keys met; 1 for an empty filter. Rothenberg, Macapuna,
+/// Verdi and Magalhaes, "The deletable Bloom filter", 2010.
 pub fn deletability(free: f64, throws: f64, num_hashes: u32) -> f64 {
     if throws <= 0.0 {
         return 1.0;

@@ -5,7 +5,7 @@ use super::{
     ribbon, stable, zone,
 };
 
-/// The law of this name for these numbers; `None` when there is none that takes so many.
+/// The law with this name at these numbers; `None` if there is none with so many.
 pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
     Some(match (name, numbers) {
         ("any_of", &[p, n]) => any_of(p, n),
@@ -44,7 +44,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
     })
 }
 
-/// A number of bits, slots or stages; no law tells those beyond 2^20 apart.
+/// A number of bits, slots or stages; no law distinguishes those beyond 2^20.
 fn whole(number: f64) -> u32 {
     number.min(1048576.0) as u32
 }

@@ -1,4 +1,5 @@
-//! What filters have in common whose fingerprints are the xor of K cells: [`fingerprint_filter!`] makes one of its geometries.
+//! The common part of filters whose fingerprints are the xor of K cells: [`fingerprint_filter!`] defines one from its
+//! geometries.
 
 use super::shards::{self, Made, Shape};
 use crate::cells::packed::Packed;
@@ -11,7 +12,7 @@ use crate::structure::records::Gathered;
 /// Widest fingerprint: 2^-32 is one in 4 billion.
 const MOST_BITS: u64 = 32;
 
-/// The rate asked for, and bits of a fingerprint that keep it.
+/// The requested rate, and bits of a fingerprint that keep it.
 #[derive(Clone, Copy)]
 pub struct Asked {
     /// The rate.
@@ -21,12 +22,12 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Of what a caller gave: a rate or bits, else 1 %.
+    /// From the caller's arguments: a rate or bits, else 1 %.
     pub fn of(fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
         Self::named("bits", fpr, bits)
     }
 
-    /// [`Asked::of`] where the bits have another name.
+    /// [`Asked::of`], with another name for the bits in messages.
     pub fn named(name: &str, fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
         match (fpr, bits) {
             (Some(fpr), Some(bits)) => {
@@ -48,7 +49,7 @@ impl Asked {
     }
 }
 
-/// What is kept beside cells and table.
+/// The fields besides cells and table.
 #[derive(Clone, Copy)]
 pub struct Facts {
     /// Bits of a fingerprint.
@@ -61,7 +62,7 @@ pub struct Facts {
     pub keys: u64,
     /// Cells of all shards.
     pub cells: u64,
-    /// Rate asked for.
+    /// The requested rate.
     pub asked: f64,
 }
 
@@ -94,14 +95,14 @@ pub fn build<const K: usize, S: Shape<K>>(keys: &Gathered<1>, asked: Asked, job:
     Ok((made, facts))
 }
 
-/// Bytes of cells and table for so many keys.
+/// Bytes of cells and table for `keys` keys.
 pub fn bytes<const K: usize, S: Shape<K>>(keys: u64, asked: Asked) -> Result<u64> {
     let table = (8 * shards::ROW as u64) << shards::bits_for(keys);
     Ok(shards::cell_bytes::<K, S>(keys, packed(asked.width)?) + table.next_multiple_of(64))
 }
 
 impl Facts {
-    /// Completes what a file says by its table: words of cells, and the facts.
+    /// Completes the facts of a file by its table: words of cells, and the facts.
     pub fn loaded<const K: usize, S: Shape<K>>(self, table: &[u64]) -> Result<(u64, Facts)> {
         let (words, cells) = shards::check_table::<K, S>(table, self.bits, packed(self.width)?)?;
         if self.keys > cells {
@@ -111,7 +112,7 @@ impl Facts {
     }
 }
 
-/// Cells and table as look-ups see them; cells of `W` bits, or, where that is 0, of any.
+/// Cells and table for lookups; cells of `W` bits, or, if that is 0, of any width.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// Words of the table.
@@ -136,7 +137,7 @@ impl View<'_> {
         Some((first as usize, S::of([a, b]).places(hash), fingerprint(hash)))
     }
 
-    /// Cell `i` of those from word `first` on, with bits of its neighbours above it.
+    /// Cell `i` after word `first`, with bits of its neighbours above it.
     #[inline(always)]
     pub(super) fn cell<const W: u32>(self, first: usize, i: u64) -> u64 {
         if W > 0 && 64 % W == 0 {
@@ -159,7 +160,7 @@ impl View<'_> {
         xor << (64 - if W > 0 { W } else { self.width }) == 0
     }
 
-    /// Asks for the memory of a hash.
+    /// Prefetches the memory of a hash.
     #[inline(always)]
     pub fn fetch<const K: usize, S: Shape<K>>(self, hash: u64) {
         if let Some((first, places, _)) = self.places::<K, S>(hash) {
@@ -198,7 +199,7 @@ pub const AHEAD: usize = 16;
 /// `fingerprint_filter! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
 macro_rules! fingerprint_filter {
     ($Class:ident, $NUMBER:ident, $arity:ident; $($number:literal => $K:literal, $Shape:ty;)+) => {
-        /// Cells, the table of shards, and what there is to know of them.
+        /// Cells, the table of shards, and their parameters.
         pub struct $Class {
             cells: crate::cells::Memory,
             table: crate::cells::Memory,

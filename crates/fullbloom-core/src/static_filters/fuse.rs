@@ -67,7 +67,7 @@ structure! {
     }
 }
 
-/// Segments of 2^bits cells, of which a key may begin in the first `span` cells.
+/// Segments of 2^bits cells; a key may begin in the first `span` cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fuse<const K: usize> {
     span: u64,
@@ -82,7 +82,7 @@ impl<const K: usize> Geometry<K> for Fuse<K> {
     #[inline(always)]
     fn places(self, hash: u64) -> [u64; K] {
         let (first, mask) = (fastrange(hash, self.span), (1u64 << self.bits) - 1);
-        // The bits below those that chose the first cell: 18 each for two, 13 each for three.
+        // The bits below those that selected the first cell: 18 each for two, 13 each for three.
         let step = if K == 3 { 18 } else { 13 };
         std::array::from_fn(|i| match i {
             0 => first,
@@ -140,7 +140,7 @@ impl BinaryFuseFilter {
         Self::made(keys, asked, Self::arity_of(arity)?, hasher, job)
     }
 
-    /// Bytes of cells of a filter for so many keys.
+    /// Bytes of cells of a filter for `capacity` keys.
     pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>, arity: u64) -> Result<u64> {
         Self::bytes(capacity, Asked::of(fpr, bits)?, Self::arity_of(arity)?)
     }

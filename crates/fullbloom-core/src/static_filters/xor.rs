@@ -52,7 +52,7 @@ structure! {
     }
 }
 
-/// Three segments of so many cells.
+/// Three segments of this many cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thirds {
     cells: u64,
@@ -111,7 +111,7 @@ impl XorFilter {
         Self::made(keys, Asked::of(fpr, bits)?, 3, hasher, job)
     }
 
-    /// Bytes of cells of a filter for so many keys.
+    /// Bytes of cells of a filter for `capacity` keys.
     pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>) -> Result<u64> {
         Self::bytes(capacity, Asked::of(fpr, bits)?, 3)
     }

@@ -1,4 +1,4 @@
-//! Text for the command line: records of a stream, and the exact second look at what a filter dropped.
+//! Text for the command line: records of a stream, and the exact second check of records that a filter dropped.
 
 mod candidates;
 mod records;

@@ -1,7 +1,7 @@
-//! [`Batch`] and [`Counted`]: keys of counters by shard, the commands for them, and what their replies say.
+//! [`Batch`] and [`Counted`]: keys of counters by shard, the commands for them, and the results of their replies.
 //!
-//! Unlike a bit that is set, a counter that is changed twice is another one. So it is remembered of which keys a reply has come,
-//! and only the others are sent once more: after another node if the shard has moved, or when a connection broke.
+//! Setting a bit twice is harmless; changing a counter twice is not. So the batch records which keys have had a reply,
+//! and only the others are sent again: after a redirect if the shard has moved, or after a lost connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::reply::{Limit, Reply};
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
-/// Keys in the order of their shards, and what was told of them.
+/// Keys in the order of their shards, and their results.
 #[derive(Debug)]
 pub struct Batch {
     counters: Arc<Counters>,
     verb: Verb,
     keys: Groups,
-    /// Of keys of which something is given back: the counters.
+    /// For keys to restore: the counters.
     back: Vec<u8>,
     told: Vec<Option<Told>>,
     /// Keys of the batch that it began with.
@@ -29,19 +29,19 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Hashes, and what is to be done with their keys.
+    /// Hashes, and the operation on their keys.
     pub fn new(counters: &Arc<Counters>, hashes: Vec<u64>, verb: Verb) -> Result<Self> {
         let (began, counters) = (hashes.len(), Arc::clone(counters));
         let keys = Groups::new(hashes, counters.shards(), |hash| counters.shard(hash))?;
         Ok(Batch { counters, verb, keys, back: Vec::new(), told: untold(began)?, began })
     }
 
-    /// The keys that were found by a count, to be removed; those that a removal took from although they were not there, to be
-    /// given back.
+    /// The keys that a count found, to be removed; those that a removal changed although they were absent, to be
+    /// restored.
     pub fn then(&self) -> Result<Self> {
         let verb = if self.verb == Verb::Count { Verb::Remove } else { Verb::Restore };
         let (mut keys, mut back) = (Groups::default(), Vec::new());
-        // A key that comes more often than it is there is removed as often as it is there.
+        // A key that is repeated more often than its count is removed as often as its count.
         let mut left: HashMap<u64, u8> = HashMap::new();
         let mut goes = |hash: u64, told: Told| {
             if verb == Verb::Restore {
@@ -70,7 +70,7 @@ impl Batch {
         Ok(Batch { counters: Arc::clone(&self.counters), verb, keys, back, told, began: self.began })
     }
 
-    /// What is done with the keys.
+    /// The operation on the keys.
     pub fn verb(&self) -> Verb {
         self.verb
     }
@@ -85,14 +85,14 @@ impl Batch {
         self.keys.hashes.is_empty()
     }
 
-    /// The shards that keys lie in, rising.
+    /// The shards of the keys, ascending.
     pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
         self.keys.shards.iter().map(|(shard, _)| *shard)
     }
 
-    /// The commands for the keys of some shards that nothing was told of yet; the strings of the shards are given.
+    /// The commands for the keys of some shards that have no result yet; the caller supplies the strings of the shards.
     ///
-    /// With `asking` each goes behind an ASKING, as a node wants that takes over a slot.
+    /// With `asking` each follows an ASKING, as a node needs that takes over a slot.
     pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange<Counted>> {
         let mut work = Vec::new();
         for shard in shards {
@@ -111,7 +111,7 @@ impl Batch {
         Key { at, hash: self.keys.hashes[at], back: self.back.get(at).copied().unwrap_or(0), told: None }
     }
 
-    /// Takes what an exchange was told.
+    /// Stores the results of an exchange.
     pub fn take(&mut self, exchange: &Exchange<Counted>) {
         for key in exchange.subject().work.iter().flat_map(|work| work.done.iter().chain(&work.keys)) {
             if let (Some(told), Some(mine)) = (key.told, self.told.get_mut(key.at)) {
@@ -120,8 +120,8 @@ impl Batch {
         }
     }
 
-    /// What was told of each key of the batch that it began with, in the order in which they came: the least counter; 1 for
-    /// those that were new, or were there, and 0 for others.
+    /// The result of each key of the original batch, in its order: the smallest counter; 1 for keys that were new, or
+    /// present, and 0 for others.
     pub fn answers(&self) -> Result<Vec<u8>> {
         let mut answers = zeroed(self.began)?;
         for (&came, told) in self.keys.order.iter().zip(&self.told) {
@@ -130,7 +130,7 @@ impl Batch {
         Ok(answers)
     }
 
-    /// The hashes of keys that were told more than 0 of; of all with `all`.
+    /// The hashes of keys whose result exceeds 0; of all with `all`.
     pub fn hashes(&self, all: bool) -> impl Iterator<Item = u64> + '_ {
         let with = self.keys.hashes.iter().zip(&self.told);
         with.filter(move |(_, told)| all || told.is_some_and(|told| told.answer > 0)).map(|(&hash, _)| hash)
@@ -157,13 +157,13 @@ struct Key {
 struct Work {
     shard: Shard,
     keys: Vec<Key>,
-    /// Those of which replies had come when it was sent once more.
+    /// Keys that already had replies when the batch was sent again.
     done: Vec<Key>,
     mark: Vec<u8>,
     short: bool,
 }
 
-/// The keys of some shards, and what is told of them.
+/// The keys of some shards, and their results.
 #[derive(Debug)]
 pub struct Counted {
     counters: Arc<Counters>,
@@ -214,7 +214,7 @@ impl Subject for Counted {
         Ok(())
     }
 
-    /// Goes on with the keys of which no reply has come.
+    /// Continues with the keys that have no reply.
     fn restart(&mut self) -> bool {
         let mut told = false;
         for work in &mut self.work {

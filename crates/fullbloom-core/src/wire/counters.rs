@@ -23,27 +23,27 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::fastrange;
 
-/// What is done with keys.
+/// An operation on keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Tells the least of a key's counters.
+    /// Returns the smallest of a key's counters.
     Count,
     /// Adds one to each.
     Add,
-    /// Takes one from each, of a key that seems to be there.
+    /// Decrements each counter of a key that seems to be present.
     Remove,
-    /// Adds one to those that were taken from.
+    /// Increments the counters that were decremented.
     Restore,
 }
 
-/// What a reply says of a key.
+/// The result of a reply for a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// The least counter; 1 for a key that was new, or was there; 0 for others.
+    /// The smallest counter; 1 for a key that was new, or present; 0 for others.
     pub answer: u8,
-    /// The counters that were taken from, a bit each.
+    /// The counters that were decremented, a bit each.
     pub taken: u8,
-    /// True when the string ends before the counters of the key.
+    /// True if the string ends before the counters of the key.
     pub short: bool,
 }
 
@@ -122,7 +122,7 @@ impl Counters {
         self.cut.place(fastrange(hash, self.lines())).1 * LINE
     }
 
-    /// The numbers that a server has for the first bits of a key's counters: it counts the bits of a byte from the other end.
+    /// The server's numbers of the first bits of a key's counters: it counts the bits of a byte from the other end.
     fn places(&self, hash: u64) -> impl Iterator<Item = u64> {
         let (width, line) = (u64::from(self.shape.counter_bits), self.line(hash) * 8);
         // In a filter of one line every hash has that line, and the counters there that it has in its own.
@@ -136,7 +136,7 @@ impl Counters {
         get_range(out, key, end, end + MARK_BYTES);
     }
 
-    /// Bytes of the command for a key, at most, beside its string's name.
+    /// Maximum bytes of the command for a key, besides its string's name.
     pub fn longest(&self, verb: Verb) -> usize {
         let step = 44 * self.shape.num_hashes as usize;
         match verb {
@@ -146,7 +146,7 @@ impl Counters {
         }
     }
 
-    /// Appends what is done with a hash in the string `key`; of what is given back, the counters in `taken`.
+    /// Appends the operation on a hash in the string `key`; to restore, the counters in `taken`.
     pub fn write(&self, out: &mut Vec<u8>, key: &[u8], hash: u64, verb: Verb, taken: u8) {
         if verb == Verb::Count {
             let first = self.line(hash);
@@ -183,7 +183,7 @@ impl Counters {
         }
     }
 
-    /// What the reply says; `None` for one that answers something else.
+    /// The result of the reply; `None` for an invalid one.
     pub fn told(&self, hash: u64, verb: Verb, reply: Reply<'_>) -> Option<Told> {
         match (verb, reply) {
             (Verb::Count, Reply::Nil) => Some(Told { short: true, ..Told::default() }),
@@ -210,7 +210,7 @@ impl Counters {
         (count == self.shape.num_hashes).then_some(Told { answer: u8::from(new), ..Told::default() })
     }
 
-    /// The first replies are what is left, nil where nothing was there.
+    /// The first replies are the remaining counts, nil where the counter was 0.
     fn removed(&self, array: &[u8]) -> Option<Told> {
         let (mut told, mut count) = (Told { answer: 1, ..Told::default() }, 0);
         let last = i64::from(self.most()) - 1;

@@ -137,7 +137,7 @@ impl RetouchedBloomFilter {
         counters.set(words, bit, (count + 1).min(counters.max()));
     }
 
-    /// Takes note of a key that is found and should not be; false when it is not found.
+    /// Records that a key is a false positive; false if it is not found.
     pub fn note_false_positive(&mut self, hash: u64) -> Result<bool> {
         let (positions, counters) = (self.positions, self.counters);
         let parts = self.parts()?;
@@ -151,7 +151,7 @@ impl RetouchedBloomFilter {
         Ok(true)
     }
 
-    /// Clears one bit of a key, so that it is found no more; false when it was not.
+    /// Clears one bit of a key, so that lookups no longer find it; false if they did not.
     pub fn retouch(&mut self, hash: u64, choice: Choice) -> Result<bool> {
         let (positions, counters) = (self.positions, self.counters);
         let parts = self.parts()?;
@@ -163,8 +163,8 @@ impl RetouchedBloomFilter {
         let weigh = |bit: u64| (counters.get(parts.members, bit), counters.get(parts.known, bit));
         let chosen = choose(choice, hash, candidates, weigh);
         parts.bits[(chosen >> 6) as usize] &= !bits::mask(chosen);
-        // This key needs its bits no more, and nobody the cleared one. Other known false positives
-        // that the bit held in still weigh on theirs: only their keys could tell.
+        // This key no longer needs its bits, and no key the cleared one. Other known false positives that needed the
+        // cleared bit still count at their bits: only their keys could correct that.
         for &bit in candidates {
             let left = if bit == chosen { 0 } else { counters.get(parts.known, bit).saturating_sub(1) };
             counters.set(parts.known, bit, left);
@@ -189,7 +189,7 @@ impl RetouchedBloomFilter {
             if !is_set(parts.bits, bit) {
                 continue;
             }
-            // Selection sampling: exactly `wanted` of them, each set of so many equally likely.
+            // Selection sampling: exactly `wanted` of them, each such subset equally likely.
             if fastrange(random.next(), left) < want {
                 parts.bits[(bit >> 6) as usize] &= !bits::mask(bit);
                 counters.set(parts.known, bit, 0);
@@ -200,7 +200,7 @@ impl RetouchedBloomFilter {
         Ok(wanted - want)
     }
 
-    /// Bits that members have set in vain, and all bits that members set, each counted once a member.
+    /// Set bits that members have lost, and all bits that members set, each counted once a member.
     fn lost(&self) -> (u64, u64) {
         let (mut lost, mut all) = (0u64, 0u64);
         let words = self.bits.words();
@@ -235,7 +235,7 @@ impl Filter for RetouchedBloomFilter {
         bits: BITS, members: MEMBERS, known: FALSE_POSITIVES
     }
 
-    /// Keys fetched ahead; each asks for k lines of bits and k of counters.
+    /// Keys fetched ahead; each needs k lines of bits and k of counters.
     const AHEAD: usize = 4;
 
     #[inline(always)]
@@ -314,13 +314,13 @@ impl Loadable for RetouchedBloomFilter {
 /// Which bit of a false positive to clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Any, as the key's hash has it.
+    /// A random one, by the key's hash.
     Random,
     /// The one that fewest members set.
     MinimumFn,
     /// The one that most known false positives need.
     MaximumFp,
-    /// The one with most known false positives a member.
+    /// The one with the most known false positives a member.
     Ratio,
 }
 
@@ -331,8 +331,7 @@ names! { Choice, "scheme":
     Ratio "ratio",
 }
 
-/// The candidate that `choice` prefers, given a candidate's members and known false positives; the
-/// first of equals.
+/// The candidate that `choice` prefers, given the members and known false positives of each; the first of equals.
 fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> (u64, u64)) -> u64 {
     let mut best = candidates.first().copied().unwrap_or(0);
     if choice == Choice::Random {
@@ -346,7 +345,7 @@ fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> 
             Choice::Random => false,
             Choice::MinimumFn => m < members || (m == members && f > known),
             Choice::MaximumFp => f > known || (f == known && m < members),
-            // f/m against known/members without a division; equal ratios: the less harm.
+            // f/m against known/members without a division; of equal ratios, the one with fewer members.
             Choice::Ratio => f * members > known * m || (f * members == known * m && m < members),
         };
         if better {

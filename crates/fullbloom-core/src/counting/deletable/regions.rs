@@ -5,8 +5,7 @@ use crate::error::{Error, Result};
 use crate::scheme::positions::Positions;
 use crate::sizing::{Law, classic};
 
-/// Bits of a region unless another number of regions is asked for: a quarter more space, and 90 %
-/// of the keys can be deleted at capacity.
+/// The default size of a region in bits: a quarter more space, and 90 % of the keys can be deleted at capacity.
 const DEFAULT_REGION: u64 = 4;
 
 /// m, k and the regions.
@@ -34,7 +33,7 @@ impl Regions {
         Regions { positions, count }.check()
     }
 
-    /// Refuses what no constructor makes.
+    /// Refuses numbers that no constructor chooses.
     pub fn check(self) -> Result<Self> {
         self.positions.check()?;
         if self.count == 0 || !self.positions.num_bits.is_multiple_of(self.count) {

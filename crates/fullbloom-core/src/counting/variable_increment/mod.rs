@@ -1,9 +1,9 @@
 //! [`VariableIncrementFilter`]: a counting filter whose keys add different amounts.
 //!
-//! Rottenstreich, Kanizo and Keslassy, "The variable-increment counting Bloom filter", 2014. Probe i
-//! of a key adds an increment v_i from L to 2L - 1 to its cell, and removal takes it away again. A
-//! cell of value s can hold v only if s = v or s >= v + L, because every sum of increments is at
-//! least L. A cell at its maximum may stand for more: it accepts every probe and stays for ever.
+//! Rottenstreich, Kanizo and Keslassy, "The variable-increment counting Bloom filter", 2014. Probe i of a key adds an
+//! increment v_i from L to 2L - 1 to its cell, and removal subtracts it. A cell of value s can contain v only if s = v
+//! or s >= v + L, because every sum of increments is at least L. A cell at its maximum may represent more: it accepts
+//! every probe and never changes again.
 
 pub mod kernel;
 pub mod shape;
@@ -75,13 +75,13 @@ structure! {
     }
 }
 
-/// An approximate set whose keys can be removed, in less space than counters of one would need.
+/// An approximate set that supports removal, in less space than counters of one would need.
 pub struct VariableIncrementFilter {
     shape: Shape,
     kernel: Kernel,
     memory: Memory,
     hasher: KeyHasher,
-    /// Counts distinct keys, as far as can be told.
+    /// Counts distinct keys, as far as cells show them.
     load: Load,
 }
 

@@ -1,8 +1,8 @@
-//! [`ZoneFilter`]: a set of whole numbers without false positives up to so many members.
+//! [`ZoneFilter`]: a set of integers without false positives up to a number of members.
 //!
 //! Eppstein, Goodrich and Hirschberg, "Improved combinatorial group testing algorithms for real-world problem sizes",
-//! 2007. No hash: number x has the cell `x mod p` of each of the first primes p. Where the product of these reaches
-//! u^d, no number below u that is no member shares its cells with d members or fewer ([`sizing::zone`](crate::sizing::zone)). Cells are bits, or
+//! 2007. No hash: number x has the cell `x mod p` of each of the first primes p. If their product reaches u^d, no other
+//! number below u shares its cells with d members or fewer ([`sizing::zone`](crate::sizing::zone)). Cells are bits, or
 //! counters, from which the members can be listed ([`decode`]).
 
 use std::sync::Arc;

@@ -83,11 +83,11 @@ structure! {
     }
 }
 
-/// Cells, the table of shards, values that can be changed, and what there is to know of them.
+/// Cells, the table of shards, values that can be changed, and their parameters.
 pub struct BloomierMap {
     cells: Memory,
     table: Memory,
-    /// One empty line where values cannot be changed.
+    /// One empty line if values cannot be changed.
     values: Memory,
     hasher: KeyHasher,
     made: Facts,
@@ -130,7 +130,7 @@ impl Facts {
     }
 }
 
-/// What a key leads to.
+/// The result of finding a key's cells.
 struct Found<const K: usize> {
     /// The low bits of its cells' xor.
     low: u64,
@@ -162,7 +162,7 @@ impl BloomierMap {
         by_arity!(arity, facts.build(keys, hasher, job))
     }
 
-    /// Bytes of cells of a map for so many keys.
+    /// Bytes of cells of a map for `capacity` keys.
     pub fn cell_bytes(
         capacity: u64,
         fpr: Option<f64>,
@@ -181,7 +181,7 @@ impl BloomierMap {
         View { table: self.table.words(), cells: self.cells.words(), width, bits: self.made.bits }
     }
 
-    /// What the cells of a hash say; `None` where the check tells that it is absent.
+    /// The contents of the cells of a hash; `None` if the check shows that it is absent.
     #[inline(always)]
     fn find<const K: usize, const W: u32, S: Shape<K>>(&self, hash: u64) -> Option<Found<K>> {
         let (view, below) = (self.view(), self.made.below());
@@ -192,14 +192,14 @@ impl BloomierMap {
         (passed && (low < K as u64 || !self.made.mutable)).then_some(Found { low, first, places })
     }
 
-    /// The slot of what was found.
+    /// The slot of a result.
     #[inline(always)]
     fn slot<const K: usize>(&self, found: &Found<K>) -> u64 {
         let width = u64::from(OWN_BITS + self.made.check_bits);
         found.first as u64 * 64 / width + found.places[found.low as usize % K]
     }
 
-    /// The value in a slot; 0 where the file that it came from is damaged.
+    /// The value in a slot; 0 if its file is damaged.
     #[inline(always)]
     fn value_in(&self, slot: u64) -> u64 {
         Packed::new(self.made.value_bits).map_or(0, |values| values.get(self.values.words(), slot))
@@ -211,12 +211,12 @@ impl BloomierMap {
         Some(if self.made.mutable { self.value_in(self.slot(&found)) } else { found.low })
     }
 
-    /// The value of a key; of an absent one none, but for the rate of false positives.
+    /// The value of a key; an absent one has none, except at the rate of false positives.
     pub fn get_hash(&self, hash: u64) -> Option<u64> {
         by_arity!(self.made.arity, self.value::<0>(hash))
     }
 
-    /// One value a hash, `default` where there is none; the slices are equally long.
+    /// One value a hash, `default` if there is none; the slices are equally long.
     pub fn get_hashes(&self, hashes: &[u64], default: u64, values: &mut [u64]) {
         let arity = self.made.arity;
         match self.view().width {
@@ -239,7 +239,7 @@ impl BloomierMap {
         );
     }
 
-    /// Slots first, whose memory is asked for meanwhile; then what lies in them.
+    /// First the slots, whose memory is prefetched meanwhile; then their values.
     fn get_slots<const K: usize, S: Shape<K>>(&self, hashes: &[u64], default: u64, values: &mut [u64]) {
         let (view, own) = (self.view(), self.values.words().as_ptr());
         for (hashes, values) in hashes.chunks(256).zip(values.chunks_mut(256)) {
@@ -261,14 +261,14 @@ impl BloomierMap {
         }
     }
 
-    /// Gives a stored key another value; false when it was certainly absent. An absent key that passes the check, at the
-    /// rate of false positives, takes the slot of nobody or of a stored key, whose value is lost.
+    /// Changes the value of a stored key; false if it was certainly absent. An absent key that passes the check, at the
+    /// rate of false positives, takes an unused slot or that of a stored key, whose value is lost.
     pub fn set_hash(&mut self, hash: u64, value: u64) -> Result<bool> {
         self.check_settable(value)?;
         by_arity!(self.made.arity, self.set_value(hash, value))
     }
 
-    /// Refuses a value that is too wide, and any where values cannot be changed.
+    /// Refuses a value that is too wide, and any if values cannot be changed.
     pub fn check_settable(&self, value: u64) -> Result<()> {
         if !self.made.mutable {
             return Err(Error::ReadOnly(

@@ -1,12 +1,12 @@
-//! [`GolombSet`]: sorted hashes in Golomb-Rice codes of their gaps, in blocks that are decoded alone.
+//! [`GolombSet`]: sorted hashes in Golomb-Rice codes of their gaps, in blocks that are decoded separately.
 //!
-//! Golomb, "Run-length encodings", 1966; Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", 2007.
-//! A hash h goes to the value h F >> 64 of F = capacity / fpr, and a key is found when its value is there. The first bits
-//! of a value choose one of the blocks of 128 keys; the rest of it is its place in the block. All follows from the
-//! set of values and the parameters, so that merging two sets gives the bytes of the set of all keys.
+//! Golomb, "Run-length encodings", 1966; Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters",
+//! 2007. A hash h maps to the value h F >> 64 of F = capacity / fpr, and a key is found if its value is present. The
+//! first bits of a value select one of the blocks of 128 keys; the rest is its place in the block. The bytes follow
+//! from the set of values and the parameters, so that merging two sets gives the bytes of the set of all keys.
 //!
-//! * [`shape`]: how many values, in which block a hash lies; [`codes`]: the places of a block; [`offsets`]: where it
-//!   begins; [`blocks`]: all three; [`values`]: all values in order, and sets from these.
+//! * [`shape`]: the number of values, and the block of a hash; [`codes`]: the places of a block; [`offsets`]: where it
+//!   begins, and [`Blocks`], all three; [`values`]: all values in order, and sets built from them.
 
 pub mod codes;
 pub mod offsets;
@@ -109,7 +109,7 @@ struct Asked {
 const MOST_BITS: u64 = 49;
 
 impl Asked {
-    /// Of what a caller gave: a rate or bits, else 1 %.
+    /// From the caller's arguments: a rate or bits, else 1 %.
     fn of(fpr: Option<f64>, bits: Option<u64>, rice_bits: Option<u64>) -> Result<Self> {
         let fpr = match (fpr, bits) {
             (Some(fpr), Some(bits)) => {
@@ -162,12 +162,12 @@ impl GolombSet {
         Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, asked, values: made.values })
     }
 
-    /// Words of codes: one more, as a remainder is read with what is behind it.
+    /// Words of codes: one more, as a remainder is read together with the next word.
     fn code_words(bits: u64) -> u64 {
         bits.div_ceil(64) + 1
     }
 
-    /// Bytes of codes and offsets of a set of so many keys.
+    /// Bytes of codes and offsets of a set of `capacity` keys.
     pub fn cell_bytes(
         keys: u64,
         fpr: Option<f64>,
@@ -179,14 +179,15 @@ impl GolombSet {
         let capacity = capacity.unwrap_or(keys);
         let shape = asked.shape(capacity)?;
         let codes = keys as f64 * golomb::bits_per_key(asked.fpr, asked.rice_bits);
-        // Offsets stray from their line as a random walk of n steps that ends where it began: over 1.25 sqrt(n) of them.
+        // Offsets deviate from their line as a random walk of n steps that ends where it began: over 1.25 sqrt(n) of
+        // them.
         let strays = 1.25 * (keys as f64).sqrt() * (f64::from(asked.rice_bits) + 2.5);
         let width = strays.log2().ceil().clamp(1.0, 64.0);
         let lines = |bits: f64| ((bits / 64.0) as u64 + 2).next_multiple_of(8).saturating_mul(8);
         Ok(lines(codes).saturating_add(lines(width * (shape.blocks as f64 + 1.0))))
     }
 
-    /// As look-ups see it.
+    /// The view for lookups.
     #[inline(always)]
     fn blocks(&self) -> Blocks<'_> {
         let (codes, starts) = (self.codes.bytes(), self.starts.words());
@@ -200,7 +201,7 @@ impl GolombSet {
     }
 }
 
-/// Keys that are fetched before the first of them is looked at: three lines each.
+/// Keys fetched before the first of them is looked up: three lines each.
 const AHEAD: usize = 16;
 
 /// Bits of a cache line.
@@ -265,7 +266,7 @@ impl Filter for GolombSet {
 }
 
 impl GolombSet {
-    /// Keeps the values that `other` has, too. On an error nothing has changed.
+    /// Keeps only the values that `other` has, too. After an error nothing has changed.
     pub fn intersect(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         if self.codes.is_read_only() {
@@ -320,8 +321,8 @@ impl Loadable for GolombSet {
         Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, asked, values })
     }
 
-    /// Codes that leave their blocks, or could be written otherwise, would answer differently in batches and merge to
-    /// other bytes.
+    /// Codes that leave their blocks, or have another form than the encoder's, would answer differently in batches and
+    /// merge to other bytes.
     fn check_cells(&self) -> Result<()> {
         let blocks = self.blocks();
         if values::counted(blocks) == Some(self.values)

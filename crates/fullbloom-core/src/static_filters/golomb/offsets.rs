@@ -1,4 +1,5 @@
-//! [`Offsets`]: the first bit of each block, by how far it lies from a straight line.
+//! [`Offsets`]: the first bit of each block, as its distance from a straight line; [`Blocks`]: codes and offsets
+//! together.
 //!
 //! Block i of b begins at base + floor(i slope / 2^16) + cell i, slope = floor(2^16 bits / b). For 10 million keys the
 //! cells, which are as wide as the largest, take 16 bits; the offsets themselves 27.
@@ -17,7 +18,7 @@ pub const MOST_BITS: u64 = 1 << 47;
 /// Words before the cells: the base.
 const HEAD: usize = 1;
 
-/// The line, and the cells beside it.
+/// The line, and the width of the cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Offsets {
     /// Bits of all codes.
@@ -27,7 +28,7 @@ pub struct Offsets {
 }
 
 impl Offsets {
-    /// For codes of so many bits in so many blocks, by cells of `width` bits.
+    /// For `bits` bits of codes in `blocks` blocks, by cells of `width` bits.
     pub fn of(bits: u64, blocks: u64, width: u32) -> Result<Self> {
         let cells = Packed::new(width).filter(|_| bits < MOST_BITS).ok_or_else(|| {
             Error::Format(format!("the file has {bits} bits of codes with offsets of {width} bits; it is damaged"))
@@ -66,14 +67,14 @@ impl Offsets {
         Ok((made, memory))
     }
 
-    /// First bit of a block; of those of a file that lies, some bit.
+    /// First bit of a block; for a forged file, some bit.
     #[inline(always)]
     pub fn start(self, words: &[u64], block: u64) -> u64 {
         let (base, cell) = (u64::from_le(words[0]), self.cells.get(&words[HEAD..], block));
         base.wrapping_add(self.on_line(block)).wrapping_add(cell).min(self.bits)
     }
 
-    /// Whether starts rise from 0 to the end, and are written as [`Offsets::made`] writes them.
+    /// Whether starts rise from 0 to the end, and have the form that [`Offsets::made`] writes.
     pub fn are_sound(self, words: &[u64], blocks: u64) -> bool {
         let base = u64::from_le(words[0]);
         let cell = |block| self.cells.get(&words[HEAD..], block);
@@ -89,21 +90,21 @@ impl Offsets {
             && is_zero_from(&words[HEAD..], (blocks + 1) * u64::from(self.width()))
     }
 
-    /// Asks for the memory of a block's cell.
+    /// Prefetches a block's cell.
     #[inline(always)]
     pub fn fetch(self, words: &[u64], block: u64) {
         prefetch(words.as_ptr().wrapping_add(HEAD + ((block * u64::from(self.cells.width())) >> 6) as usize));
     }
 }
 
-/// What look-ups see of a set.
+/// The parts of a set that lookups read.
 #[derive(Clone, Copy)]
 pub struct Blocks<'a> {
     /// How many blocks of how many values.
     pub shape: Shape,
-    /// Where they begin, by the line and
+    /// The line of the starts of blocks.
     pub offsets: Offsets,
-    /// the words beside it.
+    /// The words of the starts' distances from the line.
     pub starts: &'a [u64],
     /// The bytes of all codes.
     pub codes: &'a [u8],

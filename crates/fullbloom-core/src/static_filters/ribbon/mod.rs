@@ -1,10 +1,11 @@
-//! [`RibbonFilter`]: result bits as parities of 64 neighbouring slots, what does not fit passed on.
+//! [`RibbonFilter`]: result bits as parities of 64 neighbouring slots; keys that do not fit are passed on.
 //!
-//! Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and xor", 2021; Dillinger, Hübschle-Schneider, Sanders,
-//! Walzer, "Fast succinct retrieval and approximate membership using ribbon", SEA 2022 (bumped ribbon). A shard is three
-//! ribbons: the first has fewer slots than keys and passes one key in 43 on; so does the second; the last takes all.
+//! Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and xor", 2021; Dillinger, Hübschle-Schneider,
+//! Sanders, Walzer, "Fast succinct retrieval and approximate membership using ribbon", SEA 2022 (bumped ribbon). A
+//! shard is three ribbons: the first has fewer slots than keys and passes one key in 43 on; so does the second; the
+//! last holds all.
 //!
-//! * [`layer`]: one ribbon, as look-ups see it; [`band`]: how it is solved; [`build`]: shards of ribbons.
+//! * [`layer`]: one ribbon, for lookups; [`band`]: its solver; [`build`]: shards of ribbons.
 
 pub mod band;
 pub mod build;

@@ -43,8 +43,8 @@ impl<'a> Ends<'a> {
 }
 
 impl Slots {
-    /// `Some` when every occupied quotient has a run that begins at home or right behind the run before it, nothing
-    /// else ends a run, offsets are what follows from that, and runs have `used` slots in all.
+    /// `Some` if every occupied quotient has a run that begins at home or right after the run before it, nothing else
+    /// ends a run, offsets follow from that, and runs have `used` slots in all.
     pub fn check(&self, used: u64) -> Option<()> {
         let (slots, blocks) = (self.geometry().slots(), self.geometry().blocks());
         // The first slots belong to runs from before the seam.

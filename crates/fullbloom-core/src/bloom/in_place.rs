@@ -62,11 +62,6 @@ impl BloomFilter {
         self.memory.sync().map_err(|e| Error::Io(e, "flushing the mapped filter".into()))?;
         writer.write_head(&self.head_for(writer, still_open)?)
     }
-
-    /// True when a file is written in place.
-    pub fn is_attached(&self) -> bool {
-        self.writer.is_some()
-    }
 }
 
 impl Drop for BloomFilter {

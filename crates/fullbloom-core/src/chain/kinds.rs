@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry;
 use crate::sizing::chain::{Member, Stages};
-use crate::sizing::estimates::{self, Passed};
+use crate::sizing::estimates::{self, StageKeys};
 use crate::structure::declaration::choice;
 use crate::structure::{Addable, Declared, Filter, Loadable, Planned, Sections, Sizable};
 
@@ -177,7 +177,7 @@ impl Kind {
 
 impl Stage {
     /// The number of keys that reached this stage.
-    pub(super) fn passed(&self) -> Passed {
+    pub(super) fn stage_keys(&self) -> StageKeys {
         let (stored, member) = (self.num_added() as f64, self.member());
         let (lost, fpr_sd) = match each!(self, f => f.occupancy()) {
             Some((law, fill)) => (estimates::lost_in_cells(law.as_ref(), fill), law.fpr_sd(law.items(fill))),
@@ -186,7 +186,7 @@ impl Stage {
                 (estimates::lost_in_table(stored, member.fpr, relative), 0.0)
             }
         };
-        Passed { stored, lost, member, fpr_sd }
+        StageKeys { stored, lost, member, fpr_sd }
     }
 
     /// Everything worth knowing.

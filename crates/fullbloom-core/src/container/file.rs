@@ -54,19 +54,19 @@ pub(super) fn is_same(file: &File, path: &Path) -> bool {
 
 /// A file that is open for reading. Its header and its cells are read through one descriptor, so that they belong
 /// together whatever the path names by now.
-pub struct Opened {
+pub struct OpenFile {
     file: File,
     /// Its header and tables.
     pub parsed: Parsed,
 }
 
-impl Opened {
+impl OpenFile {
     /// Opens `path` and reads its header and tables.
     pub fn new(path: &Path) -> Result<Self> {
         // Opening a pipe would wait for its writer.
         if fs::metadata(path).map_err(|e| Error::io(e, path))?.is_file() {
             let file = File::open(path).map_err(|e| Error::io(e, path))?;
-            return Ok(Opened { parsed: parse(&file, path)?, file });
+            return Ok(OpenFile { parsed: parse(&file, path)?, file });
         }
         Err(irregular(path))
     }

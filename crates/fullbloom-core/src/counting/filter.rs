@@ -14,8 +14,8 @@ use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -197,7 +197,7 @@ impl CountingBloomFilter {
 }
 
 impl Filter for CountingBloomFilter {
-    kept_in! { COUNTING, 0, load; memory: COUNTERS }
+    memory_methods! { COUNTING, 0, load; memory: COUNTERS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -271,7 +271,7 @@ impl Addable for CountingBloomFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Removable for CountingBloomFilter {

@@ -12,8 +12,8 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
-use crate::structure::traits::written;
+use crate::structure::memories::memory_methods;
+use crate::structure::traits::write_methods;
 use crate::structure::{
     Addable, Declared, Filter, Intersectable, Loadable, Mergeable, Positioned, Removable, Sections,
 };
@@ -123,7 +123,7 @@ impl BitSet {
 }
 
 impl Filter for BitSet {
-    kept_in! { BIT_SET, 0; memory: BITS }
+    memory_methods! { BIT_SET, 0; memory: BITS }
 
     /// Keys fetched ahead: one line each, and a core has 10 to 12 line-fill buffers.
     const AHEAD: usize = 16;
@@ -172,7 +172,7 @@ impl Addable for BitSet {
         }
     }
 
-    written!(memory);
+    write_methods!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.memory.writable()?.fill(0);

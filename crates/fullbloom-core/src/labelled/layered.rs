@@ -17,8 +17,8 @@ use crate::scheme::planes::{MAX_PLANES, Planes};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, blocked};
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Sections};
 
 structure! {
@@ -145,7 +145,7 @@ impl Countable for LayeredBloomFilter {
 }
 
 impl Filter for LayeredBloomFilter {
-    kept_in! {
+    memory_methods! {
         LAYERED, Scheme::Columns as u16, load; memory: PLANES;
         |a, b| (a.planes, a.lines, a.load.capacity) == (b.planes, b.lines, b.load.capacity)
             && a.load.target_fpr == b.load.target_fpr
@@ -199,7 +199,7 @@ impl Addable for LayeredBloomFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Loadable for LayeredBloomFilter {

@@ -29,8 +29,8 @@ use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::sizing::classic::Classic;
 use crate::structure::declaration::names;
-use crate::structure::kept::kept_in;
 use crate::structure::load::{Load, load_answers};
+use crate::structure::memories::memory_methods;
 use crate::structure::{Declared, Filter, Mergeable, Sections};
 
 /// Keys fetched ahead; each needs k lines.
@@ -297,7 +297,7 @@ impl<V: Kind> Filter for Valued<V>
 where
     Self: Declared,
 {
-    kept_in! { V::VARIANT, Scheme::Mcg as u16, load; memory: CELLS }
+    memory_methods! { V::VARIANT, Scheme::Mcg as u16, load; memory: CELLS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {

@@ -15,9 +15,9 @@ use crate::key::KeyHasher;
 use crate::registry::INVERTIBLE;
 use crate::sizing::{check_reachable, check_sized, invertible as sizing};
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::traits::written;
+use crate::structure::memories::{clear_method, memory_methods};
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -152,7 +152,7 @@ impl InvertibleBloomFilter {
 }
 
 impl Filter for InvertibleBloomFilter {
-    kept_in! { INVERTIBLE, 0, load; sums: SUMS }
+    memory_methods! { INVERTIBLE, 0, load; sums: SUMS }
     load_answers!(added);
 
     /// Keys fetched ahead, each four lines of the 10 to 12 that a core can fetch at a time.
@@ -194,8 +194,8 @@ impl Addable for InvertibleBloomFilter {
         Ok(new)
     }
 
-    written!(sums);
-    cleared!(sums);
+    write_methods!(sums);
+    clear_method!(sums);
 }
 
 impl Removable for InvertibleBloomFilter {

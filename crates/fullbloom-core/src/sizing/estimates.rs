@@ -83,7 +83,7 @@ pub fn lost_in_cells(law: &dyn Law, fill: f64) -> Estimate {
 
 /// A stage of a chain.
 #[derive(Clone, Copy, Debug)]
-pub struct Passed {
+pub struct StageKeys {
     /// The keys that it holds: those that were new. This number is more exact than the fill, which is lower if keys
     /// that passed earlier stages fill lines unevenly.
     pub stored: f64,
@@ -99,7 +99,7 @@ pub struct Passed {
 ///
 /// All but the newest stage were full when a later one took its first key. The error in the rate f of a stage affects
 /// all keys N that came after it: the share that passes is a product with 1 - f, so N / (1 - f) of it.
-pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
+pub fn reached_chain(kind: Stages, stages: &[StageKeys]) -> Estimate {
     let members: Vec<Member> = stages.iter().map(|stage| stage.member).collect();
     if stages.iter().any(|stage| !stage.lost.items.is_finite()) {
         return Estimate { items: f64::INFINITY, variance: f64::INFINITY };
@@ -188,15 +188,15 @@ mod tests {
     fn what_came_after_a_stage_that_finds_every_key_is_unknown() {
         let stage = |stored, fpr| {
             let lost = Estimate { items: 0.0, variance: 0.0 };
-            Passed { stored, lost, member: Member::of_rate(fpr), fpr_sd: 0.0 }
+            StageKeys { stored, lost, member: Member::of_rate(fpr), fpr_sd: 0.0 }
         };
         for kind in [Stages::Independent, Stages::OfBits, Stages::OfFingerprints, Stages::OfPairs] {
             for last in [0.0, 5.0] {
                 let (items, deviation) =
-                    came_to_chain(kind, &[stage(10.0, 1.0), stage(last, 1.0), stage(last, 0.1)]).with_deviation();
+                    reached_chain(kind, &[stage(10.0, 1.0), stage(last, 1.0), stage(last, 0.1)]).with_deviation();
                 assert!(items >= 10.0 && deviation >= 0.0, "{kind:?}: {items} +- {deviation}");
             }
-            assert_eq!(came_to_chain(kind, &[stage(10.0, 0.0), stage(5.0, 0.0)]).items, 15.0);
+            assert_eq!(reached_chain(kind, &[stage(10.0, 0.0), stage(5.0, 0.0)]).items, 15.0);
         }
     }
 

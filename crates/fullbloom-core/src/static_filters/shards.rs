@@ -67,7 +67,7 @@ pub trait Shape<const K: usize>: Geometry<K> {
 }
 
 /// Cells and table of a structure.
-pub struct Made {
+pub struct CellsAndTable {
     /// The cells of all shards, joined.
     pub cells: Memory,
     /// Their table.
@@ -127,7 +127,7 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
     cells: Packed,
     job: &Job<'_>,
     value: impl Fn(&Record<W>, usize) -> u64 + Sync,
-) -> Result<Option<Made>> {
+) -> Result<Option<CellsAndTable>> {
     let bits = bits_for(lot.len());
     let shards: Vec<u64> = (0..1 << bits).map(|shard| lot.count(bits, shard)).collect();
     let sizes: Vec<u64> = shards.iter().map(|&keys| words_of::<K, S>(keys, cells)).collect();
@@ -158,7 +158,7 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
         workers::lock(&works).push(work);
         Ok(())
     })?;
-    Ok((!repeated.into_inner()).then_some(Made { cells: memory, table, bits, keys: lot.len() }))
+    Ok((!repeated.into_inner()).then_some(CellsAndTable { cells: memory, table, bits, keys: lot.len() }))
 }
 
 /// Solves one shard and writes the rest of its row; false if a hash is repeated.

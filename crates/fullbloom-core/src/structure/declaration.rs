@@ -168,7 +168,7 @@ macro_rules! sizable {
     ($Class:ident [] $named:tt) => {};
     (@built $Class:ident $words:literal [$({$k:ident $kt:tt $kd:tt})*]) => {
         impl $crate::structure::Built for $Class {
-            type Keys = $crate::structure::records::Gathered<$words>;
+            type Keys = $crate::structure::records::RecordSet<$words>;
 
             fn of_keys(
                 keys: &Self::Keys,

@@ -63,7 +63,7 @@ macro_rules! load_takes {
         }
     };
     (@ $($memory:ident),+) => {
-        crate::structure::traits::written!($($memory),+);
+        crate::structure::traits::write_methods!($($memory),+);
 
         #[inline(always)]
         fn newly_overfull(&mut self) -> bool {

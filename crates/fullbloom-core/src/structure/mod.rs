@@ -4,7 +4,7 @@
 //! * [`algebra`]: operations on two structures of one type;
 //! * [`declaration`]: parameters, fields and documentation of a structure, declared once;
 //! * [`values`]: types of declared fields;
-//! * `kept`: methods that follow from the memories that hold its cells;
+//! * `memories`: methods that follow from the memories that hold its cells;
 //! * [`load`]: its capacity, rate and number of keys;
 //! * [`batch`]: many keys at once, on one thread or several;
 //! * [`opening`]: reading files and bytes; [`parts`]: a copy in slices;
@@ -16,8 +16,8 @@ pub mod batch;
 pub(crate) mod conformance;
 pub mod declaration;
 pub mod job;
-pub(crate) mod kept;
 pub mod load;
+pub(crate) mod memories;
 pub mod opening;
 pub mod parts;
 pub mod records;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cells::Memory;
-use crate::container::file::Opened;
+use crate::container::file::OpenFile;
 use crate::container::header::Span;
 use crate::container::unreadable;
 use crate::container::{Parsed, Verify};
@@ -14,7 +14,7 @@ use crate::registry;
 use crate::structure::Loadable;
 
 /// The caller's conditions on a file.
-pub struct Wanted {
+pub struct OpenOptions {
     /// Which bytes are checked.
     pub verify: Verify,
     /// The secret of a keyed filter.
@@ -23,7 +23,7 @@ pub struct Wanted {
     pub max_bytes: u64,
 }
 
-impl Wanted {
+impl OpenOptions {
     /// The structure of `variant` in a sound file, its sections given by `memory`.
     pub fn load<F: Loadable>(
         &self,
@@ -34,7 +34,7 @@ impl Wanted {
         self.load_hashing(parsed, variant, || parsed.header.hasher(self.secret.as_ref()), memory)
     }
 
-    /// [`Wanted::load`] of a filter whose hash the caller knows.
+    /// [`OpenOptions::load`] of a filter whose hash the caller knows.
     fn load_hashing<F: Loadable>(
         &self,
         parsed: &Parsed,
@@ -82,7 +82,7 @@ impl Wanted {
     }
 
     /// A filter over a read-only mapping of `file`, which was opened as `path`.
-    pub fn open<F: Loadable>(&self, file: &Opened, path: &Path, variant: u16) -> Result<F> {
+    pub fn open<F: Loadable>(&self, file: &OpenFile, path: &Path, variant: u16) -> Result<F> {
         let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
         let load = || {
             if self.verify == Verify::Full {
@@ -97,10 +97,10 @@ impl Wanted {
     }
 }
 
-/// [`Wanted::from_bytes`] of the file of a filter whose hash is `hasher`.
+/// [`OpenOptions::from_bytes`] of the file of a filter whose hash is `hasher`.
 pub fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyHasher) -> Result<F> {
     let parsed = Parsed::new(bytes, Verify::Full)?;
-    let wanted = Wanted { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
+    let wanted = OpenOptions { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
     let hashing = || Ok(hasher.holding(parsed.header.added_domains()?));
     wanted.load_hashing(&parsed, variant, hashing, |span| owned(bytes, span))
 }

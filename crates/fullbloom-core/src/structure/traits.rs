@@ -303,7 +303,7 @@ pub trait Loadable: Filter {
 
 /// The methods of [`crate::structure::Addable`] that follow from the memories that adding writes; the first one decides
 /// whether adding is allowed.
-macro_rules! written {
+macro_rules! write_methods {
     ($first:ident $(, $more:ident)*) => {
         #[inline(always)]
         fn is_read_only(&self) -> bool {
@@ -317,4 +317,4 @@ macro_rules! written {
     };
 }
 
-pub(crate) use written;
+pub(crate) use write_methods;

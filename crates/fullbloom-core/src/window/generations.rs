@@ -17,8 +17,8 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, shown};
-use crate::structure::kept::kept_in;
-use crate::structure::traits::written;
+use crate::structure::memories::memory_methods;
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Declared, Filter, Sections};
 use crate::window::plan::{MAX_GENERATIONS, Plan, too_large};
 use crate::window::steps::Steps;
@@ -215,7 +215,7 @@ impl<V: Kind> Filter for Generations<V>
 where
     Self: Declared,
 {
-    kept_in! {
+    memory_methods! {
         @ memory;
         |a, b| a.plan == b.plan
             && (a.planes, a.lines, a.active, a.written, a.clock) == (b.planes, b.lines, b.active, b.written, b.clock)
@@ -288,7 +288,7 @@ where
         }
     }
 
-    written!(memory);
+    write_methods!(memory);
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Shard;
 use super::cells::MARK_BYTES;
-use super::counters::{Counters, Told, Verb};
+use super::counters::{Counters, Outcome, Verb};
 use super::exchange::{Exchange, State, Subject, mark, unexpected};
 use super::groups::Groups;
 use super::reply::{Limit, Reply};
@@ -23,7 +23,7 @@ pub struct Batch {
     keys: Groups,
     /// For keys to restore: the counters.
     back: Vec<u8>,
-    told: Vec<Option<Told>>,
+    outcome: Vec<Option<Outcome>>,
     /// Keys of the batch that it began with.
     began: usize,
 }
@@ -33,7 +33,7 @@ impl Batch {
     pub fn new(counters: &Arc<Counters>, hashes: Vec<u64>, verb: Verb) -> Result<Self> {
         let (began, counters) = (hashes.len(), Arc::clone(counters));
         let keys = Groups::new(hashes, counters.shards(), |hash| counters.shard(hash))?;
-        Ok(Batch { counters, verb, keys, back: Vec::new(), told: untold(began)?, began })
+        Ok(Batch { counters, verb, keys, back: Vec::new(), outcome: no_outcomes(began)?, began })
     }
 
     /// The keys that a count found, to be removed; those that a removal changed although they were absent, to be
@@ -43,31 +43,31 @@ impl Batch {
         let (mut keys, mut back) = (Groups::default(), Vec::new());
         // A key that is repeated more often than its count is removed as often as its count.
         let mut left: HashMap<u64, u8> = HashMap::new();
-        let mut goes = |hash: u64, told: Told| {
+        let mut goes = |hash: u64, outcome: Outcome| {
             if verb == Verb::Restore {
-                return told.answer == 0 && told.taken > 0;
+                return outcome.answer == 0 && outcome.taken > 0;
             }
-            let left = left.entry(hash).or_insert(told.answer);
+            let left = left.entry(hash).or_insert(outcome.answer);
             let goes = *left > 0;
-            *left -= u8::from(goes && told.answer < self.counters.most());
+            *left -= u8::from(goes && outcome.answer < self.counters.most());
             goes
         };
         for (shard, range) in &self.keys.shards {
             let first = keys.hashes.len();
             for at in range.clone() {
-                let told = self.told[at].unwrap_or_default();
-                if goes(self.keys.hashes[at], told) {
+                let outcome = self.outcome[at].unwrap_or_default();
+                if goes(self.keys.hashes[at], outcome) {
                     keys.hashes.push(self.keys.hashes[at]);
                     keys.order.push(self.keys.order[at]);
-                    back.push(told.taken);
+                    back.push(outcome.taken);
                 }
             }
             if keys.hashes.len() > first {
                 keys.shards.push((*shard, first..keys.hashes.len()));
             }
         }
-        let told = untold(keys.hashes.len())?;
-        Ok(Batch { counters: Arc::clone(&self.counters), verb, keys, back, told, began: self.began })
+        let outcome = no_outcomes(keys.hashes.len())?;
+        Ok(Batch { counters: Arc::clone(&self.counters), verb, keys, back, outcome, began: self.began })
     }
 
     /// The operation on the keys.
@@ -100,7 +100,7 @@ impl Batch {
             let Some((_, range)) = self.keys.shards.iter().find(|(group, _)| *group == number) else {
                 return Err(Error::Parameter(format!("no key of the batch lies in shard {number}")));
             };
-            let due = range.clone().filter(|&at| self.told[at].is_none());
+            let due = range.clone().filter(|&at| self.outcome[at].is_none());
             let keys: Vec<Key> = due.map(|at| self.key(at)).collect();
             work.push(Work { shard, keys, done: Vec::new(), mark: Vec::new(), short: false });
         }
@@ -108,14 +108,14 @@ impl Batch {
     }
 
     fn key(&self, at: usize) -> Key {
-        Key { at, hash: self.keys.hashes[at], back: self.back.get(at).copied().unwrap_or(0), told: None }
+        Key { at, hash: self.keys.hashes[at], back: self.back.get(at).copied().unwrap_or(0), outcome: None }
     }
 
     /// Stores the results of an exchange.
     pub fn take(&mut self, exchange: &Exchange<Counted>) {
         for key in exchange.subject().work.iter().flat_map(|work| work.done.iter().chain(&work.keys)) {
-            if let (Some(told), Some(mine)) = (key.told, self.told.get_mut(key.at)) {
-                *mine = Some(told);
+            if let (Some(outcome), Some(mine)) = (key.outcome, self.outcome.get_mut(key.at)) {
+                *mine = Some(outcome);
             }
         }
     }
@@ -124,24 +124,24 @@ impl Batch {
     /// present, and 0 for others.
     pub fn answers(&self) -> Result<Vec<u8>> {
         let mut answers = zeroed(self.began)?;
-        for (&came, told) in self.keys.order.iter().zip(&self.told) {
-            answers[came as usize] = told.map_or(0, |told| told.answer);
+        for (&came, outcome) in self.keys.order.iter().zip(&self.outcome) {
+            answers[came as usize] = outcome.map_or(0, |outcome| outcome.answer);
         }
         Ok(answers)
     }
 
     /// The hashes of keys whose result exceeds 0; of all with `all`.
     pub fn hashes(&self, all: bool) -> impl Iterator<Item = u64> + '_ {
-        let with = self.keys.hashes.iter().zip(&self.told);
-        with.filter(move |(_, told)| all || told.is_some_and(|told| told.answer > 0)).map(|(&hash, _)| hash)
+        let with = self.keys.hashes.iter().zip(&self.outcome);
+        with.filter(move |(_, outcome)| all || outcome.is_some_and(|outcome| outcome.answer > 0)).map(|(&hash, _)| hash)
     }
 }
 
-fn untold(len: usize) -> Result<Vec<Option<Told>>> {
-    let mut told = Vec::new();
-    reserve(&mut told, len)?;
-    told.resize(len, None);
-    Ok(told)
+fn no_outcomes(len: usize) -> Result<Vec<Option<Outcome>>> {
+    let mut outcome = Vec::new();
+    reserve(&mut outcome, len)?;
+    outcome.resize(len, None);
+    Ok(outcome)
 }
 
 #[derive(Debug)]
@@ -149,7 +149,7 @@ struct Key {
     at: usize,
     hash: u64,
     back: u8,
-    told: Option<Told>,
+    outcome: Option<Outcome>,
 }
 
 /// The keys of one shard.
@@ -207,23 +207,23 @@ impl Subject for Counted {
             work.mark = mark(reply)?;
             return Ok(());
         };
-        let told = self.counters.told(key.hash, self.verb, reply);
-        let told = told.ok_or_else(|| unexpected("a reply of another kind"))?;
-        work.short |= told.short;
-        key.told = Some(told);
+        let outcome = self.counters.parse(key.hash, self.verb, reply);
+        let outcome = outcome.ok_or_else(|| unexpected("a reply of another kind"))?;
+        work.short |= outcome.short;
+        key.outcome = Some(outcome);
         Ok(())
     }
 
     /// Continues with the keys that have no reply.
     fn restart(&mut self) -> bool {
-        let mut told = false;
+        let mut outcome = false;
         for work in &mut self.work {
-            let (done, due): (Vec<Key>, Vec<Key>) = work.keys.drain(..).partition(|key| key.told.is_some());
-            told |= !done.is_empty();
+            let (done, due): (Vec<Key>, Vec<Key>) = work.keys.drain(..).partition(|key| key.outcome.is_some());
+            outcome |= !done.is_empty();
             work.done.extend(done);
             (work.keys, work.short) = (due, false);
         }
-        told
+        outcome
     }
 }
 
@@ -342,9 +342,9 @@ mod tests {
                 send(&mut server, &mut taken, mix(turn) as usize % 9);
                 let mut back = taken.then().unwrap();
                 send(&mut server, &mut back, 0);
-                let told = taken.answers().unwrap();
+                let outcome = taken.answers().unwrap();
                 // In memory the keys go one after the other; those that do not go here are not removed there.
-                keys.iter().zip(told).filter(|(_, told)| *told == 1).for_each(|(&key, _)| {
+                keys.iter().zip(outcome).filter(|(_, outcome)| *outcome == 1).for_each(|(&key, _)| {
                     assert!(here.remove_hash(key).unwrap());
                 });
                 let stored = server.0.iter().flat_map(|string| &string[..string.len() - 16]);

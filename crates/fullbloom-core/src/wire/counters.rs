@@ -38,7 +38,7 @@ pub enum Verb {
 
 /// The result of a reply for a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Outcome {
     /// The smallest counter; 1 for a key that was new, or present; 0 for others.
     pub answer: u8,
     /// The counters that were decremented, a bit each.
@@ -184,47 +184,47 @@ impl Counters {
     }
 
     /// The result of the reply; `None` for an invalid one.
-    pub fn told(&self, hash: u64, verb: Verb, reply: Reply<'_>) -> Option<Told> {
+    pub fn parse(&self, hash: u64, verb: Verb, reply: Reply<'_>) -> Option<Outcome> {
         match (verb, reply) {
-            (Verb::Count, Reply::Nil) => Some(Told { short: true, ..Told::default() }),
+            (Verb::Count, Reply::Nil) => Some(Outcome { short: true, ..Outcome::default() }),
             (Verb::Count, Reply::Bulk(bytes)) if bytes.len() as u64 <= LINE => {
                 let mut line = [0u64; LINE_WORDS];
                 let words = bytes.as_chunks::<8>().0;
                 line.iter_mut().zip(words).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
                 let answer = self.nibbles.count_one(&line, hash) as u8;
-                Some(Told { answer, short: (bytes.len() as u64) < LINE, taken: 0 })
+                Some(Outcome { answer, short: (bytes.len() as u64) < LINE, taken: 0 })
             }
             (Verb::Add, Reply::Array(array)) => self.added(array),
             (Verb::Remove, Reply::Array(array)) => self.removed(array),
-            (Verb::Restore, Reply::Array(_)) => Some(Told::default()),
+            (Verb::Restore, Reply::Array(_)) => Some(Outcome::default()),
             _ => None,
         }
     }
 
-    fn added(&self, array: &[u8]) -> Option<Told> {
+    fn added(&self, array: &[u8]) -> Option<Outcome> {
         let (mut count, mut new) = (0, false);
         for counter in items(array) {
             new |= counter.filter(|counter| (1..=i64::from(self.most())).contains(counter))? == 1;
             count += 1;
         }
-        (count == self.shape.num_hashes).then_some(Told { answer: u8::from(new), ..Told::default() })
+        (count == self.shape.num_hashes).then_some(Outcome { answer: u8::from(new), ..Outcome::default() })
     }
 
     /// The first replies are the remaining counts, nil where the counter was 0.
-    fn removed(&self, array: &[u8]) -> Option<Told> {
-        let (mut told, mut count) = (Told { answer: 1, ..Told::default() }, 0);
+    fn removed(&self, array: &[u8]) -> Option<Outcome> {
+        let (mut outcome, mut count) = (Outcome { answer: 1, ..Outcome::default() }, 0);
         let last = i64::from(self.most()) - 1;
         for (at, left) in items(array).enumerate() {
             count += 1;
             match left {
                 _ if at >= self.shape.num_hashes as usize => {}
-                None => told.answer = 0,
+                None => outcome.answer = 0,
                 Some(left) if left == last => {}
-                Some(left) if (0..last).contains(&left) => told.taken |= 1 << at,
+                Some(left) if (0..last).contains(&left) => outcome.taken |= 1 << at,
                 Some(_) => return None,
             }
         }
-        (count == 4 * self.shape.num_hashes).then_some(told)
+        (count == 4 * self.shape.num_hashes).then_some(outcome)
     }
 }
 

@@ -92,11 +92,6 @@ impl Batch {
     pub fn hashes(&self) -> &[u64] {
         &self.keys.hashes
     }
-
-    /// True of keys that are added.
-    pub fn is_adding(&self) -> bool {
-        self.adding
-    }
 }
 
 /// The keys of one shard.

@@ -4,12 +4,12 @@
 //! * [`common`], [`capabilities`], [`merging`], [`comparing`]: the methods that are stamped;
 //! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: many times one key; [`shared`]: what stamped methods have in common.
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use pyo3::prelude::*;
 use std::path::Path;
 
 use crate::errors::OrRaise;
-use crate::files::Wanted;
+use crate::files::OpenOptions;
 
 pub(crate) mod absent;
 mod capabilities;
@@ -45,9 +45,9 @@ macro_rules! classes {
         /// The filter in a file that was opened as `path`, as its class; `None` if this release has none for it.
         pub(crate) fn open_as<'py>(
             py: Python<'py>,
-            file: Opened,
+            file: OpenFile,
             path: &Path,
-            wanted: &Wanted,
+            wanted: &OpenOptions,
         ) -> Option<PyResult<Bound<'py, PyAny>>> {
             match file.parsed.header.variant {
                 $($number => {

@@ -1,9 +1,9 @@
 //! [`Kind`] for each row of the registry, from its declaration: parameters by name, and what its capabilities allow.
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::container::{Parsed, Verify};
 use fullbloom_core::key::KeyHasher;
-use fullbloom_core::structure::opening::Wanted;
+use fullbloom_core::structure::opening::OpenOptions;
 use std::path::Path;
 
 use super::{Kind, Spec};
@@ -320,7 +320,7 @@ macro_rules! kinds {
 
         /// A filter from the bytes of a whole file, every one of them checked.
         pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
+            let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
             match Parsed::new(bytes, Verify::Header)?.header.variant {
                 $($number => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
                 other => Err(unknown(other)),
@@ -329,8 +329,8 @@ macro_rules! kinds {
 
         /// The filter in the file at `path`, in memory; every byte was checked.
         pub(super) fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
-            let file = Opened::new(path)?;
+            let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
+            let file = OpenFile::new(path)?;
             match file.parsed.header.variant {
                 $($number => {
                     let mapped = wanted.open::<fullbloom_core::$family::$Class>(&file, path, $number)?;

@@ -20,8 +20,8 @@ use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
 use crate::sizing::{all_of, classic};
 use crate::structure::declaration::{names, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 structure! {
@@ -230,7 +230,7 @@ impl RetouchedBloomFilter {
 }
 
 impl Filter for RetouchedBloomFilter {
-    kept_in! {
+    memory_methods! {
         RETOUCHED, Scheme::Mcg as u16, load;
         bits: BITS, members: MEMBERS, known: FALSE_POSITIVES
     }
@@ -287,7 +287,7 @@ impl Addable for RetouchedBloomFilter {
 
     load_takes!(bits, members);
 
-    cleared!(bits, members, known);
+    clear_method!(bits, members, known);
 }
 
 impl Positioned for RetouchedBloomFilter {

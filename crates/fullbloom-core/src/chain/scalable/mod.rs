@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::growth::Growth;
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
-use crate::sizing::estimates::came_to_chain;
+use crate::sizing::estimates::reached_chain;
 use crate::structure::declaration::structure;
 use crate::structure::{Addable, Declared, Filter, Loadable, Sections, batch};
 
@@ -229,8 +229,8 @@ impl Filter for ScalableBloomFilter {
 
     /// Including the keys that an earlier stage, or their own, found wrongly.
     fn estimated(&self) -> Option<(f64, f64)> {
-        let stages: Vec<_> = self.chain.stages.iter().map(Stage::passed).collect();
-        Some(came_to_chain(self.plan.kind.stages(), &stages).with_deviation())
+        let stages: Vec<_> = self.chain.stages.iter().map(Stage::stage_keys).collect();
+        Some(reached_chain(self.plan.kind.stages(), &stages).with_deviation())
     }
 
     fn container(&self) -> Container<'_> {

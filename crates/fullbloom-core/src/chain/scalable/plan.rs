@@ -78,7 +78,7 @@ impl Plan {
 
     /// Calls `make` with capacity and rate of stage `index`, after one of rate `before`: the planned rate, or the
     /// lowest possible.
-    fn made<T>(&self, index: usize, before: f64, make: impl Fn(u64, f64) -> Result<T>) -> Result<(f64, T)> {
+    fn build_within<T>(&self, index: usize, before: f64, make: impl Fn(u64, f64) -> Result<T>) -> Result<(f64, T)> {
         let (capacity, planned) = (self.keys(index) as u64, self.rate(index));
         match make(capacity, planned) {
             // A rate that the first stage cannot have is refused by its constructor, which says why.
@@ -140,19 +140,19 @@ impl Plan {
                 "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
             )));
         }
-        self.made(index, before, |capacity, fpr| self.kind.stage(capacity, fpr, hasher)).map(|(_, stage)| stage)
+        self.build_within(index, before, |capacity, fpr| self.kind.stage(capacity, fpr, hasher)).map(|(_, stage)| stage)
     }
 
     /// Bytes of stage `index`, after one of rate `before`.
     pub(super) fn stage_bytes(&self, index: usize, before: f64) -> Result<u64> {
-        self.made(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr)).map(|(_, bytes)| bytes)
+        self.build_within(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr)).map(|(_, bytes)| bytes)
     }
 
     /// Bytes of a filter that has grown to hold `capacity` keys.
     pub(super) fn nbytes(&self, capacity: u64) -> Result<u64> {
         let (mut held, mut bytes, mut before) = (0u64, 0u64, 1.0);
         for index in 0..MAX_STAGES as usize {
-            let (fpr, stage) = self.made(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr))?;
+            let (fpr, stage) = self.build_within(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr))?;
             (held, bytes, before) = (held.saturating_add(self.keys(index) as u64), bytes.saturating_add(stage), fpr);
             if held >= capacity {
                 break;

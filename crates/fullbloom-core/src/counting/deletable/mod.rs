@@ -21,8 +21,8 @@ use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -127,7 +127,7 @@ impl DeletableBloomFilter {
 }
 
 impl Filter for DeletableBloomFilter {
-    kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
+    memory_methods! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 
     /// Keys fetched ahead; each needs k lines of bits and k of flags.
     const AHEAD: usize = 6;
@@ -194,7 +194,7 @@ impl Addable for DeletableBloomFilter {
 
     load_takes!(bits, flags);
 
-    cleared!(bits, flags);
+    clear_method!(bits, flags);
 }
 
 /// True here means that a bit was cleared, so that lookups no longer find the key: a key whose bits are all in flagged

@@ -19,8 +19,8 @@ use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
 use crate::sizing::estimates::new_among;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -123,7 +123,7 @@ impl VariableIncrementFilter {
 }
 
 impl Filter for VariableIncrementFilter {
-    kept_in! { VARIABLE_INCREMENT, 0, load; memory: COUNTERS }
+    memory_methods! { VARIABLE_INCREMENT, 0, load; memory: COUNTERS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -176,7 +176,7 @@ impl Addable for VariableIncrementFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Removable for VariableIncrementFilter {

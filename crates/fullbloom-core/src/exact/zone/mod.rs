@@ -15,7 +15,7 @@ use crate::key::KeyHasher;
 use crate::registry::ZONE;
 use crate::sizing::zone::{self as sizing, MOST_COUNTER_BITS};
 use crate::structure::declaration::structure;
-use crate::structure::traits::written;
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Declared, Filter, Loadable, Removable, Sections};
 
 mod decode;
@@ -317,7 +317,7 @@ impl Addable for ZoneFilter {
         Ok(new)
     }
 
-    written!(cells);
+    write_methods!(cells);
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::cells::packed::Packed;
 use crate::error::{Error, Result};
-use crate::static_filters::fingerprints::Asked;
+use crate::static_filters::fingerprints::Precision;
 use crate::static_filters::shards::{self, Shape};
 use crate::structure::records::Sorted;
 
@@ -26,12 +26,12 @@ pub(super) struct Facts {
     pub(super) bits: u32,
     pub(super) keys: u64,
     pub(super) cells: u64,
-    pub(super) asked: f64,
+    pub(super) target_fpr: f64,
 }
 
 impl Facts {
     /// From the caller's arguments, for values of up to `largest`.
-    pub(super) fn asked(
+    pub(super) fn new(
         fpr: Option<f64>,
         check_bits: Option<u64>,
         value_bits: Option<u64>,
@@ -40,7 +40,7 @@ impl Facts {
         largest: u64,
     ) -> Result<Self> {
         let check_bits = check_bits.or(if fpr.is_none() { Some(CHECK_BITS) } else { None });
-        let asked = Asked::named("check_bits", fpr, check_bits)?;
+        let precision = Precision::named("check_bits", fpr, check_bits)?;
         if !matches!(arity, 3 | 4) {
             return Err(Error::Parameter(format!("arity must be 3 or 4, got {arity}")));
         }
@@ -58,13 +58,22 @@ impl Facts {
             }
             Some(bits) => bits as u32,
         };
-        let check_bits = asked.width;
+        let check_bits = precision.width;
         if !mutable && value_bits + check_bits > 64 {
             return Err(Error::Parameter(format!(
                 "value_bits={value_bits} and check_bits={check_bits} must be at most 64 together; pass mutable=True, whose values lie in a table of their own, or fewer check_bits"
             )));
         }
-        Ok(Facts { value_bits, check_bits, mutable, arity: arity as u32, bits: 0, keys: 0, cells: 0, asked: asked.fpr })
+        Ok(Facts {
+            value_bits,
+            check_bits,
+            mutable,
+            arity: arity as u32,
+            bits: 0,
+            keys: 0,
+            cells: 0,
+            target_fpr: precision.fpr,
+        })
     }
 
     /// Bits of a cell below the check.

@@ -16,7 +16,7 @@ mod facts;
 
 use super::fingerprints::{self, AHEAD, View};
 use super::fuse::Fuse;
-use super::shards::{self, Made, Shape};
+use super::shards::{self, CellsAndTable, Shape};
 use crate::cells::Memory;
 use crate::cells::packed::Packed;
 use crate::container::{Header, kind};
@@ -27,8 +27,8 @@ use crate::registry::BLOOMIER;
 use crate::scheme::ahead::answer_ahead;
 use crate::sizing::peeled;
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
-use crate::structure::records::{Gathered, Sorted};
+use crate::structure::memories::memory_methods;
+use crate::structure::records::{RecordSet, Sorted};
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 use facts::{Facts, OWN_BITS, VALUE_BITS};
 
@@ -74,8 +74,8 @@ structure! {
         shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
         /// Number of distinct keys.
         keys: u64 = |f| f.made.keys, COUNT;
-        /// Rate asked for.
-        asked: f64 = |f| f.made.asked, FPR;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.made.target_fpr, FPR;
         /// Number of cells.
         pub num_cells: u64 = |f| f.made.cells;
         /// True when the cells live in a file.
@@ -107,7 +107,7 @@ impl Facts {
     /// Solves for values, or for slots, which then get theirs.
     fn build<const K: usize, S: Shape<K>>(
         mut self,
-        keys: &Gathered<2>,
+        keys: &RecordSet<2>,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<BloomierMap> {
@@ -117,8 +117,8 @@ impl Facts {
         let value = |&[hash, value]: &[u64; 2], own| {
             fingerprints::fingerprint(hash) << below | if mutable { own as u64 } else { value }
         };
-        let made = keys.made(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
-        let Made { cells: memory, table, bits, keys } = made;
+        let made = keys.build(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
+        let CellsAndTable { cells: memory, table, bits, keys } = made;
         let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
         (self.bits, self.keys, self.cells) = (bits, keys, number);
         let values = Memory::zeroed(self.value_words(words - 1)?)?;
@@ -143,7 +143,7 @@ impl BloomierMap {
     /// The map of `keys`, each a hash and a value.
     #[allow(clippy::too_many_arguments)] // the public signature
     pub fn build(
-        keys: &Gathered<2>,
+        keys: &RecordSet<2>,
         fpr: Option<f64>,
         check_bits: Option<u64>,
         value_bits: Option<u64>,
@@ -153,7 +153,7 @@ impl BloomierMap {
         job: &Job<'_>,
     ) -> Result<Self> {
         let pairs = keys.sorted(job)?;
-        let facts = Facts::asked(fpr, check_bits, value_bits, mutable, arity, pairs.largest())?;
+        let facts = Facts::new(fpr, check_bits, value_bits, mutable, arity, pairs.largest())?;
         if let Some([[hash, one], [_, other]]) = pairs.differing() {
             return Err(Error::Parameter(format!(
                 "the key with the hash {hash:#018x} has two values, {one} and {other}; give each key one value, or another seed where two keys have one hash"
@@ -171,7 +171,7 @@ impl BloomierMap {
         mutable: bool,
         arity: u64,
     ) -> Result<u64> {
-        let facts = Facts::asked(fpr, check_bits, value_bits.or(Some(VALUE_BITS)), mutable, arity, 0)?;
+        let facts = Facts::new(fpr, check_bits, value_bits.or(Some(VALUE_BITS)), mutable, arity, 0)?;
         by_arity!(arity, facts.nbytes(capacity))
     }
 
@@ -319,7 +319,7 @@ impl BloomierMap {
 }
 
 impl Filter for BloomierMap {
-    kept_in! { BLOOMIER, 0; cells: CELLS, table: SHARDS, values: VALUES }
+    memory_methods! { BLOOMIER, 0; cells: CELLS, table: SHARDS, values: VALUES }
 
     const AHEAD: usize = AHEAD;
 
@@ -338,7 +338,7 @@ impl Filter for BloomierMap {
     }
 
     fn target_fpr(&self) -> f64 {
-        self.made.asked
+        self.made.target_fpr
     }
 
     fn num_added(&self) -> u64 {
@@ -362,11 +362,12 @@ impl Filter for BloomierMap {
 impl Loadable for BloomierMap {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, 0, 0)?;
-        let Stored { value_bits, check_bits, mutable, arity, shard_bits: bits, keys, asked } = Stored::read(header)?;
+        let Stored { value_bits, check_bits, mutable, arity, shard_bits: bits, keys, target_fpr } =
+            Stored::read(header)?;
         let given = |bits: u32| Some(u64::from(bits));
-        let made = Facts::asked(None, given(check_bits), given(value_bits), mutable, arity.into(), 0);
-        let asked = crate::sizing::check_fpr(asked).map_err(Error::as_format)?;
-        let made = Facts { bits, keys, asked, ..made.map_err(Error::as_format)? };
+        let made = Facts::new(None, given(check_bits), given(value_bits), mutable, arity.into(), 0);
+        let target_fpr = crate::sizing::check_fpr(target_fpr).map_err(Error::as_format)?;
+        let made = Facts { bits, keys, target_fpr, ..made.map_err(Error::as_format)? };
         let table = memory(kind::SHARDS, 0, shards::table_words(bits)?)?;
         let (words, values, made) = by_arity!(arity, made.loaded(table.words()))?;
         let (cells, values) = (memory(kind::CELLS, 0, words)?, memory(kind::VALUES, 0, values)?);

@@ -26,8 +26,8 @@ use crate::key::KeyHasher;
 use crate::registry::GOLOMB;
 use crate::sizing::{check_fpr, golomb};
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
-use crate::structure::records::Gathered;
+use crate::structure::memories::memory_methods;
+use crate::structure::records::RecordSet;
 use crate::structure::{Declared, Filter, Job, Loadable, Mergeable, Sections};
 
 structure! {
@@ -65,8 +65,8 @@ structure! {
     fields {
         /// Most distinct keys.
         most: u64 = |f| f.capacity, CAPACITY merged;
-        /// Rate asked for.
-        asked: f64 = |f| f.asked, FPR merged;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.target_fpr, FPR merged;
         /// Values of a block.
         block_range: u64 = |f| f.shape.range, BLOCK_RANGE merged;
         /// P, bits of a remainder.
@@ -94,13 +94,13 @@ pub struct GolombSet {
     shape: Shape,
     offsets: Offsets,
     capacity: u64,
-    asked: f64,
+    target_fpr: f64,
     values: u64,
 }
 
 /// Rate and parameter of a set.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Precision {
     fpr: f64,
     rice_bits: u32,
 }
@@ -108,7 +108,7 @@ struct Asked {
 /// 2^-49 is the last above the least rate.
 const MOST_BITS: u64 = 49;
 
-impl Asked {
+impl Precision {
     /// From the caller's arguments: a rate or bits, else 1 %.
     fn of(fpr: Option<f64>, bits: Option<u64>, rice_bits: Option<u64>) -> Result<Self> {
         let fpr = match (fpr, bits) {
@@ -121,7 +121,7 @@ impl Asked {
             }
             (fpr, None) => check_fpr(fpr.unwrap_or(0.01))?,
         };
-        Ok(Asked { fpr, rice_bits: golomb::checked_rice_bits(fpr, rice_bits)? })
+        Ok(Precision { fpr, rice_bits: golomb::checked_rice_bits(fpr, rice_bits)? })
     }
 
     fn shape(self, capacity: u64) -> Result<Shape> {
@@ -132,7 +132,7 @@ impl Asked {
 impl GolombSet {
     /// The set of `keys`.
     pub fn build(
-        keys: &Gathered<1>,
+        keys: &RecordSet<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         capacity: Option<u64>,
@@ -140,26 +140,26 @@ impl GolombSet {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let (asked, keys) = (Asked::of(fpr, bits, rice_bits)?, &*keys.sorted(job)?);
+        let (precision, keys) = (Precision::of(fpr, bits, rice_bits)?, &*keys.sorted(job)?);
         let capacity = capacity.unwrap_or(keys.len());
-        let set = values::of_keys(keys, asked.shape(capacity)?, asked.fpr, job)?;
+        let set = values::of_keys(keys, precision.shape(capacity)?, precision.fpr, job)?;
         if set.values > capacity {
             return Err(Error::Parameter(format!(
                 "capacity must be at least the number of distinct keys, {}, got {capacity}",
                 set.values
             )));
         }
-        Self::of(set, asked.shape(capacity)?, (capacity, asked.fpr), hasher)
+        Self::of(set, precision.shape(capacity)?, (capacity, precision.fpr), hasher)
     }
 
     /// Of values in codes.
-    fn of(made: codes::Encoded, shape: Shape, (capacity, asked): (u64, f64), hasher: KeyHasher) -> Result<Self> {
-        let (offsets, starts) = Offsets::made(&made.starts)?;
+    fn of(made: codes::Encoded, shape: Shape, (capacity, target_fpr): (u64, f64), hasher: KeyHasher) -> Result<Self> {
+        let (offsets, starts) = Offsets::fit(&made.starts)?;
         let mut codes = Memory::zeroed(Self::code_words(offsets.bits))?;
         for (word, made) in codes.writable()?.iter_mut().zip(&made.words) {
             *word = made.to_le();
         }
-        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, asked, values: made.values })
+        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values: made.values })
     }
 
     /// Words of codes: one more, as a remainder is read together with the next word.
@@ -175,13 +175,13 @@ impl GolombSet {
         capacity: Option<u64>,
         rice_bits: Option<u64>,
     ) -> Result<u64> {
-        let asked = Asked::of(fpr, bits, rice_bits)?;
+        let precision = Precision::of(fpr, bits, rice_bits)?;
         let capacity = capacity.unwrap_or(keys);
-        let shape = asked.shape(capacity)?;
-        let codes = keys as f64 * golomb::bits_per_key(asked.fpr, asked.rice_bits);
+        let shape = precision.shape(capacity)?;
+        let codes = keys as f64 * golomb::bits_per_key(precision.fpr, precision.rice_bits);
         // Offsets deviate from their line as a random walk of n steps that ends where it began: over 1.25 sqrt(n) of
         // them.
-        let strays = 1.25 * (keys as f64).sqrt() * (f64::from(asked.rice_bits) + 2.5);
+        let strays = 1.25 * (keys as f64).sqrt() * (f64::from(precision.rice_bits) + 2.5);
         let width = strays.log2().ceil().clamp(1.0, 64.0);
         let lines = |bits: f64| ((bits / 64.0) as u64 + 2).next_multiple_of(8).saturating_mul(8);
         Ok(lines(codes).saturating_add(lines(width * (shape.blocks as f64 + 1.0))))
@@ -208,7 +208,7 @@ const AHEAD: usize = 16;
 const LINE_BITS: u64 = 512;
 
 impl Filter for GolombSet {
-    kept_in! { GOLOMB, 0; codes: CODES, starts: OFFSETS }
+    memory_methods! { GOLOMB, 0; codes: CODES, starts: OFFSETS }
 
     fn contains_hash(&self, hash: u64) -> bool {
         let (block, place) = self.shape.place(hash);
@@ -248,7 +248,7 @@ impl Filter for GolombSet {
     }
 
     fn target_fpr(&self) -> f64 {
-        self.asked
+        self.target_fpr
     }
 
     fn num_added(&self) -> u64 {
@@ -273,7 +273,7 @@ impl GolombSet {
             return Err(Error::read_only());
         }
         let made = values::intersected(self.blocks(), other.blocks())?;
-        *self = Self::of(made, self.shape, (self.capacity, self.asked), self.hasher)?;
+        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 
@@ -297,7 +297,7 @@ impl Mergeable for GolombSet {
                 made.values, self.capacity
             )));
         }
-        *self = Self::of(made, self.shape, (self.capacity, self.asked), self.hasher)?;
+        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 }
@@ -309,7 +309,7 @@ impl Loadable for GolombSet {
         let (capacity, values) = (stored.most, stored.count);
         let shape = Shape::checked(capacity, stored.block_range, stored.rice_bits)?;
         let offsets = Offsets::of(stored.code_bits, shape.blocks, stored.offset_bits)?;
-        let asked = check_fpr(stored.asked).map_err(Error::as_format)?;
+        let target_fpr = check_fpr(stored.target_fpr).map_err(Error::as_format)?;
         if values > capacity || values > offsets.bits {
             return Err(Error::Format(format!(
                 "the file has {values} values, of {capacity} at most, in {} bits; it is damaged",
@@ -318,7 +318,7 @@ impl Loadable for GolombSet {
         }
         let codes = memory(kind::CODES, 0, Self::code_words(offsets.bits))?;
         let starts = memory(kind::OFFSETS, 0, offsets.words(shape.blocks))?;
-        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, asked, values })
+        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values })
     }
 
     /// Codes that leave their blocks, or have another form than the encoder's, would answer differently in batches and

@@ -52,7 +52,7 @@ impl Offsets {
     }
 
     /// Of the first bits of all blocks, and the end.
-    pub fn made(starts: &[u64]) -> Result<(Self, Memory)> {
+    pub fn fit(starts: &[u64]) -> Result<(Self, Memory)> {
         let (bits, blocks) = (starts.last().copied().unwrap_or(0), starts.len().saturating_sub(1) as u64);
         let line =
             Self::of(bits, blocks, 1).map_err(|_| Error::Memory(format!("the codes take {bits} bits, too many")))?;
@@ -74,7 +74,7 @@ impl Offsets {
         base.wrapping_add(self.on_line(block)).wrapping_add(cell).min(self.bits)
     }
 
-    /// Whether starts rise from 0 to the end, and have the form that [`Offsets::made`] writes.
+    /// Whether starts rise from 0 to the end, and have the form that [`Offsets::fit`] writes.
     pub fn are_sound(self, words: &[u64], blocks: u64) -> bool {
         let base = u64::from_le(words[0]);
         let cell = |block| self.cells.get(&words[HEAD..], block);
@@ -140,10 +140,10 @@ mod tests {
         let even: Vec<u64> = (0..1000).map(|i| i * 1038 + hash(i) % 300).collect();
         let skewed: Vec<u64> = (0..500).map(|i| if i < 400 { 0 } else { 1 << 40 }).collect();
         for starts in [vec![0, 0], vec![0, 77], vec![0, 5, 5, 5, 5000], even, skewed] {
-            let (offsets, memory) = Offsets::made(&starts).unwrap();
+            let (offsets, memory) = Offsets::fit(&starts).unwrap();
             let back: Vec<u64> = (0..starts.len() as u64).map(|i| offsets.start(memory.words(), i)).collect();
             assert_eq!(back, starts);
         }
-        assert!(Offsets::made(&[0, MOST_BITS]).is_err() && Offsets::of(5, 1, 0).is_err());
+        assert!(Offsets::fit(&[0, MOST_BITS]).is_err() && Offsets::of(5, 1, 0).is_err());
     }
 }

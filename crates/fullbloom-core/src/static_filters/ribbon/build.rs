@@ -9,7 +9,7 @@ use crate::cells::{LINE_WORDS, Memory};
 use crate::error::{Error, Result};
 use crate::parallel::workers::lock;
 use crate::sizing::ribbon::{MOST_IN_LAST, PASSED_ON, last_blocks, passing_blocks};
-use crate::static_filters::shards::{Made, bits_for};
+use crate::static_filters::shards::{CellsAndTable, bits_for};
 use crate::structure::Job;
 use crate::structure::records::{Record, Sorted};
 
@@ -23,7 +23,7 @@ pub const LAYERS: usize = 3;
 pub const ATTEMPTS: u64 = 100;
 
 /// The words of a solved shard and its row, the first words counted from its own.
-struct Solved {
+struct ShardCells {
     words: Vec<u64>,
     row: [u64; ROW],
 }
@@ -70,11 +70,11 @@ fn check_granted(keys: &Sorted<1>, bits: u32, columns: Columns, threads: usize) 
 }
 
 /// Solves all shards.
-pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> {
+pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<CellsAndTable> {
     let bits = bits_for(keys.len());
     check_granted(keys, bits, columns, job.threads())?;
     let shards = 1usize << bits;
-    let solved: Vec<Mutex<Option<Solved>>> = (0..shards).map(|_| Mutex::new(None)).collect();
+    let solved: Vec<Mutex<Option<ShardCells>>> = (0..shards).map(|_| Mutex::new(None)).collect();
     let rooms: Vec<_> = (0..job.threads()).map(|_| Mutex::new(Vec::new())).collect();
     job.run(solved.iter().enumerate(), |(shard, into)| {
         let mut own = Vec::new();
@@ -91,7 +91,7 @@ pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> 
     let mut cells = Memory::zeroed(words + slack(columns))?;
     let (mut rest, mut first) = (cells.writable()?, 0);
     for (row, shard) in table.writable()?.chunks_mut(ROW).zip(&solved) {
-        let Some(Solved { words, row: own }) = lock(shard).take() else { continue };
+        let Some(ShardCells { words, row: own }) = lock(shard).take() else { continue };
         let (into, behind) = rest.split_at_mut(words.len());
         into.copy_from_slice(&words);
         rest = behind;
@@ -100,11 +100,11 @@ pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> 
         }
         first += words.len() as u64;
     }
-    Ok(Made { cells, table, bits, keys: keys.len() })
+    Ok(CellsAndTable { cells, table, bits, keys: keys.len() })
 }
 
 /// Solves one shard.
-fn solve_shard(records: &[Record<1>], bits: u32, columns: Columns) -> Result<Solved> {
+fn solve_shard(records: &[Record<1>], bits: u32, columns: Columns) -> Result<ShardCells> {
     let (mut words, mut row) = (Vec::new(), [0; ROW]);
     // Positions of the remaining keys, in order, with their hashes; the first ribbon reads the records themselves.
     let mut left: Option<Vec<(u64, u64)>> = None;
@@ -142,7 +142,7 @@ fn solve_shard(records: &[Record<1>], bits: u32, columns: Columns) -> Result<Sol
         reserve(&mut words, solved.len())?;
         words.extend(solved);
     }
-    Ok(Solved { words, row })
+    Ok(ShardCells { words, row })
 }
 
 /// Blocks, attempt and words of the last ribbon.

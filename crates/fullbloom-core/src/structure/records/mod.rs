@@ -1,10 +1,10 @@
-//! [`Records`]: the records of a static structure, collected, then [`Gathered`], and [`Sorted`] if necessary.
+//! [`Records`]: the records of a static structure, collected, then [`RecordSet`], and [`Sorted`] if necessary.
 //!
 //! A record is W words, the first a hash. Records are in 256 buckets by the first 8 bits of it. Those that exceed the
 //! memory limit go to a temporary file without a name, so that nothing of it remains whatever happens.
 
-mod gathered;
 pub mod lot;
+mod set;
 mod sorted;
 mod spill;
 
@@ -18,10 +18,10 @@ use crate::error::{Error, Result};
 use crate::key::source::{CHUNK, HashSource};
 use crate::parallel::workers::{self, lock};
 
-pub use gathered::Gathered;
 use lot::BUCKETS;
 pub use lot::Lot;
 pub use lot::{BUCKET_BITS, Lane, Record};
+pub use set::RecordSet;
 pub use sorted::Sorted;
 use spill::Spill;
 
@@ -77,11 +77,11 @@ impl<const W: usize> Records<W> {
     }
 }
 
-impl<const W: usize> TryFrom<Records<W>> for Gathered<W> {
+impl<const W: usize> TryFrom<Records<W>> for RecordSet<W> {
     type Error = Error;
 
     fn try_from(records: Records<W>) -> Result<Self> {
-        Ok(Gathered::loose(records.lot()?))
+        Ok(RecordSet::loose(records.lot()?))
     }
 }
 
@@ -187,8 +187,8 @@ mod tests {
             for part in [0..half, half..half, half..keys.len()] {
                 records.take(&keys.as_slice(), part, threads).unwrap();
             }
-            let (mut all, gathered) = (Vec::new(), Gathered::try_from(records).unwrap());
-            gathered.sorted(&Job::new(threads)).unwrap().read(0, 0, &mut all).unwrap();
+            let (mut all, set) = (Vec::new(), RecordSet::try_from(records).unwrap());
+            set.sorted(&Job::new(threads)).unwrap().read(0, 0, &mut all).unwrap();
             assert_eq!(all, want, "{threads} {memory:?}");
         }
     }
@@ -200,9 +200,9 @@ mod tests {
         {
             let mut records = Records::<1>::new(memory);
             (0..100_000).chain(again).for_each(|i| records.push([hash(i)]).unwrap());
-            let (gathered, job) = (Gathered::try_from(records).unwrap(), Job::new(1));
+            let (set, job) = (RecordSet::try_from(records).unwrap(), Job::new(1));
             let lots = Mutex::new(Vec::new());
-            let distinct = gathered.made(&job, |lot| {
+            let distinct = set.build(&job, |lot| {
                 let mut all = Vec::new();
                 lot.read(0, 0, &mut all)?;
                 lock(&lots).push(lot.is_sorted());

@@ -33,8 +33,8 @@ use crate::registry::CUCKOO;
 use crate::scheme::ahead::mark;
 use crate::sizing::chain::Member;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Removable};
 
 structure! {
@@ -259,7 +259,7 @@ impl CuckooFilter {
 }
 
 impl Filter for CuckooFilter {
-    kept_in! { CUCKOO, 0, load; memory: FINGERPRINTS; |a, b| a.stash == b.stash }
+    memory_methods! { CUCKOO, 0, load; memory: FINGERPRINTS; |a, b| a.stash == b.stash }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -314,7 +314,7 @@ impl Addable for CuckooFilter {
 
     load_takes!(full, memory);
 
-    cleared!(memory; stash = Stash::default());
+    clear_method!(memory; stash = Stash::default());
 }
 
 impl Removable for CuckooFilter {

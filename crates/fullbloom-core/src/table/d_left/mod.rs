@@ -20,8 +20,8 @@ use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
 use crate::sizing::fingerprints;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
@@ -114,7 +114,7 @@ impl DLeftCountingFilter {
 }
 
 impl Filter for DLeftCountingFilter {
-    kept_in! { D_LEFT, 0, load; memory: COUNTED_FINGERPRINTS }
+    memory_methods! { D_LEFT, 0, load; memory: COUNTED_FINGERPRINTS }
 
     /// Keys fetched ahead; each needs d buckets, and a core has 10 to 12 line-fill buffers.
     const AHEAD: usize = 6;
@@ -152,7 +152,7 @@ impl Addable for DLeftCountingFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Removable for DLeftCountingFilter {

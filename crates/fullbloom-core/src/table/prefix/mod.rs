@@ -36,8 +36,8 @@ use crate::scheme::{fastrange, lines};
 use crate::sizing::chain::Member;
 use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Sections};
 
 /// Makes the fingerprint independent of the bin, which uses the top bits of the hash.
@@ -195,7 +195,7 @@ impl PrefixFilter {
 }
 
 impl Filter for PrefixFilter {
-    kept_in! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
+    memory_methods! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
 
     /// Keys fetched ahead.
     const AHEAD: usize = 16;
@@ -267,7 +267,7 @@ impl Addable for PrefixFilter {
 
     load_takes!(bins, spare);
 
-    cleared!(bins, spare);
+    clear_method!(bins, spare);
 }
 
 impl Loadable for PrefixFilter {

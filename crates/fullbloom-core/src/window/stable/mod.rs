@@ -23,9 +23,9 @@ use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::traits::written;
+use crate::structure::memories::{clear_method, memory_methods};
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 /// Keys fetched ahead; each needs K lines and those of its decrements.
@@ -279,7 +279,7 @@ impl StableBloomFilter {
 }
 
 impl Filter for StableBloomFilter {
-    kept_in! {
+    memory_methods! {
         STABLE, Scheme::Mcg as u16, load; memory: CELLS;
         |a, b| (a.shape, a.load.capacity, a.load.added, a.ticks) == (b.shape, b.load.capacity, b.load.added, b.ticks)
             && a.load.target_fpr == b.load.target_fpr
@@ -329,9 +329,9 @@ impl Addable for StableBloomFilter {
     }
 
     // A stream never fills it, so no method about free space is needed.
-    written!(memory);
+    write_methods!(memory);
 
-    cleared!(memory; ticks = 0);
+    clear_method!(memory; ticks = 0);
 }
 
 impl Positioned for StableBloomFilter {

@@ -1,4 +1,4 @@
-//! [`Gathered`]: all records of a structure that is to be built, sorted on demand.
+//! [`RecordSet`]: all records of a structure that is to be built, sorted on demand.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,12 +16,12 @@ enum State<const W: usize> {
 }
 
 /// Records that are all there.
-pub struct Gathered<const W: usize>(RwLock<State<W>>);
+pub struct RecordSet<const W: usize>(RwLock<State<W>>);
 
-impl<const W: usize> Gathered<W> {
+impl<const W: usize> RecordSet<W> {
     /// In the order in which they were added.
     pub(super) fn loose(lot: Lot<W>) -> Self {
-        Gathered(RwLock::new(State::Loose(lot)))
+        RecordSet(RwLock::new(State::Loose(lot)))
     }
 
     /// All distinct records in order; the first call sorts them.
@@ -40,7 +40,7 @@ impl<const W: usize> Gathered<W> {
 
     /// Calls `make` with the unsorted records, which saves the sorting; if that returns `None`, because some are
     /// repeated, with the sorted ones.
-    pub fn made<T>(&self, job: &Job<'_>, make: impl Fn(&Lot<W>) -> Result<Option<T>>) -> Result<T> {
+    pub fn build<T>(&self, job: &Job<'_>, make: impl Fn(&Lot<W>) -> Result<Option<T>>) -> Result<T> {
         let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let State::Loose(lot) = &*state
             && !lot.repeats_often()?

@@ -1,18 +1,18 @@
-//! [`kept_in!`]: methods that follow from the memories that hold the cells of a structure.
+//! [`memory_methods!`]: methods that follow from the memories that hold the cells of a structure.
 
 /// The methods of [`crate::structure::Filter`] that follow from a field `hasher` and the named memories:
 ///
 /// ```text
-/// kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
+/// memory_methods! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 /// ```
 ///
 /// Arguments: the number of the structure and of its scheme; `load` if files contain a field `load` besides the
 /// declared fields; each memory with the kind of its section; and a condition. Two structures are equal if they could
 /// be merged, their cells are equal and the condition, if given, holds. After `@`, for a handwritten `container`,
 /// memories come without kinds.
-macro_rules! kept_in {
+macro_rules! memory_methods {
     ($VARIANT:expr, $scheme:expr $(, $load:ident)?; $($memory:ident: $KIND:ident),+ $(; $same:expr)?) => {
-        crate::structure::kept::kept_in! { @ $($memory),+ $(; $same)? }
+        crate::structure::memories::memory_methods! { @ $($memory),+ $(; $same)? }
 
         fn container(&self) -> crate::container::Container<'_> {
             use crate::container::{Container, Header, Section, kind};
@@ -49,7 +49,7 @@ macro_rules! kept_in {
 }
 
 /// [`crate::structure::Addable::clear`] of a structure with a field `load`: zeroes memories and resets a field.
-macro_rules! cleared {
+macro_rules! clear_method {
     ($($memory:ident),+ $(; $field:ident = $empty:expr)?) => {
         fn clear(&mut self) -> crate::Result<()> {
             $(self.$memory.writable()?.fill(0);)+
@@ -60,4 +60,4 @@ macro_rules! cleared {
     };
 }
 
-pub(crate) use {cleared, kept_in};
+pub(crate) use {clear_method, memory_methods};

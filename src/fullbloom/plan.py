@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -57,8 +57,8 @@ _FEW_ITEMS = 1000
 _HASHES = 2.0**64
 #: Higher rates are listed only if the caller passes one.
 _USEFUL_FPR = 0.5
-#: Values of ``adds`` of structures without false positives.
-_EXACT = {"number", "world"}
+#: Parts of the entries of structures without false positives.
+_EXACT = {"number", "excluded"}
 #: Bytes of the levels of a cascade, in addition to their bits.
 _WORLD_BYTES = 300
 
@@ -161,13 +161,17 @@ def choices(
         raise ParameterTypeError(f"left_out must be a dict to fill, got {left_out!r}")
     matching = _find_rows(names, universe, excluded)
     if names and PARQUET not in names:
-        found = (_size_structure(row, items, fpr, memory) for row in matching if row["adds"] not in _EXACT)
+        found = (
+            _size_structure(row, items, fpr, memory) for row in matching if _EXACT.isdisjoint(row["entry"])
+        )
         rows = [choice for choice in found if choice is not None]
     else:
         rows = _size_layouts(names, items, fpr, memory, left_out)
     if PARQUET not in names:
         exact = (
-            _size_exact(row, items, universe, excluded, memory) for row in matching if row["adds"] in _EXACT
+            _size_exact(row, items, universe, excluded, memory)
+            for row in matching
+            if not _EXACT.isdisjoint(row["entry"])
         )
         rows += [choice for choice in exact if choice is not None]
     if fpr is None:
@@ -292,16 +296,19 @@ def _find_rows(needs: frozenset[str], universe: int | None, excluded: int | None
         if needs - {PARQUET} <= set(row["capabilities"])
         and (PARQUET not in needs or row["role"] == "plain")
         and (
-            row["adds"] == "key"
-            or (row["adds"] == "pair" and needs & _extra_capabilities("pair", "key"))
-            or (row["adds"] == "build" and needs & ({"static"} | _extra_capabilities("build", "key")))
+            registry.is_open(row, "key")
+            or (registry.is_open(row, "key", "value") and needs & _extra_capabilities(row, registry.is_open))
             or (
-                row["adds"] == "build_pairs"
-                and "static" in needs
-                and needs & _extra_capabilities("build_pairs", "build")
+                registry.is_built(row, "key")
+                and needs & ({"static"} | _extra_capabilities(row, registry.is_open))
             )
-            or (row["adds"] == "number" and universe is not None)
-            or (row["adds"] == "world" and excluded is not None)
+            or (
+                registry.is_built(row, "key", "value")
+                and "static" in needs
+                and needs & _extra_capabilities(row, registry.is_built)
+            )
+            or ("number" in row["entry"] and universe is not None)
+            or ("excluded" in row["entry"] and excluded is not None)
         )
     ]
     if not meet:
@@ -318,12 +325,14 @@ def has_universe(row: dict[str, Any]) -> bool:
     return any(name == "universe" for name, _, _ in row["parameters"])
 
 
-def _extra_capabilities(pairs: str, keys: str) -> set[str]:
-    """Return the capabilities of structures with ``adds`` of ``pairs`` that those of ``keys`` lack."""
-    more, less = (
-        {word for row in registry.rows() if row["adds"] == adds for word in row["capabilities"]}
-        for adds in (pairs, keys)
-    )
+def _extra_capabilities(row: dict[str, Any], takes: Callable[..., bool]) -> set[str]:
+    """Return the capabilities of structures that add as ``row`` does and that no structure of keys alone has.
+
+    ``takes``: `registry.is_open` or `registry.is_built`, for those of keys alone.
+    """
+    alike = [other for other in registry.rows() if other["adds"] == row["adds"]]
+    of_keys = [other for other in registry.rows() if takes(other, "key")]
+    more, less = ({word for other in some for word in other["capabilities"]} for some in (alike, of_keys))
     return more - less
 
 
@@ -358,7 +367,7 @@ def _size_exact(
 ) -> Choice | None:
     """Return a structure without false positives, for the numbers of a universe or for a closed world."""
     try:
-        if row["adds"] == "world":
+        if "excluded" in row["entry"]:
             bits = cascade_bits(items or 0, excluded or 0)
             nbytes = None if items is None else math.ceil(bits / 8) + _WORLD_BYTES
         elif has_universe(row):

@@ -55,6 +55,24 @@ def with_role(role: str) -> Row:
     return {row["role"]: row for row in rows() if row["role"]}[role]
 
 
+def is_open(row: Row, *entry: str) -> bool:
+    """Return whether the structure takes entries of these parts at any time.
+
+    >>> [row["name"] for row in rows() if is_open(row, "key", "value")]
+    ['spatial', 'compact']
+    """
+    return row["entry"] == [*entry] and "static" not in row["capabilities"]
+
+
+def is_built(row: Row, *entry: str) -> bool:
+    """Return whether the structure is built of all its entries, of these parts.
+
+    >>> [row["name"] for row in rows() if is_built(row, "included", "excluded")]
+    ['cascade']
+    """
+    return row["entry"] == [*entry] and "static" in row["capabilities"]
+
+
 def forgets(row: Row) -> bool:
     """Return whether the structure has false negatives by design.
 

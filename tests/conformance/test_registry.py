@@ -27,6 +27,7 @@ FIELDS = {
     "paper",
     "role",
     "adds",
+    "entry",
     "once",
     "fixed",
 }

@@ -8,6 +8,7 @@
 //! | [`growth`] | how far a filter may grow, and who is asked | nothing |
 //! | [`isa`] | which vector instructions this machine has | nothing |
 //! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
+//! | `field` | the integers modulo a 64-bit prime, polynomials over them, and their roots | nothing |
 //! | [`key`] | canonical bytes of a key, its domain and its hash; batches of keys as hashes | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error, isa |
 //! | [`sizing`] | m, k and rates: the laws of all structures | error |
@@ -23,8 +24,8 @@
 //! | [`window`] | filters that forget: by count, by time, by decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`static_filters`] | made of all their keys at once | error, isa, key, cells, hash, scheme, sizing, parallel, container, structure, registry |
-//! | [`exact`] | no false positives, of whole numbers | error, isa, key, cells, scheme, sizing, container, structure, registry |
-//! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, isa, key, cells, hash, scheme, sizing, container, structure, registry |
+//! | [`exact`] | no false positives, of whole numbers | error, field, isa, key, cells, scheme, sizing, container, structure, registry |
+//! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, field, isa, key, cells, hash, scheme, sizing, container, structure, registry |
 //! | [`chain`] | made of filters: stages of those that grow, levels of cascades | error, growth, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
 //! | [`wire`] | bits that a server elsewhere holds: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom, counting |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
@@ -36,6 +37,7 @@ pub mod container;
 pub mod counting;
 pub mod error;
 pub mod exact;
+mod field;
 pub mod foreign;
 pub mod growth;
 pub mod hash;

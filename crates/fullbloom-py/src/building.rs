@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fullbloom_core::key::{KeyDomains, KeyHasher};
 use fullbloom_core::parallel::workers::lock;
-use fullbloom_core::structure::records::{Gathered, Sorted};
+use fullbloom_core::structure::records::{RecordSet, Sorted};
 use fullbloom_core::structure::{Filter, Job};
 use fullbloom_core::{Error, Result};
 use pyo3::prelude::*;
@@ -148,7 +148,7 @@ impl How {
         py: Python<'_>,
         hasher: &KeyHasher,
         given: Given<'_, '_>,
-        make: impl FnOnce(&Gathered<1>, &Job<'_>) -> Result<T> + Send,
+        make: impl FnOnce(&RecordSet<1>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         if let Given::Hashes(hashes) = given
             && let Ok(gathering) = hashes.cast::<Gathering>()
@@ -185,14 +185,14 @@ impl How {
         hasher: &KeyHasher,
         given: Given<'_, '_>,
         values: &Beside<'_>,
-        make: impl FnOnce(&Gathered<2>, &Job<'_>) -> Result<T> + Send,
+        make: impl FnOnce(&RecordSet<2>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let pairs = Pairs::of(values, self.memory);
         given.run(&pairs, hasher)?;
         let domains = pairs.domains();
         let (records, values) = pairs.finish()?;
         let (keys, differing) = self.watched(py, |job| {
-            let keys = Gathered::try_from(records)?;
+            let keys = RecordSet::try_from(records)?;
             let differing = keys.sorted(job)?.differing();
             Ok((keys, differing))
         })?;

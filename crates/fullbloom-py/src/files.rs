@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use fullbloom_core::bloom::BloomFilter;
 use fullbloom_core::cells::Memory;
 use fullbloom_core::container::Verify;
-use fullbloom_core::container::file::{Opened, Writer};
+use fullbloom_core::container::file::{OpenFile, Writer};
 use fullbloom_core::error::{Error, Result};
 use fullbloom_core::registry;
 use fullbloom_core::structure::Loadable;
-pub(crate) use fullbloom_core::structure::opening::Wanted;
+pub(crate) use fullbloom_core::structure::opening::OpenOptions;
 use fullbloom_core::structure::opening::{check_payload, named};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -50,24 +50,24 @@ pub(crate) fn wanted(
     verify: &str,
     secret: Option<&Bound<'_, PyAny>>,
     max_bytes: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Wanted> {
+) -> PyResult<OpenOptions> {
     let verify = match verify {
         "header" => Verify::Header,
         "full" => Verify::Full,
         _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
     };
     let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| params::whole("max_bytes", bytes, 1))?;
-    Ok(Wanted { verify, secret: params::secret(secret)?, max_bytes })
+    Ok(OpenOptions { verify, secret: params::secret(secret)?, max_bytes })
 }
 
 /// The file at `path`, its header checked.
-pub(crate) fn opened(path: &Path) -> Result<Opened> {
-    named(Opened::new(path), path)
+pub(crate) fn opened(path: &Path) -> Result<OpenFile> {
+    named(OpenFile::new(path), path)
 }
 
 /// A Bloom filter over a writable mapping of `path`, which stays locked while it lives. Unless a writer died over
 /// the file, so that nothing vouches for it, every byte is checked: closing it will.
-pub(crate) fn open_write(path: &Path, wanted: &Wanted) -> Result<BloomFilter> {
+pub(crate) fn open_write(path: &Path, wanted: &OpenOptions) -> Result<BloomFilter> {
     let writer = Writer::open(path)?;
     let load = || {
         let parsed = writer.parse()?;

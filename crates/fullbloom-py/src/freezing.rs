@@ -10,7 +10,7 @@ use crate::parameters;
 
 /// The structures that are made of all their keys at once, for a rate.
 fn statics() -> impl Iterator<Item = &'static Variant> {
-    VARIANTS.iter().filter(|row| row.adds == "build" && parameters::of(row.id).iter().any(|p| p.name == "fpr"))
+    VARIANTS.iter().filter(|row| row.is_built(&["key"]) && parameters::of(row.id).iter().any(|p| p.name == "fpr"))
 }
 
 /// The class of a row. It is asked of the module: every class can be frozen to it, so that to name it here would be a

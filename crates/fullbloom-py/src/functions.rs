@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::service::unreadable;
+use fullbloom_core::container::unreadable;
 use fullbloom_core::container::{kind, tag};
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
@@ -160,6 +160,7 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("formula", variant.formula)?;
         row.set_item("paper", variant.paper)?;
         row.set_item("adds", variant.adds)?;
+        row.set_item("entry", variant.entry)?;
         row.set_item("stage", variant.stage)?;
         row.set_item("role", Some(variant.role).filter(|role| !role.is_empty()))?;
         row.set_item("once", variant.once)?;

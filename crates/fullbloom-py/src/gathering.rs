@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use fullbloom_core::key::source::CHUNK;
 use fullbloom_core::key::{KeyDomains, KeyHasher};
 use fullbloom_core::parallel::workers::lock;
-use fullbloom_core::structure::records::{Gathered, Records, Sorted};
+use fullbloom_core::structure::records::{RecordSet, Records, Sorted};
 use fullbloom_core::structure::{HashSource, Job};
 use fullbloom_core::{Error, Result, text};
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ use crate::{params, turns};
 /// What became of the hashes.
 enum State {
     Open(Records<1>),
-    Closed(Arc<Gathered<1>>),
+    Closed(Arc<RecordSet<1>>),
     /// Closing failed, and they are lost.
     Lost,
 }
@@ -78,7 +78,7 @@ impl Gathering {
     }
 
     /// All that came; from now on no more are taken. Called detached.
-    pub(crate) fn closed(&self) -> Result<Arc<Gathered<1>>> {
+    pub(crate) fn closed(&self) -> Result<Arc<RecordSet<1>>> {
         let mut state = lock(&self.state);
         let closed = match std::mem::replace(&mut *state, State::Lost) {
             State::Open(records) => Arc::new(records.try_into()?),

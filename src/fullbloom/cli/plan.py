@@ -122,16 +122,21 @@ def _stats(options: PlanOptions, row: Choice) -> dict[str, Any]:
 
     structure = registry.row_named(row.structure)
     layout = None if row.layout == "-" else row.layout
-    if structure["adds"] == "number":
+    if "number" in structure["entry"]:
         members = f"{row.items}, " if has_universe(structure) else ""
         call = f"{structure['class']}({members}{options.universe})"
-    elif structure["adds"] == "world":
+    elif "excluded" in structure["entry"]:
         call = f"{structure['class']}.build(included, excluded)"
     else:
         fpr = row.fpr if options.fpr is None else options.fpr
         chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"
-        made = {"build": ".build(keys, ", "build_pairs": ".build(keys, values, fpr="}
-        call = f"{structure['class']}{made.get(structure['adds'], f'({row.items}, ')}{fpr!r}{chosen})"
+        if registry.is_built(structure, "key"):
+            start = ".build(keys, "
+        elif registry.is_built(structure, "key", "value"):
+            start = ".build(keys, values, fpr="
+        else:
+            start = f"({row.items}, "
+        call = f"{structure['class']}{start}{fpr!r}{chosen})"
     return asdict(row) | {
         "layout": layout,
         "num_hashes": row.num_hashes or None,

@@ -37,7 +37,7 @@ pub enum Derivation {
     Triple,
 }
 
-/// An ideal law, and what the derivation adds to its rate.
+/// An ideal law, and the excess of the derivation over its rate.
 pub struct Derived<L> {
     /// The law of independent positions.
     pub ideal: L,
@@ -76,7 +76,7 @@ fn ratios(k: u32) -> &'static [[Runs; 2]] {
             let common = gcd(s, t);
             let kind = usize::from(((s / common) * (t / common)).is_multiple_of(2));
             let runs = &mut tables[common as usize][kind];
-            // Where a run of common positions begins, in both; the other may go in both directions.
+            // The start of a run of common positions, in both keys; the other key may run in both directions.
             for (i, j) in (0..k).flat_map(|i| (0..k).map(move |j| (i, j))).filter(|&(i, j)| i < s || j < t) {
                 runs[1 + ((k - 1 - i) / s).min((k - 1 - j) / t) as usize] += 2.0;
             }
@@ -85,7 +85,7 @@ fn ratios(k: u32) -> &'static [[Runs; 2]] {
     })
 }
 
-/// `r^(k - j) P(Binomial(j, 1 - r) >= 3)`: what j positions in common are worth beyond chance.
+/// `r^(k - j) P(Binomial(j, 1 - r) >= 3)`: the effect of j common positions beyond chance.
 fn gain(k: u32, run: usize, fill: f64) -> f64 {
     let (free, run) = (1.0 - fill, run as f64);
     let below = fill.powf(run)
@@ -127,8 +127,8 @@ impl<L> Derived<L> {
         (found - chance) / m
     }
 
-    /// Of keys whose probes i and s - i meet, for each s: the sum of what they are found more. Only pairs whose distance
-    /// is a multiple of `order` meet.
+    /// For keys whose probes i and s - i coincide, for each s: the sum of their excess. Only pairs whose distance is a
+    /// multiple of `order` coincide.
     fn mirrored(&self, order: u64, more: &impl Fn(f64) -> f64) -> f64 {
         let k = u64::from(self.num_hashes);
         let meet = |s: u64| {
@@ -154,8 +154,8 @@ impl<L> Derived<L> {
         }
     }
 
-    /// Runs of windows of `length` positions that go on side by side, `times` each: all of one, or every d-th of it where
-    /// the difference of the steps has order d.
+    /// Runs of windows of `length` positions that go on side by side, `times` each: all of one, or every d-th if the
+    /// difference of the steps has order d.
     fn windows(&self, every: bool, times: impl Fn(u32) -> f64) -> Runs {
         let k = self.num_hashes;
         let mut runs = vec![0.0; k as usize + 1];
@@ -189,7 +189,8 @@ impl<L> Derived<L> {
         sum
     }
 
-    /// What the derivation adds at this load; `every`: an upper bound that no divisor of the range matters to.
+    /// The excess of the derivation at this load; `every`: an upper bound that does not depend on the divisors of the
+    /// range.
     fn excess(&self, items: f64, fill: f64, every: bool) -> f64 {
         if fill <= 0.0 || fill >= 1.0 || !items.is_finite() {
             return 0.0;

@@ -1,11 +1,10 @@
-//! [`AgingBloomFilter`]: two buffers, one active and one passive, that take turns.
+//! [`AgingBloomFilter`]: two buffers, one active and one passive, that alternate.
 //!
-//! Yoon, "Aging Bloom filter with two active buffers for dynamic sets", 2010. A key found only in
-//! the passive buffer is written to the active one as well (`refresh`). The buffers turn when the
-//! active one holds `capacity` keys and another comes; then the passive one holds `capacity` keys
-//! that were all seen since, so that the last `capacity` distinct keys are in one of the two.
-//! Without refreshing, a key is remembered for `capacity` new keys after it was told new itself: the
-//! plain double buffer. A key that is falsely known is then not written anywhere.
+//! Yoon, "Aging Bloom filter with two active buffers for dynamic sets", 2010. A key found only in the passive buffer is
+//! written to the active one as well (`refresh`). The buffers switch when the active one holds `capacity` keys and
+//! another arrives; then the passive one holds `capacity` keys that were all seen since, so that the last `capacity`
+//! distinct keys are in one of the two. Without refreshing, a key is remembered for `capacity` new keys after it was
+//! reported as new itself: the plain double buffer. A false positive is then not written anywhere.
 
 use super::generations::{Generations, Kind, window};
 use super::plan::Plan;

@@ -12,7 +12,7 @@ pub const LONGEST: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Text {
     key: Vec<u8>,
-    /// What is stored there; empty where nothing is.
+    /// The stored text; empty if there is none.
     text: Vec<u8>,
 }
 

@@ -18,7 +18,7 @@ impl AbsentMethod {
     /// `remove`, of classes that take no keys out.
     pub(crate) fn remove(class: &'static str) -> Self {
         let instead = || {
-            let removes = VARIANTS.iter().filter(|row| row.adds == "key" && row.capabilities.contains(&"remove"));
+            let removes = VARIANTS.iter().filter(|row| row.is_open(&["key"]) && row.capabilities.contains(&"remove"));
             let names: Vec<&str> = removes.map(|row| row.class).collect();
             let others = "fullbloom.compose.WithRemovals removes from any filter, once a key";
             format!("remove keys; {} can, and {others}", names.join(", "))

@@ -205,8 +205,8 @@ macro_rules! filter_methods {
 
 /// Methods of every filter that may be asked for any key, and made for a number of them.
 macro_rules! open_world_methods {
-    ($Class:ident, $core:ty, world) => {};
-    ($Class:ident, $core:ty, $adds:ident) => {
+    ($Class:ident, $core:ty, built [included excluded]) => {};
+    ($Class:ident, $core:ty, $when:ident $entry:tt) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!(
@@ -216,7 +216,7 @@ macro_rules! open_world_methods {
                 "threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no\n",
                 "canonical bytes.\n\n",
                 ">>> from fullbloom import ", stringify!($Class), "\n",
-                ">>> ", stringify!($Class), crate::classes::common::none!($adds), ".contains_many([\"a\", \"b\"])\n[False, False]")]
+                ">>> ", stringify!($Class), crate::classes::common::none!($when $entry), ".contains_many([\"a\", \"b\"])\n[False, False]")]
             #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
             fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, #[pyo3(from_py_with = params::threads)] threads: usize) -> PyResult<Bound<'py, PyAny>> {
                 let check = operations::Check { lock: &self.lock, threads };
@@ -315,13 +315,13 @@ macro_rules! plain_methods {
 
 /// The rest of a call that makes one without keys.
 macro_rules! none {
-    (build) => {
+    (built [key]) => {
         ".build([])"
     };
-    (build_pairs) => {
+    (built [key value]) => {
         ".build({})"
     };
-    ($adds:ident) => {
+    (open $entry:tt) => {
         "(1000)"
     };
 }

@@ -56,7 +56,7 @@ macro_rules! readers {
 
 /// Defines the class of one row; see [`fullbloom_core::structure::declaration`] for what comes in.
 macro_rules! class {
-    ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] $merging:literal }
+    ({ $ID:ident $module:ident $family:ident $when:ident $entry:tt [$($can:ident)*] $merging:literal }
         $Class:ident
         [$($summary:tt)*]
         [$({[$d1:tt $($d2:tt)*] $p:ident $pt:tt [$($pd:tt)?]})*]
@@ -90,7 +90,7 @@ macro_rules! class {
             const VARIANT: u16 = fullbloom_core::registry::$ID;
 
             $(#[doc = $summary])*
-            #[doc = concat!(crate::classes::declared::made!($adds $Class))]
+            #[doc = concat!(crate::classes::declared::made!($when $entry $Class))]
             $(#[doc = concat!(stringify!($p), ":", $d1)] $(#[doc = $d2])*)*
             $(#[doc = concat!(stringify!($k), ":", $e1)] $(#[doc = $e2])*)*
             /// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -109,10 +109,10 @@ macro_rules! class {
             }
 
             crate::classes::common::filter_methods!($Class, Core, VARIANT);
-            crate::classes::common::open_world_methods!($Class, Core, $adds);
-            crate::classes::declared::adding!($adds $Class Core [$($can)*]);
+            crate::classes::common::open_world_methods!($Class, Core, $when $entry);
+            crate::classes::declared::adding!($when $entry $Class Core [$($can)*]);
             $(crate::classes::declared::capability!($can $Class $merging);)*
-            crate::classes::merging::taking_in!([$($can)*] $Class $adds);
+            crate::classes::merging::taking_in!([$($can)*] $Class $when $entry);
             crate::classes::comparing::comparison!([$($can)*] $Class);
 
             /// The arguments of the constructor.
@@ -132,7 +132,7 @@ macro_rules! class {
             }
 
             crate::classes::declared::constructor!(
-                $adds $Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]
+                $when $entry $Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]
             );
 
             #[pymethods]
@@ -150,44 +150,44 @@ macro_rules! class {
 
 /// What the documentation of a class says where calling it makes none: it has no signature then, and help() shows no call.
 macro_rules! made {
-    (build $Class:ident) => {
+    (built [key] $Class:ident) => {
         concat!(
             "\nMade by ",
             stringify!($Class),
             ".build(keys, ...), which takes the following; the class is not called.\n"
         )
     };
-    (build_pairs $Class:ident) => {
+    (built [key value] $Class:ident) => {
         concat!(
             "\nMade by ",
             stringify!($Class),
             ".build(keys, values, ...), which takes the following; the class is not called.\n"
         )
     };
-    ($adds:ident $Class:ident) => {
+    ($when:ident $entry:tt $Class:ident) => {
         ""
     };
 }
 
 /// How one is made: empty, or of all its keys; of a closed world by methods of its own.
 macro_rules! constructor {
-    (world $Class:ident $positional:tt $named:tt) => {
+    (built [included excluded] $Class:ident $positional:tt $named:tt) => {
         crate::classes::declared::unmade!($Class "(included, excluded)");
     };
-    (build $Class:ident $positional:tt $named:tt) => {
+    (built [key] $Class:ident $positional:tt $named:tt) => {
         use crate::building::{Given, How};
         crate::building::build_methods!($Class $positional $named);
         crate::classes::declared::unmade!($Class "(keys, ...)");
     };
-    (build_pairs $Class:ident $positional:tt $named:tt) => {
+    (built [key value] $Class:ident $positional:tt $named:tt) => {
         use crate::building::{Given, How};
         crate::building::build_pairs_methods!($Class $positional $named);
         crate::classes::declared::unmade!($Class "(keys, values, ...)");
     };
-    ($adds:ident $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
+    (open $entry:tt $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
         crate::classes::declared::new_method!($Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]);
         crate::classes::declared::regenerating!(
-            $adds $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
+            $entry $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
         );
     };
 }
@@ -288,8 +288,8 @@ macro_rules! python {
 
 /// `regenerate`, where keys come alone: parameters are those that the filter tells, or the defaults.
 macro_rules! regenerating {
-    (pair $($rest:tt)*) => {};
-    ($adds:ident $Class:ident [$({$p:ident [$($pd:tt)?]})*] [$({$k:ident $kd:tt})*]) => {
+    ([key value] $($rest:tt)*) => {};
+    ($entry:tt $Class:ident [$({$p:ident [$($pd:tt)?]})*] [$({$k:ident $kd:tt})*]) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!(
@@ -367,15 +367,12 @@ macro_rules! unmade {
 
 /// How keys are added: alone, or with something else, for which the class has methods of its own.
 macro_rules! adding {
-    (key $Class:ident $Core:ident $can:tt) => {
+    (open [key value] $Class:ident $Core:ident $can:tt) => {};
+    (open $entry:tt $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::addable_methods!($Class);
         crate::classes::one_key::one_key_methods!($can $can $Class $Core);
     };
-    (number $Class:ident $Core:ident $can:tt) => {
-        crate::classes::declared::adding!(key $Class $Core $can);
-    };
-    (pair $Class:ident $Core:ident $can:tt) => {};
-    (world $Class:ident $Core:ident $can:tt) => {
+    (built [included excluded] $Class:ident $Core:ident $can:tt) => {
         /// What answers for the keys of a closed world alone names the method that does.
         #[cfg(not(feature = "stubs"))]
         #[pymethods]
@@ -387,11 +384,8 @@ macro_rules! adding {
             }
         }
     };
-    (build $Class:ident $Core:ident $can:tt) => {
+    (built $entry:tt $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::asked_methods!($Class, $Core);
-    };
-    (build_pairs $Class:ident $Core:ident $can:tt) => {
-        crate::classes::declared::adding!(build $Class $Core $can);
     };
 }
 

@@ -66,17 +66,17 @@ pub(crate) fn combine<F: Mergeable + Loadable>(
 
 /// Says what taking in means in a class, by what it can do and how keys are added.
 macro_rules! taking_in {
-    ([merge $($more:ident)*] $Class:ident pair) => {
+    ([merge $($more:ident)*] $Class:ident open [key value]) => {
         crate::classes::merging::taking_in!(@ $Class crate::classes::shared::merge_pairs);
     };
-    ([merge $($more:ident)*] $Class:ident build) => {
+    ([merge $($more:ident)*] $Class:ident built $entry:tt) => {
         impl crate::classes::merging::TakeIn for $Class {
             fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
                 crate::classes::merging::combine(py, &self.lock, &other.lock, Mergeable::take_in)
             }
         }
     };
-    ([merge $($more:ident)*] $Class:ident $adds:ident) => {
+    ([merge $($more:ident)*] $Class:ident $when:ident $entry:tt) => {
         crate::classes::merging::taking_in!(@ $Class crate::classes::shared::merge);
     };
     (@ $Class:ident $merge:path) => {
@@ -86,10 +86,10 @@ macro_rules! taking_in {
             }
         }
     };
-    ([$other:ident $($more:ident)*] $Class:ident $adds:ident) => {
-        crate::classes::merging::taking_in!([$($more)*] $Class $adds);
+    ([$other:ident $($more:ident)*] $Class:ident $when:ident $entry:tt) => {
+        crate::classes::merging::taking_in!([$($more)*] $Class $when $entry);
     };
-    ([] $Class:ident $adds:ident) => {
+    ([] $Class:ident $when:ident $entry:tt) => {
         impl crate::classes::merging::TakeIn for $Class {
             fn take_in(&self, py: Python<'_>, _: &Self) -> PyResult<()> {
                 Err(crate::classes::merging::unmerged(py, VARIANT))

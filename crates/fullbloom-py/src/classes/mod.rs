@@ -4,12 +4,12 @@
 //! * [`common`], [`capabilities`], [`merging`], [`comparing`]: the methods that are stamped;
 //! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: many times one key; [`shared`]: what stamped methods have in common.
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use pyo3::prelude::*;
 use std::path::Path;
 
 use crate::errors::OrRaise;
-use crate::files::Wanted;
+use crate::files::OpenOptions;
 
 pub(crate) mod absent;
 mod capabilities;
@@ -27,12 +27,12 @@ pub(crate) mod times;
 macro_rules! classes {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, stage: $stage:ident, false_negatives: $promise:ident,
+        adds: $when:ident $entry:tt, can: $can:tt, stage: $stage:ident, false_negatives: $promise:ident,
         layouts: $layouts:expr, ns: $ns:expr,
         merging: $merging:literal,
         $($rest:tt)*
     })*) => {
-        $(fullbloom_core::$Class! { crate::classes::declared::class ! { $ID $module $family $adds $can $merging } })*
+        $(fullbloom_core::$Class! { crate::classes::declared::class ! { $ID $module $family $when $entry $can $merging } })*
 
         /// The class with registry number `variant`, if this release has one.
         pub(crate) fn class_of(py: Python<'_>, variant: u16) -> Option<Bound<'_, PyAny>> {
@@ -45,9 +45,9 @@ macro_rules! classes {
         /// The filter in a file that was opened as `path`, as its class; `None` if this release has none for it.
         pub(crate) fn open_as<'py>(
             py: Python<'py>,
-            file: Opened,
+            file: OpenFile,
             path: &Path,
-            wanted: &Wanted,
+            wanted: &OpenOptions,
         ) -> Option<PyResult<Bound<'py, PyAny>>> {
             match file.parsed.header.variant {
                 $($number => {
@@ -68,53 +68,41 @@ fullbloom_core::variants!(classes! {});
 /// of; `None` for anything else.
 macro_rules! with_filter {
     ($filter:expr, $lock:ident => $work:expr) => {
-        fullbloom_core::variants!(crate::classes::try_class! { [key] $filter, $lock => $work })
+        fullbloom_core::variants!(crate::classes::try_class! { [open] $filter, $lock => $work })
     };
 }
 
 /// As [`with_filter!`], for asking only: of a class that was built of its keys, too.
 macro_rules! with_asked {
     ($filter:expr, $lock:ident => $work:expr) => {
-        fullbloom_core::variants!(crate::classes::try_class! { [key build] $filter, $lock => $work })
+        fullbloom_core::variants!(crate::classes::try_class! { [open built] $filter, $lock => $work })
     };
 }
 
 /// The chain of casts behind [`with_filter!`] and [`with_asked!`].
 macro_rules! try_class {
-    ({ $adds:tt $filter:expr, $lock:ident => $work:expr }) => { None };
-    ({ [key $($build:ident)?] $filter:expr, $lock:ident => $work:expr } {
+    ({ $when:tt $filter:expr, $lock:ident => $work:expr }) => { None };
+    ({ [open $($built:ident)?] $filter:expr, $lock:ident => $work:expr } {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: key, $($rest:tt)*
+        adds: open [key], $($rest:tt)*
     } $($rows:tt)*) => {
-        crate::classes::try_class!(@cast [key $($build)?] $module $Class $filter, $lock => $work; $($rows)*)
+        crate::classes::try_class!(@cast [open $($built)?] $module $Class $filter, $lock => $work; $($rows)*)
     };
-    ({ [key build] $filter:expr, $lock:ident => $work:expr } {
+    ({ [open built] $filter:expr, $lock:ident => $work:expr } {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: build, $($rest:tt)*
+        adds: built $entry:tt, $($rest:tt)*
     } $($rows:tt)*) => {
-        crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
+        crate::classes::try_class!(@cast [open built] $module $Class $filter, $lock => $work; $($rows)*)
     };
-    ({ [key build] $filter:expr, $lock:ident => $work:expr } {
-        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: build_pairs, $($rest:tt)*
-    } $($rows:tt)*) => {
-        crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
+    ({ $when:tt $filter:expr, $lock:ident => $work:expr } $other:tt $($rows:tt)*) => {
+        crate::classes::try_class!({ $when $filter, $lock => $work } $($rows)*)
     };
-    ({ [key build] $filter:expr, $lock:ident => $work:expr } {
-        $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: world, $($rest:tt)*
-    } $($rows:tt)*) => {
-        crate::classes::try_class!(@cast [key build] $module $Class $filter, $lock => $work; $($rows)*)
-    };
-    ({ $adds:tt $filter:expr, $lock:ident => $work:expr } $other:tt $($rows:tt)*) => {
-        crate::classes::try_class!({ $adds $filter, $lock => $work } $($rows)*)
-    };
-    (@cast $adds:tt $module:ident $Class:ident $filter:expr, $lock:ident => $work:expr; $($rows:tt)*) => {
+    (@cast $when:tt $module:ident $Class:ident $filter:expr, $lock:ident => $work:expr; $($rows:tt)*) => {
         if let Ok(filter) = $filter.cast::<crate::classes::$module::$Class>() {
             let $lock = &filter.get().lock;
             Some($work)
         } else {
-            crate::classes::try_class!({ $adds $filter, $lock => $work } $($rows)*)
+            crate::classes::try_class!({ $when $filter, $lock => $work } $($rows)*)
         }
     };
 }

@@ -1,9 +1,9 @@
 //! [`Kind`] for each row of the registry, from its declaration: parameters by name, and what its capabilities allow.
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::container::{Parsed, Verify};
 use fullbloom_core::key::KeyHasher;
-use fullbloom_core::structure::opening::Wanted;
+use fullbloom_core::structure::opening::OpenOptions;
 use std::path::Path;
 
 use super::{Kind, Spec};
@@ -80,10 +80,7 @@ fn check_names(spec: &Spec, class: &str, known: &[&str]) -> Result<()> {
 
 /// A constructor by texts, and the bytes that it would take; nothing for what is built of its keys.
 macro_rules! making {
-    (build $($rest:tt)*) => { making!(@built $($rest)*); };
-    (build_pairs $($rest:tt)*) => { making!(@built $($rest)*); };
-    (world $($rest:tt)*) => { making!(@built $($rest)*); };
-    (@built $Class:ident $positional:tt $named:tt) => {
+    (built $Class:ident $positional:tt $named:tt) => {
         pub(super) fn create(_: &Spec, _: KeyHasher) -> Result<Box<dyn Kind>> {
             Err(Fault::new(crate::fault::Code::Unsupported, concat!(
                 "a ", stringify!($Class), " is built of all its keys at once: build it in a process, then send its file"
@@ -94,7 +91,7 @@ macro_rules! making {
             Ok(0)
         }
     };
-    ($adds:ident $Class:ident
+    (open $Class:ident
         [$({$pdoc:tt $p:ident $pt:tt [$($pd:tt)?]})*] [$({$kdoc:tt $k:ident $kt:tt $kd:tt})*]
     ) => {
         const NAMES: &[&str] = &[$(stringify!($p),)* $(stringify!($k),)*];
@@ -120,26 +117,7 @@ macro_rules! making {
 
 /// The methods that come with the way keys are added.
 macro_rules! adding {
-    (key) => {
-        fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-            Ok(Addable::add_hashes(self, hashes, new)?)
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Ok(Addable::empty(self)?)
-        }
-
-        fn advance(&mut self, now: f64) -> Result<u64> {
-            match self.pass_time(now) {
-                Some(passed) => Ok(passed?),
-                None => Err(self.cannot("let time pass: it has no window of time")),
-            }
-        }
-    };
-    (number) => {
-        adding!(key);
-    };
-    (pair) => {
+    (open [key value]) => {
         fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
             Ok(self.put_hashes(hashes, values, None)?)
         }
@@ -155,7 +133,23 @@ macro_rules! adding {
             Ok(())
         }
     };
-    (build_pairs) => {
+    (open $entry:tt) => {
+        fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+            Ok(Addable::add_hashes(self, hashes, new)?)
+        }
+
+        fn clear(&mut self) -> Result<()> {
+            Ok(Addable::empty(self)?)
+        }
+
+        fn advance(&mut self, now: f64) -> Result<u64> {
+            match self.pass_time(now) {
+                Some(passed) => Ok(passed?),
+                None => Err(self.cannot("let time pass: it has no window of time")),
+            }
+        }
+    };
+    (built [key value]) => {
         fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
             values.iter().try_for_each(|&value| self.check_settable(value))?;
             hashes.iter().zip(values).try_for_each(|(&hash, &value)| self.set_hash(hash, value).map(drop))?;
@@ -171,7 +165,7 @@ macro_rules! adding {
             self.get_hash(hash).is_none()
         }
     };
-    ($other:ident) => {};
+    (built $entry:tt) => {};
 }
 
 /// The methods of one capability; what the trait has no method for is nothing here.
@@ -211,7 +205,7 @@ macro_rules! capability {
 
 /// One module a row.
 macro_rules! kind {
-    ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] }
+    ({ $ID:ident $module:ident $family:ident $when:ident $entry:tt [$($can:ident)*] }
         $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
     ) => {
         mod $module {
@@ -232,7 +226,7 @@ macro_rules! kind {
             #[allow(unused_imports)] // as above
             use crate::fault::{Fault, Result};
 
-            making!($adds $Class $positional $named);
+            making!($when $Class $positional $named);
 
             impl Kind for Core {
                 fn variant(&self) -> &'static Variant {
@@ -293,7 +287,7 @@ macro_rules! kind {
                 fn as_any(&self) -> &dyn Any {
                     self
                 }
-                adding!($adds);
+                adding!($when $entry);
                 $(capability!($can);)*
             }
         }
@@ -304,9 +298,9 @@ macro_rules! kind {
 macro_rules! kinds {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, $($rest:tt)*
     })*) => {
-        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $adds $can } })*
+        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $when $entry $can } })*
 
         /// A new filter; its options are checked.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
@@ -326,7 +320,7 @@ macro_rules! kinds {
 
         /// A filter from the bytes of a whole file, every one of them checked.
         pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
+            let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
             match Parsed::new(bytes, Verify::Header)?.header.variant {
                 $($number => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
                 other => Err(unknown(other)),
@@ -335,8 +329,8 @@ macro_rules! kinds {
 
         /// The filter in the file at `path`, in memory; every byte was checked.
         pub(super) fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
-            let file = Opened::new(path)?;
+            let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
+            let file = OpenFile::new(path)?;
             match file.parsed.header.variant {
                 $($number => {
                     let mapped = wanted.open::<fullbloom_core::$family::$Class>(&file, path, $number)?;

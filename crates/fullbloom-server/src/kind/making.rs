@@ -16,7 +16,7 @@ pub fn by_name(name: &str) -> Result<&'static Variant> {
 
 /// True of a kind whose key hash may be keyed: others hold the numbers themselves, or hash as another program does.
 pub fn takes_secret(kind: &str) -> bool {
-    by_name(kind).is_ok_and(|row| row.adds != "number" && foreign::by_name(row.name).is_none())
+    by_name(kind).is_ok_and(|row| !row.is_open(&["number"]) && foreign::by_name(row.name).is_none())
 }
 
 /// A new filter; its options are checked.

@@ -14,7 +14,7 @@ use super::{Flavour, Kind, Settings, Spec};
 use crate::fault::{Code, Fault, Result};
 
 /// Number in files, beyond those of the registry.
-const ID: u16 = fullbloom_core::container::service::NOTE;
+const ID: u16 = fullbloom_core::container::NOTE;
 /// Bytes of the longest one.
 pub const MOST: usize = 64 << 10;
 
@@ -23,6 +23,7 @@ static ROW: Variant = Variant {
     name: "note",
     class: "Note",
     adds: "",
+    entry: &[],
     family: "foreign",
     capabilities: &[],
     stage: false,

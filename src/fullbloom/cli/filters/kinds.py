@@ -13,7 +13,7 @@ Seen = Any
 
 def kinds() -> list[registry.Row]:
     """Return the registry rows that --kind names: those whose ``add`` takes the key alone."""
-    return [row for row in registry.rows() if "add" in row["capabilities"] and row["adds"] == "key"]
+    return [row for row in registry.rows() if registry.is_open(row, "key")]
 
 
 def static() -> list[registry.Row]:
@@ -22,7 +22,7 @@ def static() -> list[registry.Row]:
 
 
 def _is_static(row: registry.Row) -> bool:
-    return bool(row["adds"] == "build") and _has_parameter(row, "fpr")
+    return registry.is_built(row, "key") and _has_parameter(row, "fpr")
 
 
 def _has_parameter(row: registry.Row, wanted: str) -> bool:
@@ -36,12 +36,12 @@ def is_static(kind: str | None) -> bool:
 
 def worlds() -> list[registry.Row]:
     """Return the registry rows of what tells two sets apart and knows nothing of other lines."""
-    return [row for row in registry.rows() if row["adds"] == "world"]
+    return [row for row in registry.rows() if registry.is_built(row, "included", "excluded")]
 
 
 def maps() -> list[registry.Row]:
     """Return the registry rows of what is made of lines with their values."""
-    return [row for row in registry.rows() if row["adds"] == "build_pairs"]
+    return [row for row in registry.rows() if registry.is_built(row, "key", "value")]
 
 
 def made_at_once() -> list[registry.Row]:
@@ -83,8 +83,8 @@ def find_kind(name: str | None) -> Kind:
         name,
         row,
         is_static=_is_static(row),
-        is_world=row["adds"] == "world",
-        is_map=row["adds"] == "build_pairs",
+        is_world=registry.is_built(row, "included", "excluded"),
+        is_map=registry.is_built(row, "key", "value"),
         is_plain=row["role"] == "plain",
         grows=row["role"] == "growing",
         forgets=registry.forgets(row),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fullbloom.service.settings import Limits
 
 #: Kinds that a request can build.
-KINDS = tuple(str(row["name"]) for row in structures.rows() if row["adds"] == "build")
+KINDS = tuple(str(row["name"]) for row in structures.rows() if structures.is_built(row, "key"))
 #: Bytes that a key takes while its filter is built.
 _KEY = 128
 

@@ -34,9 +34,9 @@ const NO_SCALING: u32 = 8;
 /// Bytes of a header, and of each layer in it.
 const HEADER: usize = 20;
 const LAYER: usize = 53;
-/// An error halves with every layer: from 0.25 on it is 0 before there are so many.
+/// The error halves with every layer: from 0.25 on it is 0 before this many.
 const MOST_LAYERS: usize = 1100;
-/// Remainders of two probes are added up, and a filter that is full of keys takes more.
+/// Remainders of two probes are added, and a filter full of keys takes more.
 const MOST_BITS: u64 = 1 << 62;
 const MOST_ITEMS: u64 = 1 << 62;
 
@@ -63,11 +63,11 @@ pub struct Layer {
     /// k.
     pub hashes: u32,
     wrap: u64,
-    /// Keys that were new when they came.
+    /// Keys that were new when they were added.
     pub items: u64,
-    /// Keys that it is made for.
+    /// Keys that it is sized for.
     pub entries: u64,
-    /// Rate that it is made for.
+    /// Rate that it is sized for.
     pub error: f64,
     bits_per_entry: f64,
 }
@@ -156,7 +156,7 @@ impl Layer {
         out.push(0);
     }
 
-    /// The next layer of a header, if there is a sound one.
+    /// The next layer of a header, if it is valid.
     fn read(fields: &mut Fields<'_>) -> Option<Result<Self>> {
         let (bytes, bits, items) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (error, bits_per_entry) = (fields.f64()?, fields.f64()?);
@@ -193,7 +193,8 @@ fn bad(why: &str) -> Error {
 }
 
 impl Chain {
-    /// An empty filter for `capacity` keys at rate `error`; `growth` is told even where it does not grow.
+    /// An empty filter for `capacity` keys at rate `error`; files contain `growth` even for a filter that does not
+    /// grow.
     pub fn construct(capacity: u64, error: f64, growth: u32, scaling: bool) -> Result<Self> {
         let mut chain = Chain { layers: Vec::new(), items: 0, scaling, growth, bound: Bound::default() };
         chain.push(Self::first(capacity, error, scaling)?)?;
@@ -220,7 +221,7 @@ impl Chain {
         &self.layers
     }
 
-    /// Keys that were new when they came.
+    /// Keys that were new when they were added.
     pub fn items(&self) -> u64 {
         self.items
     }
@@ -230,27 +231,27 @@ impl Chain {
         self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.entries))
     }
 
-    /// The factor between the entries of two layers, where there may be more.
+    /// The factor between the entries of two layers, if there may be more than one.
     pub fn expansion(&self) -> Option<u32> {
         self.scaling.then_some(self.growth)
     }
 
-    /// Bytes of bits, those that are to come among them.
+    /// Bytes of bits, including those that have not arrived.
     pub fn nbytes(&self) -> u64 {
         self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.cells.len() as u64))
     }
 
-    /// Growing beyond so many bytes is refused.
+    /// Refuses growth beyond `max_bytes`.
     pub fn bound(&mut self, max_bytes: u64) {
         self.bound.most = max_bytes;
     }
 
-    /// From here on, `growth` is asked before it grows.
+    /// Asks `growth` before the filter grows, from now on.
     pub fn share(&mut self, growth: Arc<dyn Growth>) {
         self.bound.share(growth);
     }
 
-    /// Rate asked for.
+    /// The requested rate.
     pub fn target(&self) -> f64 {
         let first = self.layers.first().map_or(0.0, |layer| layer.error);
         if self.scaling { first * 2.0 } else { first }

@@ -3,8 +3,8 @@
 use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
-pub use crate::container::service::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::container::{Container, Header, Parsed, Section, Verify, kind, tag};
+pub use crate::container::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::error::{Error, Result};
 use crate::key::{AddedDomains, KeyHasher};
 

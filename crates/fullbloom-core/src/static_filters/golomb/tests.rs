@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::structure::records::{Gathered, Records};
+use crate::structure::records::{RecordSet, Records};
 use crate::structure::testing::{bytes, hash, mapped, reload, reloaded};
 
-fn sorted(keys: impl Iterator<Item = u64>) -> Gathered<1> {
+fn sorted(keys: impl Iterator<Item = u64>) -> RecordSet<1> {
     let mut records = Records::new(None);
     keys.for_each(|key| records.push([key]).unwrap());
     records.try_into().unwrap()
@@ -140,7 +140,7 @@ fn the_index_of_blocks_takes_little() {
 fn coded_again(set: &GolombSet) -> GolombSet {
     let mut encoder = codes::Encoder::new(set.shape, 64).unwrap();
     Values::from(set.blocks(), 0).for_each(|value| encoder.push(value).unwrap());
-    GolombSet::of(encoder.finish().unwrap(), set.shape, (set.capacity, set.asked), set.hasher).unwrap()
+    GolombSet::of(encoder.finish().unwrap(), set.shape, (set.capacity, set.target_fpr), set.hasher).unwrap()
 }
 
 #[test]

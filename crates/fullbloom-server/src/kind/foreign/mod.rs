@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::foreign::redisbloom::{bloom::Chain, cuckoo::Cuckoo, file};
 use fullbloom_core::registry::Variant;
 
@@ -57,7 +57,7 @@ pub(super) fn load(variant: u16, bytes: &[u8], max_bytes: u64) -> Option<Result<
 
 /// The filter in a file, if it is of one of these kinds.
 pub(super) fn open(path: &Path, max_bytes: u64) -> Option<Result<Box<dyn Kind>>> {
-    let file = Opened::new(path).ok()?;
+    let file = OpenFile::new(path).ok()?;
     let variant = file.parsed.header.variant;
     ROWS.iter().find(|row| row.id == variant)?;
     match file.map(path) {

@@ -11,6 +11,7 @@ const ROW: Variant = Variant {
     name: "redisbloom",
     class: "RedisBloomFilter",
     adds: "key",
+    entry: &["key"],
     family: "foreign",
     capabilities: &["add", "grow"],
     stage: false,

@@ -1,6 +1,17 @@
-//! Whether the bits of a table could be those of any: one walk over runs and quotients.
+//! A quotient filter from its file.
+//!
+//! Opening reads the header only, unless every byte is to be checked: then one walk over runs and quotients checks that
+//! runs, offsets and the number of slots in use agree. If a table is not checked, operations may meet cells that no table
+//! could have: they end soon, and answer "perhaps" or that the file is damaged.
 
+use super::geometry::Geometry;
 use super::slots::{FAR, Slots};
+use super::stream::damaged;
+use super::{KINDS, QuotientFilter, Stored};
+use crate::container::Header;
+use crate::error::{Error, Result};
+use crate::key::KeyHasher;
+use crate::structure::{Loadable, Sections};
 
 /// The ends of runs, in order, from one slot on and around the ring.
 struct Ends<'a> {
@@ -32,8 +43,8 @@ impl<'a> Ends<'a> {
 }
 
 impl Slots {
-    /// `Some` when every occupied quotient has a run that begins at home or right behind the run before it, nothing
-    /// else ends a run, offsets are what follows from that, and runs have `used` slots in all.
+    /// `Some` if every occupied quotient has a run that begins at home or right after the run before it, nothing else
+    /// ends a run, offsets follow from that, and runs have `used` slots in all.
     pub fn check(&self, used: u64) -> Option<()> {
         let (slots, blocks) = (self.geometry().slots(), self.geometry().blocks());
         // The first slots belong to runs from before the seam.
@@ -60,5 +71,31 @@ impl Slots {
         }
         let sound = stop.saturating_sub(slots) == wrapped && marks == runs && held == used;
         sound.then_some(())
+    }
+}
+
+impl Loadable for QuotientFilter {
+    fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
+        let (Stored { quotient_bits, remainder_bits, counter_bits, used_slots: used }, load) =
+            Stored::with_load(header, 0)?;
+        let geometry = Geometry { quotient_bits, remainder_bits, counter_bits }.check().map_err(Error::as_format)?;
+        if used > geometry.limit() || load.added > used {
+            return Err(Error::format(format!(
+                "the file says that {used} slots hold {} fingerprints, its table may fill {}; it is damaged",
+                load.added,
+                geometry.limit()
+            )));
+        }
+        let [bits, offsets, cells] = geometry.words();
+        let memories = [memory(KINDS[0], 0, bits)?, memory(KINDS[1], 0, offsets)?, memory(KINDS[2], 0, cells)?];
+        Ok(QuotientFilter { slots: Slots::over(geometry, memories)?, hasher, load, used, max_bytes: u64::MAX })
+    }
+
+    fn bound(&mut self, max_bytes: u64) {
+        self.max_bytes = max_bytes;
+    }
+
+    fn check_cells(&self) -> Result<()> {
+        self.slots.check(self.used).ok_or_else(damaged)
     }
 }

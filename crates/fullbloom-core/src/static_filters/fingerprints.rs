@@ -1,39 +1,40 @@
-//! What filters have in common whose fingerprints are the xor of K cells: [`xored!`] makes one of its geometries.
+//! The common part of filters whose fingerprints are the xor of K cells: [`fingerprint_filter!`] defines one from its
+//! geometries.
 
-use super::shards::{self, Made, Shape};
+use super::shards::{self, CellsAndTable, Shape};
 use crate::cells::packed::Packed;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::scheme::ahead::answer_ahead;
 use crate::structure::Job;
-use crate::structure::records::Gathered;
+use crate::structure::records::RecordSet;
 
 /// Widest fingerprint: 2^-32 is one in 4 billion.
 const MOST_BITS: u64 = 32;
 
-/// The rate asked for, and bits of a fingerprint that keep it.
+/// The requested rate, and bits of a fingerprint that keep it.
 #[derive(Clone, Copy)]
-pub struct Asked {
+pub struct Precision {
     /// The rate.
     pub fpr: f64,
     /// The bits.
     pub width: u32,
 }
 
-impl Asked {
-    /// Of what a caller gave: a rate or bits, else 1 %.
+impl Precision {
+    /// From the caller's arguments: a rate or bits, else 1 %.
     pub fn of(fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
         Self::named("bits", fpr, bits)
     }
 
-    /// [`Asked::of`] where the bits have another name.
+    /// [`Precision::of`], with another name for the bits in messages.
     pub fn named(name: &str, fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
         match (fpr, bits) {
             (Some(fpr), Some(bits)) => {
                 Err(Error::Parameter(format!("give fpr or {name}, not both, got fpr={fpr} and {name}={bits}")))
             }
             (None, Some(bits)) if (1..=MOST_BITS).contains(&bits) => {
-                Ok(Asked { fpr: 0.5f64.powi(bits as i32), width: bits as u32 })
+                Ok(Precision { fpr: 0.5f64.powi(bits as i32), width: bits as u32 })
             }
             (None, Some(bits)) => {
                 Err(Error::Parameter(format!("{name} must be between 1 and {MOST_BITS}, got {bits}")))
@@ -42,13 +43,13 @@ impl Asked {
                 let fpr = crate::sizing::check_fpr(fpr.unwrap_or(0.01))?;
                 let width = (1..=MOST_BITS as u32).find(|&width| 0.5f64.powi(width as i32) <= fpr);
                 let low = || Error::Parameter(format!("fpr must be at least 2**-{MOST_BITS}, got {fpr:?}"));
-                Ok(Asked { fpr, width: width.ok_or_else(low)? })
+                Ok(Precision { fpr, width: width.ok_or_else(low)? })
             }
         }
     }
 }
 
-/// What is kept beside cells and table.
+/// The fields besides cells and table.
 #[derive(Clone, Copy)]
 pub struct Facts {
     /// Bits of a fingerprint.
@@ -61,8 +62,8 @@ pub struct Facts {
     pub keys: u64,
     /// Cells of all shards.
     pub cells: u64,
-    /// Rate asked for.
-    pub asked: f64,
+    /// The requested rate.
+    pub target_fpr: f64,
 }
 
 /// Cells of `width` bits; widths are checked.
@@ -79,39 +80,46 @@ pub(super) fn fingerprint(hash: u64) -> u64 {
 }
 
 /// Solves for fingerprints.
-pub fn build<const K: usize, S: Shape<K>>(keys: &Gathered<1>, asked: Asked, job: &Job<'_>) -> Result<(Made, Facts)> {
-    let cells = packed(asked.width)?;
-    let made = keys.made(job, |lot| shards::build::<K, 1, S>(lot, cells, job, |[hash], _| fingerprint(*hash)))?;
+pub fn build<const K: usize, S: Shape<K>>(
+    keys: &RecordSet<1>,
+    precision: Precision,
+    job: &Job<'_>,
+) -> Result<(CellsAndTable, Facts)> {
+    let cells = packed(precision.width)?;
+    let made = keys.build(job, |lot| shards::build::<K, 1, S>(lot, cells, job, |[hash], _| fingerprint(*hash)))?;
     let (_, number) = shards::check_table::<K, S>(made.table.words(), made.bits, cells)?;
     let facts = Facts {
-        width: asked.width,
+        width: precision.width,
         arity: K as u32,
         bits: made.bits,
         keys: made.keys,
         cells: number,
-        asked: asked.fpr,
+        target_fpr: precision.fpr,
     };
     Ok((made, facts))
 }
 
-/// Bytes of cells and table for so many keys.
-pub fn bytes<const K: usize, S: Shape<K>>(keys: u64, asked: Asked) -> Result<u64> {
+/// Bytes of cells and table for `keys` keys.
+pub fn bytes<const K: usize, S: Shape<K>>(keys: u64, precision: Precision) -> Result<u64> {
     let table = (8 * shards::ROW as u64) << shards::bits_for(keys);
-    Ok(shards::cell_bytes::<K, S>(keys, packed(asked.width)?) + table.next_multiple_of(64))
+    Ok(shards::cell_bytes::<K, S>(keys, packed(precision.width)?) + table.next_multiple_of(64))
 }
 
 impl Facts {
-    /// Completes what a file says by its table: words of cells, and the facts.
+    /// Completes the facts of a file by its table: words of cells, and the facts.
     pub fn loaded<const K: usize, S: Shape<K>>(self, table: &[u64]) -> Result<(u64, Facts)> {
         let (words, cells) = shards::check_table::<K, S>(table, self.bits, packed(self.width)?)?;
         if self.keys > cells {
             return Err(Error::Format(format!("the file has {} keys in {cells} cells; it is damaged", self.keys)));
         }
-        Ok((words, Facts { asked: crate::sizing::check_fpr(self.asked).map_err(Error::as_format)?, cells, ..self }))
+        Ok((
+            words,
+            Facts { target_fpr: crate::sizing::check_fpr(self.target_fpr).map_err(Error::as_format)?, cells, ..self },
+        ))
     }
 }
 
-/// Cells and table as look-ups see them; cells of `W` bits, or, where that is 0, of any.
+/// Cells and table for lookups; cells of `W` bits, or, if that is 0, of any width.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// Words of the table.
@@ -136,7 +144,7 @@ impl View<'_> {
         Some((first as usize, S::of([a, b]).places(hash), fingerprint(hash)))
     }
 
-    /// Cell `i` of those from word `first` on, with bits of its neighbours above it.
+    /// Cell `i` after word `first`, with bits of its neighbours above it.
     #[inline(always)]
     pub(super) fn cell<const W: u32>(self, first: usize, i: u64) -> u64 {
         if W > 0 && 64 % W == 0 {
@@ -159,7 +167,7 @@ impl View<'_> {
         xor << (64 - if W > 0 { W } else { self.width }) == 0
     }
 
-    /// Asks for the memory of a hash.
+    /// Prefetches the memory of a hash.
     #[inline(always)]
     pub fn fetch<const K: usize, S: Shape<K>>(self, hash: u64) {
         if let Some((first, places, _)) = self.places::<K, S>(hash) {
@@ -195,43 +203,43 @@ impl View<'_> {
 pub const AHEAD: usize = 16;
 
 /// The filter `$Class` of geometries, chosen by number of cells a key:
-/// `xored! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
-macro_rules! xored {
+/// `fingerprint_filter! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
+macro_rules! fingerprint_filter {
     ($Class:ident, $NUMBER:ident, $arity:ident; $($number:literal => $K:literal, $Shape:ty;)+) => {
-        /// Cells, the table of shards, and what there is to know of them.
+        /// Cells, the table of shards, and their parameters.
         pub struct $Class {
             cells: crate::cells::Memory,
             table: crate::cells::Memory,
             hasher: crate::key::KeyHasher,
-            made: crate::static_filters::xored::Facts,
+            made: crate::static_filters::fingerprints::Facts,
         }
 
         impl $Class {
-            fn made(
-                keys: &Gathered<1>,
-                asked: crate::static_filters::xored::Asked,
+            fn construct(
+                keys: &RecordSet<1>,
+                precision: crate::static_filters::fingerprints::Precision,
                 $arity: u32,
                 hasher: crate::key::KeyHasher,
                 job: &Job<'_>,
             ) -> Result<Self> {
-                use crate::static_filters::xored;
+                use crate::static_filters::fingerprints;
                 let (made, facts) = match $arity {
-                    $($number => xored::build::<$K, $Shape>(keys, asked, job)?,)+
+                    $($number => fingerprints::build::<$K, $Shape>(keys, precision, job)?,)+
                     _ => return Err(Error::parameter("no such number of cells a key")),
                 };
                 Ok($Class { cells: made.cells, table: made.table, hasher, made: facts })
             }
 
-            fn bytes(keys: u64, asked: crate::static_filters::xored::Asked, $arity: u32) -> Result<u64> {
+            fn bytes(keys: u64, precision: crate::static_filters::fingerprints::Precision, $arity: u32) -> Result<u64> {
                 match $arity {
-                    $($number => crate::static_filters::xored::bytes::<$K, $Shape>(keys, asked),)+
+                    $($number => crate::static_filters::fingerprints::bytes::<$K, $Shape>(keys, precision),)+
                     _ => Ok(0),
                 }
             }
 
             #[inline(always)]
-            fn view(&self) -> crate::static_filters::xored::View<'_> {
-                crate::static_filters::xored::View {
+            fn view(&self) -> crate::static_filters::fingerprints::View<'_> {
+                crate::static_filters::fingerprints::View {
                     table: self.table.words(),
                     cells: self.cells.words(),
                     width: self.made.width,
@@ -241,9 +249,9 @@ macro_rules! xored {
         }
 
         impl crate::structure::Filter for $Class {
-            crate::structure::kept::kept_in! { $NUMBER, 0; cells: CELLS, table: SHARDS }
+            crate::structure::memories::memory_methods! { $NUMBER, 0; cells: CELLS, table: SHARDS }
 
-            const AHEAD: usize = crate::static_filters::xored::AHEAD;
+            const AHEAD: usize = crate::static_filters::fingerprints::AHEAD;
 
             #[inline(always)]
             fn contains_hash(&self, hash: u64) -> bool {
@@ -273,7 +281,7 @@ macro_rules! xored {
             }
 
             fn target_fpr(&self) -> f64 {
-                self.made.asked
+                self.made.target_fpr
             }
 
             fn num_added(&self) -> u64 {
@@ -309,4 +317,4 @@ macro_rules! xored {
         }
     };
 }
-pub(crate) use xored;
+pub(crate) use fingerprint_filter;

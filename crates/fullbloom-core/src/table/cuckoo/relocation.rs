@@ -1,4 +1,4 @@
-//! Fingerprints that leave one table for another.
+//! Relocation: fingerprints that move from one table to another.
 
 use super::buckets::Buckets;
 use super::moves::Stash;
@@ -15,8 +15,8 @@ fn turn(fp: u64, bucket: u64, slot: u32) -> u64 {
 }
 
 impl CuckooFilter {
-    /// Visits every fingerprint, the one in the stash last, up to the first error: where it may lie,
-    /// and a turn by which to store it in another table.
+    /// Visits every fingerprint, the one in the stash last, up to the first error, with its places and a turn that
+    /// decides where another table stores it.
     pub(crate) fn visit<E>(
         &self,
         mut visit: impl FnMut(Spot, u64) -> std::result::Result<(), E>,
@@ -39,9 +39,8 @@ impl CuckooFilter {
         }
     }
 
-    /// Offers every fingerprint to `take`, the one in the stash first, and gives up those that it
-    /// takes; true when nothing is left. With the stash refused it ends, as a table with room does
-    /// not leave its stash taken.
+    /// Offers every fingerprint to `take`, the one in the stash first, and drops those that it accepts; true if none is
+    /// left. If the stash is refused it ends, as a table with free slots does not leave its stash occupied.
     pub(crate) fn hand_over(&mut self, mut take: impl FnMut(Spot, u64) -> bool) -> bool {
         let (places, load) = (self.places, &mut self.load);
         let Some(words) = self.memory.words_mut() else { return false };
@@ -73,8 +72,8 @@ impl CuckooFilter {
 }
 
 impl Mergeable for CuckooFilter {
-    /// The union of two multisets: every fingerprint of `other` is stored again, as its bucket says
-    /// where it may lie. `Error::Capacity` when they do not all fit.
+    /// The union of two multisets: stores every fingerprint of `other`, at the places that follow from its bucket.
+    /// `Error::Capacity` if they do not all fit.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         self.check_writable()?;

@@ -1,9 +1,12 @@
-//! Tests of [`super`].
+//! Tests of [`filter`](super::filter).
 
+use super::filter::*;
 use super::*;
 use crate::hash::splitmix::SplitMix as Random;
+use crate::key::KeyHasher;
 use crate::structure::conformance::{Subject, adding, counting, merging_is_adding_all, removing};
 use crate::structure::testing::hash;
+use crate::structure::{Addable, Countable, Filter, Mergeable, Removable};
 use std::collections::HashMap;
 
 fn filter(layout: Layout, bits: u32, capacity: u64) -> CountingBloomFilter {

@@ -1,4 +1,4 @@
-//! [`Gathered`]: all records of a structure that is to be made, sorted when somebody needs that.
+//! [`RecordSet`]: all records of a structure that is to be built, sorted on demand.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,7 +7,7 @@ use super::sorted::Sorted;
 use crate::error::{Error, Result};
 use crate::structure::Job;
 
-/// What became of the records.
+/// The state of the records.
 enum State<const W: usize> {
     Loose(Lot<W>),
     Sorted(Arc<Sorted<W>>),
@@ -16,15 +16,15 @@ enum State<const W: usize> {
 }
 
 /// Records that are all there.
-pub struct Gathered<const W: usize>(RwLock<State<W>>);
+pub struct RecordSet<const W: usize>(RwLock<State<W>>);
 
-impl<const W: usize> Gathered<W> {
-    /// As they came.
+impl<const W: usize> RecordSet<W> {
+    /// In the order in which they were added.
     pub(super) fn loose(lot: Lot<W>) -> Self {
-        Gathered(RwLock::new(State::Loose(lot)))
+        RecordSet(RwLock::new(State::Loose(lot)))
     }
 
-    /// All that came, with none twice, in order: sorted now, or, if that was done, before.
+    /// All distinct records in order; the first call sorts them.
     pub fn sorted(&self, job: &Job<'_>) -> Result<Arc<Sorted<W>>> {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let sorted = match std::mem::replace(&mut *state, State::Ended) {
@@ -38,9 +38,9 @@ impl<const W: usize> Gathered<W> {
         Ok(sorted)
     }
 
-    /// What `make` makes of the records as they came, which saves the sorting; where that is `None`, as some came
-    /// twice, of the sorted ones.
-    pub fn made<T>(&self, job: &Job<'_>, make: impl Fn(&Lot<W>) -> Result<Option<T>>) -> Result<T> {
+    /// Calls `make` with the unsorted records, which saves the sorting; if that returns `None`, because some are
+    /// repeated, with the sorted ones.
+    pub fn build<T>(&self, job: &Job<'_>, make: impl Fn(&Lot<W>) -> Result<Option<T>>) -> Result<T> {
         let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let State::Loose(lot) = &*state
             && !lot.repeats_often()?

@@ -1,17 +1,18 @@
-//! [`kept_in!`]: what follows from the memories in which a structure keeps its cells.
+//! [`memory_methods!`]: methods that follow from the memories that hold the cells of a structure.
 
-/// The methods of [`crate::structure::Filter`] that a field `hasher` and the named memories answer:
+/// The methods of [`crate::structure::Filter`] that follow from a field `hasher` and the named memories:
 ///
 /// ```text
-/// kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
+/// memory_methods! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 /// ```
 ///
-/// The structure's number, that of its scheme, `load` where files hold a field `load` beside what is declared, each
-/// memory with the kind of its section. Two are the same that could be merged and have the same cells, and of which a
-/// condition holds, if one is given. After `@`, where the container is written by hand, memories come without kinds.
-macro_rules! kept_in {
+/// Arguments: the number of the structure and of its scheme; `load` if files contain a field `load` besides the
+/// declared fields; each memory with the kind of its section; and a condition. Two structures are equal if they could
+/// be merged, their cells are equal and the condition, if given, holds. After `@`, for a handwritten `container`,
+/// memories come without kinds.
+macro_rules! memory_methods {
     ($VARIANT:expr, $scheme:expr $(, $load:ident)?; $($memory:ident: $KIND:ident),+ $(; $same:expr)?) => {
-        crate::structure::kept::kept_in! { @ $($memory),+ $(; $same)? }
+        crate::structure::memories::memory_methods! { @ $($memory),+ $(; $same)? }
 
         fn container(&self) -> crate::container::Container<'_> {
             use crate::container::{Container, Header, Section, kind};
@@ -47,8 +48,8 @@ macro_rules! kept_in {
     };
 }
 
-/// [`crate::structure::Addable::clear`] of a structure with a field `load`: memories, and fields that begin anew.
-macro_rules! cleared {
+/// [`crate::structure::Addable::clear`] of a structure with a field `load`: zeroes memories and resets a field.
+macro_rules! clear_method {
     ($($memory:ident),+ $(; $field:ident = $empty:expr)?) => {
         fn clear(&mut self) -> crate::Result<()> {
             $(self.$memory.writable()?.fill(0);)+
@@ -59,4 +60,4 @@ macro_rules! cleared {
     };
 }
 
-pub(crate) use {cleared, kept_in};
+pub(crate) use {clear_method, memory_methods};

@@ -14,9 +14,9 @@
 
 mod facts;
 
+use super::fingerprints::{self, AHEAD, View};
 use super::fuse::Fuse;
-use super::shards::{self, Made, Shape};
-use super::xored::{self, AHEAD, View};
+use super::shards::{self, CellsAndTable, Shape};
 use crate::cells::Memory;
 use crate::cells::packed::Packed;
 use crate::container::{Header, kind};
@@ -27,8 +27,8 @@ use crate::registry::BLOOMIER;
 use crate::scheme::ahead::answer_ahead;
 use crate::sizing::peeled;
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
-use crate::structure::records::{Gathered, Sorted};
+use crate::structure::memories::memory_methods;
+use crate::structure::records::{RecordSet, Sorted};
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 use facts::{Facts, OWN_BITS, VALUE_BITS};
 
@@ -74,8 +74,8 @@ structure! {
         shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
         /// Number of distinct keys.
         keys: u64 = |f| f.made.keys, COUNT;
-        /// Rate asked for.
-        asked: f64 = |f| f.made.asked, FPR;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.made.target_fpr, FPR;
         /// Number of cells.
         pub num_cells: u64 = |f| f.made.cells;
         /// True when the cells live in a file.
@@ -83,11 +83,11 @@ structure! {
     }
 }
 
-/// Cells, the table of shards, values that can be changed, and what there is to know of them.
+/// Cells, the table of shards, values that can be changed, and their parameters.
 pub struct BloomierMap {
     cells: Memory,
     table: Memory,
-    /// One empty line where values cannot be changed.
+    /// One empty line if values cannot be changed.
     values: Memory,
     hasher: KeyHasher,
     made: Facts,
@@ -107,7 +107,7 @@ impl Facts {
     /// Solves for values, or for slots, which then get theirs.
     fn build<const K: usize, S: Shape<K>>(
         mut self,
-        keys: &Gathered<2>,
+        keys: &RecordSet<2>,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<BloomierMap> {
@@ -115,10 +115,10 @@ impl Facts {
         self.check_granted::<K, S>(pairs)?;
         let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
         let value = |&[hash, value]: &[u64; 2], own| {
-            xored::fingerprint(hash) << below | if mutable { own as u64 } else { value }
+            fingerprints::fingerprint(hash) << below | if mutable { own as u64 } else { value }
         };
-        let made = keys.made(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
-        let Made { cells: memory, table, bits, keys } = made;
+        let made = keys.build(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
+        let CellsAndTable { cells: memory, table, bits, keys } = made;
         let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
         (self.bits, self.keys, self.cells) = (bits, keys, number);
         let values = Memory::zeroed(self.value_words(words - 1)?)?;
@@ -130,7 +130,7 @@ impl Facts {
     }
 }
 
-/// What a key leads to.
+/// The result of finding a key's cells.
 struct Found<const K: usize> {
     /// The low bits of its cells' xor.
     low: u64,
@@ -143,7 +143,7 @@ impl BloomierMap {
     /// The map of `keys`, each a hash and a value.
     #[allow(clippy::too_many_arguments)] // the public signature
     pub fn build(
-        keys: &Gathered<2>,
+        keys: &RecordSet<2>,
         fpr: Option<f64>,
         check_bits: Option<u64>,
         value_bits: Option<u64>,
@@ -153,7 +153,7 @@ impl BloomierMap {
         job: &Job<'_>,
     ) -> Result<Self> {
         let pairs = keys.sorted(job)?;
-        let facts = Facts::asked(fpr, check_bits, value_bits, mutable, arity, pairs.largest())?;
+        let facts = Facts::new(fpr, check_bits, value_bits, mutable, arity, pairs.largest())?;
         if let Some([[hash, one], [_, other]]) = pairs.differing() {
             return Err(Error::Parameter(format!(
                 "the key with the hash {hash:#018x} has two values, {one} and {other}; give each key one value, or another seed where two keys have one hash"
@@ -162,7 +162,7 @@ impl BloomierMap {
         by_arity!(arity, facts.build(keys, hasher, job))
     }
 
-    /// Bytes of cells of a map for so many keys.
+    /// Bytes of cells of a map for `capacity` keys.
     pub fn cell_bytes(
         capacity: u64,
         fpr: Option<f64>,
@@ -171,7 +171,7 @@ impl BloomierMap {
         mutable: bool,
         arity: u64,
     ) -> Result<u64> {
-        let facts = Facts::asked(fpr, check_bits, value_bits.or(Some(VALUE_BITS)), mutable, arity, 0)?;
+        let facts = Facts::new(fpr, check_bits, value_bits.or(Some(VALUE_BITS)), mutable, arity, 0)?;
         by_arity!(arity, facts.nbytes(capacity))
     }
 
@@ -181,7 +181,7 @@ impl BloomierMap {
         View { table: self.table.words(), cells: self.cells.words(), width, bits: self.made.bits }
     }
 
-    /// What the cells of a hash say; `None` where the check tells that it is absent.
+    /// The contents of the cells of a hash; `None` if the check shows that it is absent.
     #[inline(always)]
     fn find<const K: usize, const W: u32, S: Shape<K>>(&self, hash: u64) -> Option<Found<K>> {
         let (view, below) = (self.view(), self.made.below());
@@ -192,14 +192,14 @@ impl BloomierMap {
         (passed && (low < K as u64 || !self.made.mutable)).then_some(Found { low, first, places })
     }
 
-    /// The slot of what was found.
+    /// The slot of a result.
     #[inline(always)]
     fn slot<const K: usize>(&self, found: &Found<K>) -> u64 {
         let width = u64::from(OWN_BITS + self.made.check_bits);
         found.first as u64 * 64 / width + found.places[found.low as usize % K]
     }
 
-    /// The value in a slot; 0 where the file that it came from is damaged.
+    /// The value in a slot; 0 if its file is damaged.
     #[inline(always)]
     fn value_in(&self, slot: u64) -> u64 {
         Packed::new(self.made.value_bits).map_or(0, |values| values.get(self.values.words(), slot))
@@ -211,12 +211,12 @@ impl BloomierMap {
         Some(if self.made.mutable { self.value_in(self.slot(&found)) } else { found.low })
     }
 
-    /// The value of a key; of an absent one none, but for the rate of false positives.
+    /// The value of a key; an absent one has none, except at the rate of false positives.
     pub fn get_hash(&self, hash: u64) -> Option<u64> {
         by_arity!(self.made.arity, self.value::<0>(hash))
     }
 
-    /// One value a hash, `default` where there is none; the slices are equally long.
+    /// One value a hash, `default` if there is none; the slices are equally long.
     pub fn get_hashes(&self, hashes: &[u64], default: u64, values: &mut [u64]) {
         let arity = self.made.arity;
         match self.view().width {
@@ -239,7 +239,7 @@ impl BloomierMap {
         );
     }
 
-    /// Slots first, whose memory is asked for meanwhile; then what lies in them.
+    /// First the slots, whose memory is prefetched meanwhile; then their values.
     fn get_slots<const K: usize, S: Shape<K>>(&self, hashes: &[u64], default: u64, values: &mut [u64]) {
         let (view, own) = (self.view(), self.values.words().as_ptr());
         for (hashes, values) in hashes.chunks(256).zip(values.chunks_mut(256)) {
@@ -261,14 +261,14 @@ impl BloomierMap {
         }
     }
 
-    /// Gives a stored key another value; false when it was certainly absent. An absent key that passes the check, at the
-    /// rate of false positives, takes the slot of nobody or of a stored key, whose value is lost.
+    /// Changes the value of a stored key; false if it was certainly absent. An absent key that passes the check, at the
+    /// rate of false positives, takes an unused slot or that of a stored key, whose value is lost.
     pub fn set_hash(&mut self, hash: u64, value: u64) -> Result<bool> {
         self.check_settable(value)?;
         by_arity!(self.made.arity, self.set_value(hash, value))
     }
 
-    /// Refuses a value that is too wide, and any where values cannot be changed.
+    /// Refuses a value that is too wide, and any if values cannot be changed.
     pub fn check_settable(&self, value: u64) -> Result<()> {
         if !self.made.mutable {
             return Err(Error::ReadOnly(
@@ -319,7 +319,7 @@ impl BloomierMap {
 }
 
 impl Filter for BloomierMap {
-    kept_in! { BLOOMIER, 0; cells: CELLS, table: SHARDS, values: VALUES }
+    memory_methods! { BLOOMIER, 0; cells: CELLS, table: SHARDS, values: VALUES }
 
     const AHEAD: usize = AHEAD;
 
@@ -338,7 +338,7 @@ impl Filter for BloomierMap {
     }
 
     fn target_fpr(&self) -> f64 {
-        self.made.asked
+        self.made.target_fpr
     }
 
     fn num_added(&self) -> u64 {
@@ -362,11 +362,12 @@ impl Filter for BloomierMap {
 impl Loadable for BloomierMap {
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         Self::check_header(header, 0, 0)?;
-        let Stored { value_bits, check_bits, mutable, arity, shard_bits: bits, keys, asked } = Stored::read(header)?;
+        let Stored { value_bits, check_bits, mutable, arity, shard_bits: bits, keys, target_fpr } =
+            Stored::read(header)?;
         let given = |bits: u32| Some(u64::from(bits));
-        let made = Facts::asked(None, given(check_bits), given(value_bits), mutable, arity.into(), 0);
-        let asked = crate::sizing::check_fpr(asked).map_err(Error::as_format)?;
-        let made = Facts { bits, keys, asked, ..made.map_err(Error::as_format)? };
+        let made = Facts::new(None, given(check_bits), given(value_bits), mutable, arity.into(), 0);
+        let target_fpr = crate::sizing::check_fpr(target_fpr).map_err(Error::as_format)?;
+        let made = Facts { bits, keys, target_fpr, ..made.map_err(Error::as_format)? };
         let table = memory(kind::SHARDS, 0, shards::table_words(bits)?)?;
         let (words, values, made) = by_arity!(arity, made.loaded(table.words()))?;
         let (cells, values) = (memory(kind::CELLS, 0, words)?, memory(kind::VALUES, 0, values)?);

@@ -3,7 +3,7 @@
 //! A polynomial is its coefficients from the constant one on, without zeros at the end; none for zero.
 
 /// The prime.
-pub(super) const P: u64 = u64::MAX - 58;
+pub(crate) const P: u64 = u64::MAX - 58;
 /// 2^64 modulo p.
 const FOLD: u128 = 59;
 
@@ -28,7 +28,7 @@ impl Sum {
 
 /// a * b.
 #[inline(always)]
-pub(super) fn mul(a: u64, b: u64) -> u64 {
+pub(crate) fn mul(a: u64, b: u64) -> u64 {
     let mut sum = Sum::default();
     sum.add(a, b);
     sum.value()
@@ -36,13 +36,13 @@ pub(super) fn mul(a: u64, b: u64) -> u64 {
 
 /// a - b, of numbers below p.
 #[inline(always)]
-pub(super) fn sub(a: u64, b: u64) -> u64 {
+pub(crate) fn sub(a: u64, b: u64) -> u64 {
     if a >= b { a - b } else { a.wrapping_sub(b).wrapping_add(P) }
 }
 
 /// a + b, of numbers below p.
 #[inline(always)]
-pub(super) fn add(a: u64, b: u64) -> u64 {
+pub(crate) fn add(a: u64, b: u64) -> u64 {
     sub(a, sub(0, b))
 }
 
@@ -60,7 +60,7 @@ fn pow(mut a: u64, mut e: u64) -> u64 {
 }
 
 /// 1 / a; 0 for 0.
-pub(super) fn inverse(a: u64) -> u64 {
+pub(crate) fn inverse(a: u64) -> u64 {
     pow(a, P - 2)
 }
 
@@ -71,19 +71,19 @@ fn trim(mut a: Vec<u64>) -> Vec<u64> {
 }
 
 /// The value at x.
-pub(super) fn evaluate(a: &[u64], x: u64) -> u64 {
+pub(crate) fn evaluate(a: &[u64], x: u64) -> u64 {
     a.iter().rev().fold(0, |value, &c| add(mul(value, x), c))
 }
 
 /// a with a leading coefficient of 1, and that coefficient; zero stays.
-pub(super) fn monic(mut a: Vec<u64>) -> (Vec<u64>, u64) {
+pub(crate) fn monic(mut a: Vec<u64>) -> (Vec<u64>, u64) {
     let Some(&last) = a.last() else { return (a, 0) };
     scale(&mut a, inverse(last));
     (a, last)
 }
 
 /// a times a number.
-pub(super) fn scale(a: &mut [u64], by: u64) {
+pub(crate) fn scale(a: &mut [u64], by: u64) {
     a.iter_mut().for_each(|c| *c = mul(*c, by));
 }
 
@@ -162,7 +162,7 @@ fn interpolated(points: &[u64], values: &[u64]) -> Vec<u64> {
 /// The quotient of two monic polynomials without a common root that has these values at these points, the upper one of
 /// degree `most` at most, the lower one of no more than what the number of points leaves (Cauchy interpolation, by
 /// Euclid's algorithm).
-pub(super) fn rational(points: &[u64], values: &[u64], most: usize) -> Option<[Vec<u64>; 2]> {
+pub(crate) fn rational(points: &[u64], values: &[u64], most: usize) -> Option<[Vec<u64>; 2]> {
     let mut whole = vec![1];
     for &point in points {
         whole = product(&whole, &[sub(0, point), 1]);
@@ -195,9 +195,24 @@ fn power(shift: u64, e: u64, modulus: &[u64]) -> Vec<u64> {
     trim(out)
 }
 
+/// The roots of a monic polynomial, ascending, each as often as it is one; `None` if it is not a product of factors
+/// x - root.
+pub(crate) fn repeated_roots(of: &[u64]) -> Option<Vec<u64>> {
+    let derived = trim((0..).zip(of).skip(1).map(|(i, &c)| mul(i, c)).collect());
+    let distinct = roots(&divide(&mut of.to_vec(), &gcd(of.to_vec(), derived)))?;
+    let (mut out, mut rest) = (Vec::new(), of.to_vec());
+    for root in distinct {
+        while evaluate(&rest, root) == 0 && rest.len() > 1 {
+            rest = divide(&mut rest, &[sub(0, root), 1]);
+            out.push(root);
+        }
+    }
+    (rest.len() == 1).then_some(out)
+}
+
 /// The roots of a monic polynomial, ascending; `None` unless it is the product of distinct x - root (Cantor and
 /// Zassenhaus).
-pub(super) fn roots(of: &[u64]) -> Option<Vec<u64>> {
+pub(crate) fn roots(of: &[u64]) -> Option<Vec<u64>> {
     if of.len() > 2 && power(0, P, of) != [0, 1] {
         return None;
     }
@@ -260,6 +275,17 @@ mod tests {
             let values: Vec<u64> = points.iter().map(|&x| evaluate(&a, x)).collect();
             prop_assert_eq!(interpolated(&points, &values), a);
         }
+    }
+
+    #[test]
+    fn repeated_roots_are_found_as_often_as_they_are_there() {
+        let mut many: Vec<u64> = (0..60).map(|i| crate::hash::splitmix::at(3, i) % P).collect();
+        many.sort_unstable();
+        for wanted in [vec![], vec![0], vec![5], vec![0, 0], vec![1, 2, 3], vec![7, 7, 7, 9], vec![0, P - 1], many] {
+            assert_eq!(repeated_roots(&of_roots(&wanted)), Some(wanted));
+        }
+        let g = (2..).find(|&g| pow(g, (P - 1) / 2) == P - 1).unwrap_or(2);
+        assert_eq!(repeated_roots(&[sub(0, g), 0, 1]), None);
     }
 
     #[test]

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_all_its_roots_has_none() {
+    fn a_polynomial_without_all_its_roots_has_none() {
         // A root twice, and x^2 - g for a g that is no square.
         assert_eq!(roots(&of_roots(&[5, 5])), None);
         assert_eq!(roots(&of_roots(&[5, 7, 7, 9])), None);

@@ -252,7 +252,7 @@ macro_rules! variants {
 pub enum FalseNegatives {
     /// Never.
     Never,
-    /// Only after misuse, such as removing what was never added.
+    /// Only after misuse, such as removing a key that was never added.
     OnMisuse,
     /// By design: the structure forgets.
     ByDesign,
@@ -269,7 +269,7 @@ impl FalseNegatives {
     }
 }
 
-/// One variant.
+/// One structure.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Number in files.
@@ -285,26 +285,26 @@ pub struct Variant {
     pub entry: &'static [&'static str],
     /// The module of the source.
     pub family: &'static str,
-    /// What it can do beyond `in`.
+    /// Its operations besides `in`.
     pub capabilities: &'static [&'static str],
-    /// True when it can be a stage of a growing filter.
+    /// True if it can be a stage of a growing filter.
     pub stage: bool,
-    /// Layouts it comes in; empty when there is nothing to choose.
+    /// Its layouts; empty if there is no choice.
     pub layouts: &'static [&'static str],
     /// Nanoseconds a key of batch add and batch contains at 10 million keys, measured on one core of
     /// a 2.5 GHz Xeon: for planning, not a promise.
     pub ns: [f64; 2],
-    /// Promise about false negatives.
+    /// When it has false negatives.
     pub false_negatives: FalseNegatives,
-    /// What merging two of them means.
+    /// The result of merging two of them.
     pub merging: &'static str,
     /// Its law.
     pub formula: &'static str,
     /// Where it was published.
     pub paper: &'static str,
-    /// What tools take it for unasked: "plain" where the number of keys is known, "growing" where it is not.
+    /// The role in which tools use it by default: "plain" if the number of keys is known, "growing" if not.
     pub role: &'static str,
-    /// Copies of a key take slots, so tools add each key once.
+    /// True if copies of a key take slots, so that tools add each key once.
     pub once: bool,
     /// Parameters that keep it within the bytes of `nbytes_for`.
     pub fixed: &'static [(&'static str, u64)],
@@ -378,7 +378,7 @@ macro_rules! rows {
             fixed: &[$($($fixed),*)?],
         }),*];
 
-        /// Two structures with one number or one name are an error here.
+        /// Two structures with one number or one name do not compile.
         const _: () = {
             #[allow(dead_code, non_camel_case_types)]
             enum Modules { $($module = $number),* }

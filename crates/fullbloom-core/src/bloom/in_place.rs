@@ -58,7 +58,7 @@ impl BloomFilter {
         self.writer.as_ref().filter(|writer| writer.is_ours()).map_or(Ok(()), Writer::check_named)
     }
 
-    /// As [`BloomFilter::flush`], and lets go of the file: the filter is closed for good.
+    /// [`BloomFilter::flush`], then releases the file: the filter stays closed.
     pub fn detach(&mut self) -> Result<()> {
         self.write_back(false)?;
         let Some(writer) = self.writer.take() else { return Ok(()) };

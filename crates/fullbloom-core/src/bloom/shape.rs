@@ -257,7 +257,7 @@ mod tests {
     use crate::structure::{Addable, Filter};
 
     #[test]
-    fn every_k_that_a_layout_tells_makes_a_filter_of_one_granule_and_no_other_does() {
+    fn only_the_k_of_a_layout_give_a_filter_of_one_granule() {
         for &(layout, name) in Layout::NAMES {
             for num_hashes in 1..=70 {
                 let bits = layout.granule(num_hashes);

@@ -1,13 +1,13 @@
 //! [`Surplus`]: bits of a filter that none of its keys has set.
 //!
 //! The AND of two filters holds the bits of their common keys and those that are set in one by some keys and in the
-//! other by others: of 1000 and 1500 keys in 10,000 bits with 500 in common, k = 4, as many as 154 more keys would
-//! set. Keys that are added later fall on free bits by chance, as in any filter: the estimate from all bits less
-//! the surplus stays right.
+//! other by others: for 1000 and 1500 keys in 10,000 bits with 500 in common, k = 4, as many as 154 more keys would
+//! set. Keys that are added later fall on free bits by chance, as in any filter: the estimate from all bits less the
+//! surplus stays right.
 //!
-//! What becomes of a surplus when such a filter is combined once more cannot be told from bits: all of it may lie
-//! on keys of the other, or none. Half is taken to stay, with the variance of what is equally likely anywhere
-//! between, a twelfth of its square, so that two deviations reach beyond both ends.
+//! Bits do not show what remains of a surplus when such a filter is combined once more: all of it may coincide with
+//! keys of the other, or none. Half is assumed to remain, with the variance of a uniform distribution in between, a
+//! twelfth of its square, so that two deviations reach beyond both ends.
 
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};

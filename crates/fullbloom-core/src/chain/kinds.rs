@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_kind_is_is_refused() {
+    fn unknown_kinds_are_refused() {
         let refused = |kind, layout| Kind::new(kind, layout).unwrap_err().to_string();
         assert!(refused("aging", "auto").contains("kind must be one of bloom, counting, "));
         assert!(refused("cuckoo", "blocked").contains("layout is for kind \"bloom\""));

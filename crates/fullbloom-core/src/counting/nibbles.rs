@@ -11,7 +11,7 @@
 //!      counter p mod c of word j + 4 (p / c),                              j = 0..3
 //! ```
 //!
-//! A counter at its maximum stays there for ever. All loops are plain Rust over whole words, compiled
+//! A counter at its maximum never changes again. All loops are plain Rust over whole words, compiled
 //! twice: for any machine and for the vector set of this one.
 
 use crate::cells::LINE_WORDS;

@@ -20,7 +20,7 @@ fn kinds() -> Vec<(Layout, u32)> {
 }
 
 #[test]
-fn random_operations_never_deny_what_is_there_nor_count_it_too_low() {
+fn random_operations_give_no_false_negative_and_no_low_count() {
     for (layout, bits) in kinds() {
         for capacity in [3, 60, 400] {
             let (mut f, mut model) = (filter(layout, bits, capacity), HashMap::new());

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_the_universe_is_refused_and_changes_nothing() {
+    fn keys_outside_of_the_universe_are_refused_and_change_nothing() {
         let hasher = KeyHasher::seeded(0);
         let mut set = BitSet::construct(1000, hasher).unwrap();
         for key in [hasher.signed(1000), hasher.signed(-1), hasher.signed(i64::MIN), hash(5)] {

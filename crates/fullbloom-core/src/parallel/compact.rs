@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::isa::on_each;
 
-    /// Outputs for some hashes, full of rubbish, and one more that nobody may touch.
+    /// Outputs for some hashes, with undefined contents, and one more that must not change.
     struct Outputs {
         kept: Vec<u64>,
         mask: Vec<u8>,

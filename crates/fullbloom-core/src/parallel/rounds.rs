@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_panicked() {
+    fn no_thread_waits_for_one_that_panicked() {
         let keys: Vec<u64> = (0..1003).collect();
         for faulty in 0..3 {
             let mut words = [0u64; 3];

@@ -52,10 +52,10 @@ fn on_threads(count: usize, run: &(dyn Fn(usize) + Sync)) -> bool {
     })
 }
 
-/// Does `work` for every part on `threads` threads, each of which takes the next part when it is free: with
-/// equal shares, what the machine takes from one thread the other waits for (10 million look-ups on two
-/// threads of a host that takes 2 % of each core: 2.88 ns a key, and 2.78 so). One thread does it all when
-/// the system refuses others.
+/// Does `work` for every part on `threads` threads, each of which takes the next part when it is free: with equal
+/// shares, one thread would wait for the time that the machine takes from the other (10 million lookups on two threads
+/// of a host that takes 2 % of each core: 2.88 ns a key, and 2.78 with a queue). One thread does it all if the system
+/// refuses others.
 pub fn queue<T: Send>(parts: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let parts = Mutex::new(parts);
     let next = || lock(&parts).next();

@@ -1,4 +1,4 @@
-//! [`CharacteristicSketch`]: values of the characteristic polynomial of a set, from which a peer tells up to `bound`
+//! [`CharacteristicSketch`]: values of the characteristic polynomial of a set, from which a peer decodes up to `bound`
 //! differences: 8 bytes each, the least that any message of so many keys can take.
 //!
 //! Minsky, Trachtenberg and Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE Transactions on
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_of_peers_are_found_out() {
+    fn false_messages_of_peers_are_detected() {
         let here = sketch(0..20, 8);
         let own = hashes(0..20);
         let said = |hashes: &[u64], keys: u64| here.decode(&lie(hashes, keys, 8, here.hash)).unwrap();

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_says_so_and_ends() {
+    fn undecodable_tables_say_so_and_terminate() {
         let mut twice = table(10);
         (0..2).for_each(|_| assert!(twice.add_hash(7).is_ok()));
         assert_eq!(twice.decode().unwrap(), Decoded::default());

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_variance_is_that_of_the_means() {
+    fn the_remaining_variance_is_that_of_the_means() {
         for (parts, others) in [(1, 1), (3, 3), (2, 6), (6, 2), (4, 7), (7, 4), (10, 13), (9, 6), (1, 5)] {
             let share = |part: u64, parts: u64| [part, part + 1].map(|edge| edge as f64 / parts as f64);
             let mut left = 0.0;

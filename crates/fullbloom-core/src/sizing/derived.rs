@@ -1,7 +1,8 @@
 //! Laws of positions that follow from each other: double hashing and its kin.
 //!
-//! Two or three numbers of a key give all its k positions, so that some keys have fewer of them (b = 0: one), and the
-//! positions of two keys may lie on each other in long runs. With range m, fill r, n keys, and the ideal rate beside:
+//! All k positions of a key follow from two or three numbers, so that some keys have fewer distinct positions (b = 0:
+//! one), and the positions of two keys may coincide in long runs. With range m, fill r, n keys, and the ideal rate
+//! added:
 //!
 //! ```text
 //! excess = S + n / m^2 sum_j W_j r^(k - j) P(Binomial(j, 1 - r) >= 3)
@@ -9,13 +10,12 @@
 //! W_j    = how often two keys have j positions in common, in all m^2 choices of the other
 //! ```
 //!
-//! What two independent keys have in common once or twice stands in the ideal law already, hence the tail from 3 on
-//! and the subtraction in S. For `double`, d has probability phi(d) / m for every divisor d of m (b of that order), and
-//! W counts progressions whose steps stand in a ratio of small numbers. At m = 2000, n = 100, k = 14 this gives
-//! 7.5e-4 for `double`, 3.7e-4 for `odd-step`, 9.3e-5 for `enhanced-double`, where chance gives 6.8e-5; simulations lie
-//! within 6 % of the excess.
-//! After Dillinger and Manolios, "Bloom filters in probabilistic verification", 2004, who name the sources of the
-//! excess; the sums are worked out here.
+//! The ideal law already includes one or two common positions of independent keys, hence the tail from 3 on and the
+//! subtraction in S. For `double`, d has probability phi(d) / m for every divisor d of m (b of that order), and W
+//! counts progressions with steps in a ratio of small numbers. At m = 2000, n = 100, k = 14 this gives 7.5e-4 for
+//! `double`, 3.7e-4 for `odd-step`, 9.3e-5 for `enhanced-double`, where chance gives 6.8e-5; simulations lie within 6 %
+//! of the excess. After Dillinger and Manolios, "Bloom filters in probabilistic verification", 2004, who name the
+//! sources of the excess; the sums are derived here.
 
 use std::sync::OnceLock;
 
@@ -63,7 +63,7 @@ fn totient(d: u64) -> f64 {
 /// Runs of positions in common, by length.
 type Runs = Vec<f64>;
 
-/// Of progressions whose steps stand in a ratio s : t of small numbers with greatest common divisor g, by g: the runs of
+/// For progressions with steps in a ratio s : t of small numbers with greatest common divisor g, by g: the runs of
 /// those with s / g and t / g odd, and of the others.
 fn ratios(k: u32) -> &'static [[Runs; 2]] {
     static TABLE: [OnceLock<Vec<[Runs; 2]>>; MAX_HASHES as usize + 1] =
@@ -170,7 +170,7 @@ impl<L> Derived<L> {
         runs
     }
 
-    /// Runs of progressions whose steps stand in a ratio of small numbers, up to a difference of order d.
+    /// Runs of progressions with steps in a ratio of small numbers, up to a difference of order d.
     fn progressions(&self, every: bool) -> Runs {
         let tables = ratios(self.num_hashes);
         let mut sum = vec![0.0; self.num_hashes as usize + 1];

@@ -8,18 +8,18 @@
 //! V(n) = sum over pairs of cells of (P(both free) / P(free)^2 - 1) / (dn's share of the cells)^2
 //! ```
 //!
-//! where V(n) is the variance of y at n keys, [`Law::items_sd`] squared: a cell is free in S and another in T when
-//! no key of S and T sets either and no other key sets its own, so that all but the common keys divide out. Linear
-//! counting (Whang, Vander-Zanden and Taylor, 1990) is V of the classic law.
+//! where V(n) is the variance of y at n keys, [`Law::items_sd`] squared: a cell is free in S and another in T if no key
+//! of S and T sets either and no other key sets its own, so that all but the common keys divide out. Linear counting
+//! (Whang, Vander-Zanden and Taylor, 1990) is V of the classic law.
 //!
-//! **Whole cells.** Cells are whole numbers: of few keys that meet in λ cells by chance, λ below 10, two deviations
-//! of the Poisson number hold as little as 84 % (at λ = 0.17). Half a cell is added in quadrature, but no more than
-//! three times the variance, so that what cannot differ (λ = 0) has deviation 0: then they hold 94 % at least, and
-//! more than 98 % only below λ = 1.5, where most filters tell the same number.
+//! **Whole cells.** Cells are whole numbers: if few keys share λ cells by chance, λ below 10, two deviations of the
+//! Poisson number cover as little as 84 % (at λ = 0.17). Half a cell is added in quadrature, but no more than three
+//! times the variance, so that an exact number (λ = 0) has deviation 0: then they cover 94 % at least, and more than 98
+//! % only below λ = 1.5, where most filters have the same number.
 //!
-//! **Keys taken for known.** Where only the keys are counted that were new, those are missing that were found wrongly:
-//! of N keys that a look-up of rate f let pass, N f / (1 - f) were not, with variance N f / (1 - f)^2 (negative
-//! binomial). Keys, too, are whole.
+//! **Wrongly found keys.** If only new keys are counted, those that were wrongly found are missing: besides N keys that
+//! a lookup of rate f let pass, N f / (1 - f) did not pass, with variance N f / (1 - f)^2 (negative binomial). Keys are
+//! whole numbers, too.
 
 use super::Law;
 use super::chain::{Member, Stages};
@@ -168,7 +168,7 @@ mod tests {
     use crate::sizing::lanes::Lanes;
 
     #[test]
-    fn what_cannot_differ_is_exact_and_what_is_saturated_is_unknown() {
+    fn certain_numbers_are_exact_and_saturated_ones_unknown() {
         let laws: [&dyn Law; 2] =
             [&Classic { num_bits: 10_000, num_hashes: 7 }, &Lanes { blocks: 20, lanes: 4, width: 128, per_lane: 2 }];
         for law in laws {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_after_a_stage_that_finds_every_key_is_unknown() {
+    fn keys_after_a_stage_that_finds_every_key_are_unknown() {
         let stage = |stored, fpr| {
             let lost = Estimate { items: 0.0, variance: 0.0 };
             StageKeys { stored, lost, member: Member::of_rate(fpr), fpr_sd: 0.0 }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_all_but_what_is_found() {
+    fn new_keys_are_all_but_those_found() {
         // The integral of x^7 from 0 to 1 is an eighth.
         assert!((new_among(1000.0, |items| (items / 1000.0).powi(7)) - 875.0).abs() < 0.01);
         assert_eq!(new_among(1000.0, |_| 0.0), 1000.0);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_found_is_the_integral_of_its_rate() {
+    fn keys_wrongly_found_are_the_integral_of_the_rate() {
         for fpr in [1e-9, 1e-3, 0.1, 0.5] {
             let (straight, log) = (lost_in_table(1000.0, fpr, |items| items), -f64::ln_1p(-fpr));
             let (items, variance) = (1000.0 * (log / fpr - 1.0), 1000.0 * (fpr / (1.0 - fpr) - log) / fpr);

@@ -1,7 +1,7 @@
 //! Sizing: m, k and the false-positive rate. One law a layout, and the inverse by search.
 //!
 //! "Honest" means: sized for (n, p), a filter has a rate of at most p at n, by its own law and for the integer k.
-//! Every rate of every structure is a function of this room; structures search for the smallest shape that keeps it.
+//! Every rate of every structure is a function of this module; structures search for the smallest shape that keeps it.
 //!
 //! * [`classic`]: k throws over all cells; [`occupancy`] its exact rate;
 //! * [`lanes`]: k distinct or separate cells in lanes of a block (blocked, split, partitioned);
@@ -16,7 +16,7 @@
 //! * [`peeled`]: cells of static filters, of which each key's xor to a value;
 //! * [`ribbon`]: slots, result bits and failures of ribbons;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
-//! * [`zone`]: rests of whole numbers, which tell few of them from all others;
+//! * [`zone`]: remainders of integers, which distinguish few of them from all others;
 //! * [`chain`]: filters asked one after the other, and the stages of one that grows;
 //! * [`estimates`]: how many keys there are, and how far off that may be.
 //!

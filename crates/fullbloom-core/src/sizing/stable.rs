@@ -1,4 +1,4 @@
-//! The stable law: cells that decay while keys come, so that the rate is the same for ever.
+//! The stable law: cells that decay while keys are added, so that the rate stays constant.
 //!
 //! Each key decrements P of m cells (neighbours, from a random start) by one and then sets K cells
 //! to Max. Deng and Rafiei, "Approximately detecting duplicates for streaming data using stable

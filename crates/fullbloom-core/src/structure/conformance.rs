@@ -409,7 +409,7 @@ macro_rules! matrix {
         }
 
         #[test]
-        fn files_that_lie_are_refused_or_harm_nobody() {
+        fn forged_files_are_refused_or_harmless() {
             [0, 1, 50].into_iter().for_each(lying_built::<$words, $Class>);
         }
 
@@ -440,7 +440,7 @@ macro_rules! matrix {
         }
 
         #[test]
-        fn files_that_lie_are_refused_or_harm_nobody() {
+        fn forged_files_are_refused_or_harmless() {
             each::<$Class>(|make, capacity| {
                 if capacity < 100 {
                     lying(&adding(make, capacity), |_, _, _| true, drop);

@@ -1,4 +1,4 @@
-//! [`structure!`]: what a structure takes, keeps and shows, declared once, beside its code.
+//! [`structure!`]: parameters, fields and documentation of a structure, declared once, beside its code.
 //!
 //! ```text
 //! structure! {
@@ -21,15 +21,15 @@
 //! }
 //! ```
 //!
-//! `parameters` are those of the constructor, in the words of Python's types (an "int" is a whole number of at
-//! least 1); `seed` and `secret` follow by themselves. `fields` are what it has beside its [`Load`](super::load::Load), each as an expression
-//! of the filter: a `pub` one is an attribute and stands in `info()`; one with a tag stands in files, in this
-//! order; a `merged` one must be equal in two structures that are combined.
+//! `parameters` are those of the constructor, with Python's types (an "int" is an integer of at least 1); `seed` and
+//! `secret` are added automatically. `fields` are those besides its [`Load`](super::load::Load), each as an expression of
+//! the filter: a `pub` field is an attribute and part of `info()`; one with a tag is part of files, in this order; a
+//! `merged` one must be equal in two structures that are combined.
 //!
-//! `construct` makes a structure of the parameters and a hasher, `cell_bytes` says what it would take.
+//! `construct` creates a structure from the parameters and a hasher, `cell_bytes` returns its size.
 //!
-//! From it come, in this crate, [`Declared`], the attributes as methods, `for_capacity` with defaults where no text is chosen, and
-//! `Stored`, the fields of a file; the macro of the structure's name hands the declaration to other crates.
+//! The macro generates, in this crate, [`Declared`], the attributes as methods, `for_capacity` with default texts, and
+//! `Stored`, the fields of a file; a macro with the structure's name passes the declaration to other crates.
 
 pub use super::values::FieldValue;
 pub(crate) use super::values::names;

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_done_and_told() {
+    fn every_part_is_done_and_reported() {
         for threads in [1, 3] {
             let told = Mutex::new(Vec::new());
             let watch = |done, total| {

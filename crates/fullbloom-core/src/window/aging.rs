@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn time_forgets_only_when_it_is_told_to_pass() {
+    fn time_passes_only_by_advance() {
         let mut filter = AgingBloomFilter::construct(100, 1e-6, true, Some(10.0), KeyHasher::seeded(0)).unwrap();
         assert_eq!(filter.advance(1000.0).unwrap(), 0);
         filter.add_hash(hash(1)).unwrap();

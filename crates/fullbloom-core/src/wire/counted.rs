@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shape_for_a_server_and_what_is_no_answer_is_refused() {
+    fn invalid_shapes_and_replies_are_refused() {
         let shape = |layout, bits| Shape::for_capacity(layout, bits, 1, 100, 0.01).unwrap();
         let made = |shape, shards| Counters::new(shape, KeyHasher::seeded(0), shards);
         assert!(made(shape(Layout::Classic, 4), 1).is_err() && made(shape(Layout::Blocked, 16), 1).is_err());

@@ -1,9 +1,9 @@
 //! [`Counters`]: the counters of a counting filter as strings of a server.
 //!
 //! A key's counters lie in one line, and are changed by one BITFIELD, which no other command comes between. Adding is
-//! `OVERFLOW SAT INCRBY 1`: a counter that has reached its maximum T stays there. T may stand for more than T keys, so that it
+//! `OVERFLOW SAT INCRBY 1`: a counter that has reached its maximum T stays there. T may represent more than T keys, so that it
 //! must never be taken from again, and no counter may fall below 0. Both are held by four steps in the BITFIELD that removes,
-//! whatever other clients do; the first one's replies tell what the counters were:
+//! whatever other clients do; the first one's replies give the previous counters:
 //!
 //! | step | T | c | 0 |
 //! |---|---|---|---|

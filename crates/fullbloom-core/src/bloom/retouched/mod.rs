@@ -1,11 +1,10 @@
-//! [`RetouchedBloomFilter`]: a Bloom filter some of whose set bits are cleared again, which rids it of
-//! chosen false positives and makes it miss some members.
+//! [`RetouchedBloomFilter`]: a Bloom filter some of whose set bits are cleared, which removes chosen false positives
+//! and makes it miss some members.
 //!
-//! Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006. Which bit to clear is decided by
-//! training data held beside the bits: for every bit the members that set it and the known false
-//! positives that need it, 8 bits each, stopping at 255. They are 16 of the 17 bits that a bit
-//! costs, and are saved with the filter. The members of a bit are kept when it is cleared, so that
-//! the bits members have lost can be counted: the estimate of false negatives rests on them.
+//! Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006. Training data stored with the bits decides which bit
+//! to clear: for every bit the members that set it and the known false positives that need it, 8 bits each, stopping at
+//! 255. They are 16 of the 17 bits that a bit costs, and are saved with the filter. The members of a cleared bit stay,
+//! so that the bits that members have lost can be counted: the estimate of false negatives rests on them.
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 

@@ -77,7 +77,7 @@ impl Apart {
     }
 
     /// Keys that are here.
-    #[allow(clippy::len_without_is_empty)] // nobody asks
+    #[allow(clippy::len_without_is_empty)] // unused
     pub fn len(&self) -> u64 {
         self.memory.words().as_chunks::<2>().0.iter().filter(|[_, count]| *count != 0).count() as u64
     }

@@ -58,7 +58,7 @@ fn hashes_for(bits_per_entry: f64) -> u32 {
 /// One filter of the chain.
 pub struct Layer {
     cells: Cells,
-    /// Bits, k, and what 2^64 leaves when it is divided by the bits.
+    /// Bits, k, and the remainder of 2^64 divided by the bits.
     bits: u64,
     /// k.
     pub hashes: u32,
@@ -74,7 +74,7 @@ pub struct Layer {
 
 /// Probes of a key: `(h1 + i h2 mod 2^64) mod bits`, with two divisions for all of them.
 struct Probes {
-    /// The sum, and what it leaves.
+    /// The sum, and its remainder.
     sum: u64,
     bit: u64,
     step: u64,
@@ -325,7 +325,7 @@ impl Chain {
         out
     }
 
-    /// The filter that a header tells of, its bits to come. It has at most `max_bytes` of them.
+    /// The filter of a header, without its bits. It may have at most `max_bytes` of them.
     pub fn from_header(header: &[u8], max_bytes: u64) -> Result<Self> {
         let mut fields = Fields(header);
         let mut head = || Some((fields.u64()?, fields.u32()?, fields.u32()?, fields.u32()?));
@@ -365,12 +365,12 @@ impl Chain {
         self.layers.iter().map(|layer| &layer.cells)
     }
 
-    /// The piece that is asked for by `number`, from 1 on, and the number that it is loaded under.
+    /// The piece with this `number`, from 1 on, and the number under which it is loaded.
     pub fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
         piece_of(self.layers.iter().map(|layer| &layer.cells), number)
     }
 
-    /// Takes in a piece.
+    /// Loads a piece.
     pub fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
         let mut cells: Vec<&mut Cells> = self.layers.iter_mut().map(|layer| &mut layer.cells).collect();
         take_piece(&mut cells, number, bytes).map_err(|refused| match refused {
@@ -381,8 +381,8 @@ impl Chain {
         })
     }
 
-    /// Hands `word` the number of the last layer and the word of it for each word that adding one of the keys may write,
-    /// while no layer is opened; false while cells are to come.
+    /// Calls `word` with the number of the last layer and the index of each word that adding one of the keys may write,
+    /// unless that opens a layer; false while cells are missing.
     pub fn writes(&self, keys: &[[u64; 2]], word: &mut dyn FnMut(usize, usize)) -> bool {
         let Some(last) = self.layers.last() else { return false };
         for &key in keys {
@@ -392,7 +392,7 @@ impl Chain {
         self.layers.iter().all(|layer| layer.cells.arrived().len() == layer.cells.len())
     }
 
-    /// A copy, whose cells are these, a run for each layer.
+    /// A copy with these cells, one run for each layer.
     pub fn with_cells(&self, cells: Vec<Vec<u8>>) -> Result<Self> {
         if !cells.iter().map(Vec::len).eq(self.cells().map(Cells::len)) {
             return Err(bad(": cells of another shape"));
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dumped_loads_and_grows_alike() -> Result<()> {
+    fn dumps_load_and_grow_alike() -> Result<()> {
         let mut one = Chain::construct(20, 0.02, 3, true)?;
         let mut other: Option<Chain> = None;
         for number in 0..2000u32 {
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_lie_are_refused() {
+    fn forged_headers_are_refused() {
         let sound = hex(HEADER);
         assert!(Chain::from_header(&sound, 144).is_ok());
         assert!(matches!(Chain::from_header(&sound, 143), Err(Error::Memory(_))));

@@ -93,7 +93,7 @@ fn the_intersection_has_the_bytes_of_the_set_of_common_values() {
 }
 
 #[test]
-fn what_cannot_be_merged_changes_nothing() {
+fn failed_merges_change_nothing() {
     let (mut one, other) = (set((0..60).map(hash), 0.01, Some(100)), set((60..130).map(hash), 0.01, Some(100)));
     let before = bytes(&one);
     assert!(matches!(one.merge(&other), Err(Error::Capacity(m)) if m.contains("values, capacity is 100")));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_can_be_is_refused() {
+    fn impossible_shapes_are_refused() {
         let refused = |n, p, b, f, semi| CuckooShape::for_capacity(n, p, b, f, semi).is_err();
         assert!(refused(0, 0.01, 4, None, false) && refused(10, 0.0, 4, None, false));
         assert!(refused(10, 0.01, 3, None, false) && refused(10, 0.01, 4, Some(33), false));

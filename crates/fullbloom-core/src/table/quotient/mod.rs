@@ -7,7 +7,7 @@
 //! The fingerprint of a key is the top `f = q + r` bits of its hash. The top q bits are the
 //! quotient, the slot where the key is at home; the next r bits are the remainder, which is stored.
 //! Remainders of one quotient form a *run*, sorted; runs lie in the order of their quotients,
-//! pushed to the right where homes are taken, and the last slot is followed by the first. Three
+//! pushed to the right where homes are occupied, and the last slot is followed by the first. Three
 //! arrays describe this:
 //!
 //! * `occupied`, a bit a quotient: some key has this quotient;
@@ -23,8 +23,7 @@
 //!
 //! * [`words`]: select in a word, and runs of bits moved by some places;
 //! * [`geometry`]: how many bits of what;
-//! * `growth`: a table of twice as many slots;
-//! * [`slots`]: finding one fingerprint; `shifts`: inserting and removing it; `sound`: whether a table contradicts itself;
+//! * [`slots`]: finding one fingerprint; `shifts`: inserting and removing it; `load`: reading a file;
 //! * [`stream`]: the fingerprints of tables in order, and tables from such streams.
 
 pub mod geometry;

@@ -201,7 +201,7 @@ impl Selection {
     }
 }
 
-/// Where the parts of a key stand, by their places.
+/// The places of the parts of a key.
 struct Scratch {
     spans: Vec<Span>,
     cells: Vec<Cell>,

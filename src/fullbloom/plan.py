@@ -193,7 +193,7 @@ def choices(
 
 
 def _forgets(choice: Choice) -> bool:
-    return registry.forgets(registry.row_named(choice.structure))
+    return registry.is_forgetful(registry.get_row(choice.structure))
 
 
 def _check_values(items: int | None, fpr: float | None, memory: int | None) -> None:
@@ -267,7 +267,7 @@ def _size_layouts(
     left_out: dict[str, str],
 ) -> list[Choice]:
     """Return the layouts of the plain filter; record those that cannot be built in ``left_out``."""
-    row = registry.with_role("plain")
+    row = registry.find_by_role("plain")
     found = []
     for layout in registry.layouts("parquet") if PARQUET in needs else row["layouts"]:
         try:
@@ -387,7 +387,7 @@ def _size_exact(
 def _nbytes_or_none(row: dict[str, Any], items: int, fpr: float) -> int | None:
     """Return the size in bytes that the class of ``row`` computes; None if it rejects the parameters."""
     try:
-        nbytes: int = registry.class_of(row).nbytes_for(items, fpr)
+        nbytes: int = registry.get_class(row).nbytes_for(items, fpr)
     except (ParameterError, FilterMemoryError):
         return None
     return nbytes

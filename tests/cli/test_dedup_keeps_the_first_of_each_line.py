@@ -129,8 +129,8 @@ KINDS = [row["name"] for row in kinds()]
 def test_the_expected_loss_is_the_measured_one_however_lines_come(kind, blocks, deferred):
     n, off = 4000, []
     for seed in range(48):
-        row = registry.row_named(kind)
-        seen = registry.class_of(row)(n // 4 if row["role"] == "growing" else n, 0.05, seed=seed)
+        row = registry.get_row(kind)
+        seen = registry.get_class(row)(n // 4 if row["role"] == "growing" else n, 0.05, seed=seed)
         load, tally = Load(seen), Tally()
         for block in np.array_split(np.arange(n), blocks):
             at, keys = 0, block.tolist()
@@ -157,7 +157,7 @@ def test_the_expected_loss_of_one_block_of_lines_is_the_measured_one(kind):
     n, off = 4000, []
     block = b"".join(b"%d%s\n" % (i, b"x" * (i % 7)) for i in range(n))
     for seed in range(48):
-        seen = registry.class_of(registry.row_named(kind))(n, 0.05, seed=seed)
+        seen = registry.get_class(registry.get_row(kind))(n, 0.05, seed=seed)
         load, tally = Load(seen), Tally()
         for part in load.parts(block):
             keys = bytes(part).splitlines()

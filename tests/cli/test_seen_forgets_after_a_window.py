@@ -15,14 +15,14 @@ from fullbloom.cli.window import window
 from fullbloom.recipes.seen import Clock, mark, only_new
 
 KINDS = [row["name"] for row in windowed()]
-CLASSES = [registry.class_of(row) for row in windowed()]
+CLASSES = [registry.get_class(row) for row in windowed()]
 OTHERS = [row["name"] for row in kinds() if row["name"] not in KINDS]
 HOUR = 3600.0
 
 
 def test_the_kinds_are_those_that_count_a_window():
     assert KINDS
-    assert all("expire" in registry.row_named(kind)["capabilities"] for kind in KINDS)
+    assert all("expire" in registry.get_row(kind)["capabilities"] for kind in KINDS)
 
 
 @pytest.mark.parametrize("kind", [[], *(["--kind", kind] for kind in KINDS)], ids=str)

@@ -173,7 +173,7 @@ def test_a_filter_beyond_its_capacity_is_named_in_the_log_once(start):
 
     def warned():
         lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
-        return [line for line in lines if "beyond its capacity" in line["message"]]
+        return [line for line in lines if "is over capacity" in line["message"]]
 
     assert eventually(warned)[0]["filter"] == "full"
     for i in range(5):

@@ -16,10 +16,10 @@ def info(name, number):
 
 def test_the_last_of_each_span_stays(tmp_path):
     registry = Registry(f"sqlite:///{tmp_path / 'r.db'}")
-    registry.nodes.enter("n", "http://x", "", 0)
+    registry.nodes.register("n", "http://x", "", 0)
     registry.filters.put("n", info("a", 1))
     registry.filters.put("n", info("b", 2))
-    rows = {name: row for row, name in registry.filters.known("n").values()}
+    rows = {name: row for row, name in registry.filters.load("n").values()}
     now = 100 * DAY
     for row in rows.values():
         for at in range(now - 3 * DAY, now, HOUR // 4):
@@ -28,7 +28,7 @@ def test_the_last_of_each_span_stays(tmp_path):
     registry.snapshots.thin(now, full=DAY / 1000, hourly=2 * DAY / 1000)
     for name in rows:
         times = [
-            sample["sampled_at"] for sample in registry.snapshots.of(name, since=0, until=now, most=10_000)
+            sample["sampled_at"] for sample in registry.snapshots.load(name, since=0, until=now, most=10_000)
         ]
         young = [at for at in times if at >= now - DAY]
         middle = [at for at in times if now - 2 * DAY <= at < now - DAY]

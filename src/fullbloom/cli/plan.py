@@ -120,7 +120,7 @@ def _stats(options: PlanOptions, row: Choice) -> dict[str, Any]:
     from fullbloom import registry
     from fullbloom.plan import has_universe
 
-    structure = registry.row_named(row.structure)
+    structure = registry.get_row(row.structure)
     layout = None if row.layout == "-" else row.layout
     if structure["adds"] == "number":
         members = f"{row.items}, " if has_universe(structure) else ""

@@ -123,7 +123,7 @@ def run(options: ServeOptions) -> int:
             running.serve(
                 settings,
                 ready_file=as_path(options.ready_file),
-                tell=(lambda _text: None) if options.quiet else lambda text: flush(f"{text}\n"),
+                show=(lambda _text: None) if options.quiet else lambda text: flush(f"{text}\n"),
             )
     except StartError as error:
         raise Refusal(str(error)) from None

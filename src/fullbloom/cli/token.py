@@ -62,9 +62,9 @@ def run(options: TokenOptions) -> int:
     if (options.scope or options.pattern) and options.action != "create":
         raise Refusal("--scope and --pattern are of use with create only")
     try:
+        from fullbloom.service.data_folder import record_tokens
         from fullbloom.service.failures import StartError
         from fullbloom.service.registry import Registry
-        from fullbloom.service.remembered import remember_tokens
         from fullbloom.service.settings import load
     except ImportError as error:
         raise Refusal(missing(error)) from None
@@ -79,7 +79,7 @@ def run(options: TokenOptions) -> int:
         raise Refusal(str(error)) from None
     try:
         if options.action == "create" and not settings.registry:
-            remember_tokens(settings.data)
+            record_tokens(settings.data)
         _ACTIONS[options.action](options, registry.tokens)
     finally:
         registry.close()
@@ -97,7 +97,7 @@ def _create(options: TokenOptions, tokens: Any) -> None:
 
 
 def _list(options: TokenOptions, tokens: Any) -> None:
-    rows = tokens.listed()
+    rows = tokens.list_all()
     lines = [
         f"{row['name']}  {','.join(row['scopes'])}  {' '.join(row['patterns']) or 'all filters'}"
         for row in rows
@@ -109,11 +109,11 @@ def _revoke(options: TokenOptions, tokens: Any) -> None:
     if not tokens.revoke(options.name):
         raise Refusal(f"no token is called {options.name!r}")
     lines = [f"{options.name}: revoked"]
-    last = not tokens.known()
+    last = not tokens.load()
     if last:
-        from fullbloom.service.registry.tokens import NOBODY
+        from fullbloom.service.registry.tokens import LAST_REVOKED
 
-        lines.append(NOBODY)
+        lines.append(LAST_REVOKED)
     report(options, {"revoked": options.name, "last": last}, lines, stdout_is_free=True)
 
 

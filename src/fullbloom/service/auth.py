@@ -32,7 +32,7 @@ class Grant(NamedTuple):
         return not self.patterns or bool(Service.covers(list(self.patterns), name))
 
 
-#: What every local client may do while there is no token.
+#: The grant of every local client while there is no token.
 FULL_ACCESS = Grant(0, READ | WRITE | ADMIN)
 
 

@@ -81,7 +81,7 @@ def _left(options: DedupOptions, memory: int, inputs: Sequence[Source]) -> int:
     import json  # noqa: F401 - the report's, before memory is measured
 
     block = os.urandom(block_size(memory))
-    scratch = registry.class_of(registry.with_role("plain"))(len(block), 0.01)
+    scratch = registry.get_class(registry.find_by_role("plain"))(len(block), 0.01)
     _core.add_lines(scratch, block, kept=True, dropped=True)
     _core.add_lines(scratch, block, kept=True, dropped=bool(options.dupes_output))
     del scratch, block

@@ -78,7 +78,7 @@ class Kind:
 
 def find_kind(name: str | None) -> Kind:
     """Look a --kind up in the registry."""
-    row = registry.with_role("plain") if name is None else registry.row_named(name)
+    row = registry.find_by_role("plain") if name is None else registry.get_row(name)
     return Kind(
         name,
         row,
@@ -87,7 +87,7 @@ def find_kind(name: str | None) -> Kind:
         is_map=row["adds"] == "build_pairs",
         is_plain=row["role"] == "plain",
         grows=row["role"] == "growing",
-        forgets=registry.forgets(row),
+        forgets=registry.is_forgetful(row),
         has_capacity=_has_parameter(row, "capacity"),
     )
 
@@ -99,17 +99,17 @@ def windowed() -> list[registry.Row]:
 
 def row_of(seen: Seen) -> registry.Row:
     """Return the registry row of a filter."""
-    return next(row for row in registry.rows() if registry.class_of(row) is type(seen))
+    return next(row for row in registry.rows() if registry.get_class(row) is type(seen))
 
 
 def forgets(seen: Seen) -> bool:
     """Tell whether a filter has false negatives, by design, for lines of long ago."""
-    return registry.forgets(row_of(seen))
+    return registry.is_forgetful(row_of(seen))
 
 
 def warn_of_forgetting(seen: Seen) -> str | None:
     """Return a warning about a filter that forgets lines by design, None for any other."""
     row = row_of(seen)
-    if not registry.forgets(row):
+    if not registry.is_forgetful(row):
         return None
     return f"--kind {row['name']} forgets lines by design: one that was seen long ago passes as new"

@@ -22,7 +22,7 @@ def sized(options: FilterOptions, capacity: int, fpr: float, *, quick: bool) -> 
     layout = options.layout
     if quick and layout == "auto":
         layout = quick_layout(capacity, fpr)
-    return registry.class_of(options.structure.row)(capacity, fpr, layout=layout, **options.hash_keywords)
+    return registry.get_class(options.structure.row)(capacity, fpr, layout=layout, **options.hash_keywords)
 
 
 def windowed(options: FilterOptions, window: Window, expected: int, fpr: float) -> Seen:
@@ -38,7 +38,7 @@ def growing(options: FilterOptions, first: int, fpr: float, *, quick: bool) -> S
     layout = options.layout
     if quick and layout == "auto":
         layout = quick_layout(first, fpr / 2)
-    made = registry.class_of(registry.with_role("growing"))
+    made = registry.get_class(registry.find_by_role("growing"))
     return made(first, fpr, layout=layout, growth=4.0, **options.hash_keywords)
 
 
@@ -60,7 +60,7 @@ def _of_kind(options: FilterOptions, capacity: int, fpr: float, **parameters: An
             has = ", ".join(row["layouts"]) or "none to choose"
             raise Refusal(f"--kind {options.kind} has no layout {options.layout}; it has {has}")
         parameters["layout"] = options.layout
-    return registry.class_of(row)(capacity, fpr, **parameters)
+    return registry.get_class(row)(capacity, fpr, **parameters)
 
 
 def _of_kind_within(options: FilterOptions, nbytes: int, fpr: float) -> Seen:

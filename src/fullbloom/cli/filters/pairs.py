@@ -63,7 +63,7 @@ def built_of_pairs(
             values.append(number)
         hashes.extend(fullbloom.hash_many(keys, **hashed))
         progress.show()
-    made: Any = registry.class_of(options.structure.row)
+    made: Any = registry.get_class(options.structure.row)
     how = {"fpr": fpr, "threads": options.threads, "progress": watching(stops, progress)}
     try:
         return made.build_hashed(hashes, values, **how, **hashed), len(values)

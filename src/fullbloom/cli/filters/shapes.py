@@ -103,5 +103,5 @@ def _best_rate(layout: str, num_bits: int, expected: int, fpr: float) -> tuple[f
 
 
 def _shaped(options: FilterOptions, layout: str, bits: int, hashes: int, capacity: int) -> Seen:
-    plain = registry.class_of(registry.with_role("plain"))
+    plain = registry.get_class(registry.find_by_role("plain"))
     return plain.with_shape(bits, hashes, capacity=capacity, layout=layout, **options.hash_keywords)

@@ -58,7 +58,7 @@ def built(
     gathering = _core.Gathering(**options.hash_keywords, memory=memory)
     lines = gather(options, gathering, blocks, inputs, stops, progress)
     watch = watching(stops, progress)
-    made: Any = registry.class_of(options.structure.row)
+    made: Any = registry.get_class(options.structure.row)
     more = {} if options.capacity is None else {"capacity": options.capacity}
     with telling_memory(options):
         seen = made.build_hashed(

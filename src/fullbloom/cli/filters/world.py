@@ -22,7 +22,7 @@ def add_world(parser: argparse.ArgumentParser) -> None:
     from fullbloom.cli.filters.kinds import worlds
 
     names = [row["name"] for row in worlds()]
-    levels = list(dict.fromkeys(name for row in worlds() for name in registry.class_of(row).kinds()))
+    levels = list(dict.fromkeys(name for row in worlds() for name in registry.get_class(row).kinds()))
     group = parser.add_argument_group(f"two sets, of --kind {' or '.join(names)}")
     group.add_argument(
         "--except",
@@ -81,7 +81,7 @@ def built_of_two(options: BuildOptions, stops: Stops, progress: Progress) -> tup
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.sources import sources
 
-    made: Any = registry.class_of(options.structure.row)
+    made: Any = registry.get_class(options.structure.row)
     how: dict[str, Any] = {
         "kind": options.levels or made.kinds()[0],
         "layout": options.layout,

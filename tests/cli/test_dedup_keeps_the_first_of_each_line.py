@@ -11,7 +11,7 @@ import zstandard
 from support import chance, scatter_of_mean
 
 from fullbloom import registry
-from fullbloom.cli.filters.kinds import kinds
+from fullbloom.cli.filters.kinds import list_kinds
 from fullbloom.recipes.dedup import Load, Tally, add_new
 
 
@@ -120,7 +120,7 @@ def test_the_expected_loss_is_the_measured_one_where_much_is_lost(fullbloom, tmp
         assert abs(mean) <= bound, values
 
 
-KINDS = [row["name"] for row in kinds()]
+KINDS = [row["name"] for row in list_kinds()]
 
 
 @pytest.mark.parametrize("deferred", [True, False], ids=["deferred", "direct"])

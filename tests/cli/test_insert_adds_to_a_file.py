@@ -12,10 +12,10 @@ from support import variants_with
 
 import fullbloom as package
 from fullbloom import registry
-from fullbloom.cli.filters.kinds import kinds
+from fullbloom.cli.filters.kinds import list_kinds
 
-KINDS = [row for row in kinds() if not registry.is_forgetful(row)]
-FORGETTING = [row for row in kinds() if registry.is_forgetful(row)]
+KINDS = [row for row in list_kinds() if not registry.is_forgetful(row)]
+FORGETTING = [row for row in list_kinds() if registry.is_forgetful(row)]
 
 
 def made(row, path, *keys, capacity=1000):

@@ -11,11 +11,11 @@ import subprocess
 
 import pytest
 
-from fullbloom.cli.completion import commands
+from fullbloom.cli.completion import list_commands
 from fullbloom.cli.man import _plain
 from fullbloom.cli.parser import COMMANDS, build_parser
 
-OPTIONS = {name: options for name, _, options in commands(build_parser())}
+OPTIONS = {name: options for name, _, options in list_commands(build_parser())}
 
 
 @pytest.fixture(scope="module")

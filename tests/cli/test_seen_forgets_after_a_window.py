@@ -10,13 +10,13 @@ import pytest
 
 import fullbloom as package
 from fullbloom import registry
-from fullbloom.cli.filters.kinds import kinds, windowed
-from fullbloom.cli.window import window
+from fullbloom.cli.filters.kinds import list_kinds, list_windowed
+from fullbloom.cli.window import parse_window
 from fullbloom.recipes.seen import Clock, mark, only_new
 
-KINDS = [row["name"] for row in windowed()]
-CLASSES = [registry.get_class(row) for row in windowed()]
-OTHERS = [row["name"] for row in kinds() if row["name"] not in KINDS]
+KINDS = [row["name"] for row in list_windowed()]
+CLASSES = [registry.get_class(row) for row in list_windowed()]
+OTHERS = [row["name"] for row in list_kinds() if row["name"] not in KINDS]
 HOUR = 3600.0
 
 
@@ -183,7 +183,7 @@ def test_a_window_of_too_many_lines_says_so(fullbloom, refused, text):
     ],
 )
 def test_windows_are_written_as_people_write_them(text, lines, seconds):
-    read = window(text)
+    read = parse_window(text)
     assert (read.lines, read.seconds, str(read)) == (lines, seconds, text)
 
 

@@ -17,8 +17,8 @@ def info(name, number):
 def test_the_last_of_each_span_stays(tmp_path):
     registry = Registry(f"sqlite:///{tmp_path / 'r.db'}")
     registry.nodes.register("n", "http://x", "", 0)
-    registry.filters.put("n", info("a", 1))
-    registry.filters.put("n", info("b", 2))
+    registry.filters.record("n", info("a", 1))
+    registry.filters.record("n", info("b", 2))
     rows = {name: row for row, name in registry.filters.load("n").values()}
     now = 100 * DAY
     for row in rows.values():

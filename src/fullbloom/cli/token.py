@@ -1,4 +1,4 @@
-"""``fullbloom token``: who may ask a service what."""
+"""``fullbloom token``: tokens of the filter service."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.options import Options
 from fullbloom.cli.report import report
-from fullbloom.cli.serve import as_path, missing
+from fullbloom.cli.serve import explain_missing, to_path
 from fullbloom.cli.standard import flush
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "make, list and revoke tokens of the filter service"
-DETAIL = """Without a token everybody on this machine may do everything, and the service listens to no other.
-A token is told once; only its digest is kept. A running service knows within a second."""
+HELP = "create, list and revoke tokens of the filter service"
+DETAIL = """Without a token everybody on this machine may do everything, and the service listens on loopback
+only. A token is shown once; only its digest is stored. A running service applies changes within a second."""
 EXAMPLE = "fullbloom token create crawler --scope read --scope write --pattern 'crawl:*'"
 QUIET = "print the token alone"
 
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         choices=("read", "write", "admin"),
-        help="read: look up; write: change keys, make and drop filters; admin: the service itself; repeat",
+        help="read: look up; write: change keys, create and drop filters; admin: the service itself; repeat",
     )
     parser.add_argument(
         "--pattern", action="append", metavar="NAMES", help="filters it is for, as logs:*; repeat"
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: TokenOptions) -> int:
-    """Do it in the registry."""
+    """Create, list or revoke tokens in the registry."""
     if (options.name is None) != (options.action == "list"):
         raise Refusal("create and revoke take the NAME of a token, list takes none")
     if (options.scope or options.pattern) and options.action != "create":
@@ -67,9 +67,9 @@ def run(options: TokenOptions) -> int:
         from fullbloom.service.registry import Registry
         from fullbloom.service.settings import load
     except ImportError as error:
-        raise Refusal(missing(error)) from None
+        raise Refusal(explain_missing(error)) from None
     try:
-        settings = load(as_path(options.config), data=options.data, registry=options.registry)
+        settings = load(to_path(options.config), data=options.data, registry=options.registry)
         if not settings.registry:
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         registry = Registry(settings.registry_url)

@@ -9,12 +9,12 @@ from fullbloom import _core
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.arrow import library
 from fullbloom.cli.io.tables import number
-from fullbloom.cli.printable import shortened
+from fullbloom.cli.printable import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
 
 _UUID_BYTES = 16
 
@@ -39,7 +39,7 @@ class Keys:
         if names.count(select) > 1:
             places = ", ".join(str(place + 1) for place, known in enumerate(names) if known == select)
             raise Refusal(
-                f"{self._name}: --select {shortened(select)!r} stands {names.count(select)} times in the "
+                f"{self._name}: --select {shorten(select)!r} stands {names.count(select)} times in the "
                 f"schema, in columns {places}; give the number of one"
             )
         if select in names:
@@ -63,11 +63,11 @@ class Keys:
             kind = kind.field(part).type if kind.get_field_index(part) >= 0 else None
         if kind is None or at != select:
             raise Refusal(
-                f"{self._name}: --select {shortened(select)!r} is not in the schema; it has {', '.join(told)}"
+                f"{self._name}: --select {shorten(select)!r} is not in the schema; it has {', '.join(told)}"
             )
         return [names.index(first), *rest]
 
-    def records(self, seen: Seen, table: Any) -> _core.KeyedRecords:
+    def records(self, seen: Filter, table: Any) -> _core.KeyedRecords:
         """Return the rows of ``table`` with the hashes of their keys."""
         columns = [
             self._typed(self._column(path, table), kind, select)
@@ -79,7 +79,7 @@ class Keys:
         try:
             return _core.KeyedRecords.of_column(seen, keys)
         except (TypeError, ValueError) as error:
-            told = ", ".join(shortened(select) for select in self._selects)
+            told = ", ".join(shorten(select) for select in self._selects)
             raise Refusal(f"{self._name}: --select {told}: {error}") from None
 
     def _column(self, path: list[Any], table: Any) -> Any:
@@ -108,7 +108,7 @@ class Keys:
             return column.cast(wanted[kind])
         except (arrow.ArrowException, ValueError, TypeError, AttributeError) as error:
             why = str(error).splitlines()[0]
-            raise Refusal(f"{self._name}: column {shortened(select)!r} is no {kind}: {why}") from None
+            raise Refusal(f"{self._name}: column {shorten(select)!r} is no {kind}: {why}") from None
 
 
 def _uuids(column: Any, arrow: Any) -> Any:

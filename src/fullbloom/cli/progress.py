@@ -55,7 +55,7 @@ class Progress:
 
     def _format(self, seconds: float) -> str:
         """Return the line, ``seconds`` after the start of the pass."""
-        taken, total = self._blocks.taken, self._blocks.total
+        taken, total = self._blocks.bytes_read, self._blocks.total
         share = f" of {size_text(total)} ({100 * taken // total} %)" if total else ""
         left = ""
         if total and total / _FIRST_ESTIMATE <= taken <= total:

@@ -121,7 +121,7 @@ def _ask(options: SyncOptions) -> int:
         try:
             done = ask(lines, channel, give=options.write, limit=options.limit, at_most=options.at_most)
         except BrokenPipeError:
-            raise Refusal(f"{words[0]}: ended before it had said all") from None
+            raise Refusal(f"{words[0]}: ended too early") from None
         except EOFError as error:
             raise Refusal(f"{words[0]}: {error}") from None
         peer.stdin.close()
@@ -160,7 +160,7 @@ def _serve(options: SyncOptions, path: str) -> int:
     from fullbloom.recipes.sync import serve
 
     if options.files:
-        raise Refusal("--serve FILE stands alone; drop the other files")
+        raise Refusal("--serve FILE takes no other files; drop them")
     require_input()
     require_output()
     take = (lambda lines: _add(path, lines)) if options.write else None

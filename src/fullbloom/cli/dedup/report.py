@@ -48,9 +48,9 @@ def _collect_stats(job: Job) -> dict[str, Any]:
         "dropped": tally.records - tally.kept,
         "expected_wrongly_dropped": 0.0 if options.exact else tally.wrongly_dropped,
         "exact": bool(options.exact),
-        "bytes": job.blocks.taken,
+        "bytes": job.blocks.bytes_read,
         "seconds": seconds,
-        "bytes_per_second": job.blocks.taken / seconds,
+        "bytes_per_second": job.blocks.bytes_read / seconds,
         "peak_memory": peak_memory(),
         "memory": options.memory,
         "filter": {

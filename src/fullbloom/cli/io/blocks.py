@@ -54,7 +54,7 @@ class Blocks:
         self._passed = 0
 
     @property
-    def taken(self) -> int:
+    def bytes_read(self) -> int:
         """Bytes read so far, before decompression."""
         return sum(source.taken for source in self._inputs)
 
@@ -158,7 +158,7 @@ class TypedLine:
     def __init__(self, stops: Stops) -> None:
         """Read nothing yet."""
         self._stops = stops
-        self.taken = 0
+        self.bytes_read = 0
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the line, or nothing when the input ends before one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.io.arrow import library
+from fullbloom.cli.io.arrow import import_arrow
 from fullbloom.cli.io.tables import number
 from fullbloom.cli.printable import shorten
 
@@ -24,7 +24,7 @@ class Keys:
 
     def __init__(self, selects: Sequence[str], types: Sequence[str] | None, schema: Any, name: str) -> None:
         """Find the columns; raises `Refusal` that says which there are."""
-        self._name, self._selects, self._schema, self._arrow = name, selects, schema, library()
+        self._name, self._selects, self._schema, self._arrow = name, selects, schema, import_arrow()
         kinds = list(types or ["auto"])
         self._types = kinds * len(selects) if len(kinds) == 1 else kinds
         self._paths = [self._path(select) for select in selects]
@@ -39,7 +39,7 @@ class Keys:
         if names.count(select) > 1:
             places = ", ".join(str(place + 1) for place, known in enumerate(names) if known == select)
             raise Refusal(
-                f"{self._name}: --select {shorten(select)!r} stands {names.count(select)} times in the "
+                f"{self._name}: --select {shorten(select)!r} is {names.count(select)} times in the "
                 f"schema, in columns {places}; give the number of one"
             )
         if select in names:
@@ -70,7 +70,7 @@ class Keys:
     def records(self, seen: Filter, table: Any) -> _core.KeyedRecords:
         """Return the rows of ``table`` with the hashes of their keys."""
         columns = [
-            self._typed(self._column(path, table), kind, select)
+            self._cast(self._column(path, table), kind, select)
             for path, kind, select in zip(self._paths, self._types, self._selects, strict=True)
         ]
         keys = columns[0]
@@ -89,8 +89,8 @@ class Keys:
             found = self._arrow.compute.struct_field(found, part)
         return found
 
-    def _typed(self, column: Any, kind: str, select: str) -> Any:
-        """Return ``column`` as the type that was asked for."""
+    def _cast(self, column: Any, kind: str, select: str) -> Any:
+        """Return ``column`` as the type of --key-type."""
         if kind == "auto":
             return column
         arrow = self._arrow
@@ -108,7 +108,7 @@ class Keys:
             return column.cast(wanted[kind])
         except (arrow.ArrowException, ValueError, TypeError, AttributeError) as error:
             why = str(error).splitlines()[0]
-            raise Refusal(f"{self._name}: column {shorten(select)!r} is no {kind}: {why}") from None
+            raise Refusal(f"{self._name}: column {shorten(select)!r} is not of type {kind}: {why}") from None
 
 
 def _uuids(column: Any, arrow: Any) -> Any:

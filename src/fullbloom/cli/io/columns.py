@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.failures import Interrupted, Refusal
-from fullbloom.cli.io.arrow import library
+from fullbloom.cli.io.arrow import import_arrow
 from fullbloom.cli.io.blocks import Batch
 from fullbloom.cli.io.column_keys import Keys
 from fullbloom.cli.io.column_output import Writer
@@ -33,7 +33,7 @@ class Columns:
     def __init__(self, path: str, kind: str) -> None:
         """Read the schema; raise `Refusal` for any other file, or a part of one."""
         self.name = "standard input" if path == "-" else path
-        self.kind, self._arrow = kind, library()
+        self.kind, self._arrow = kind, import_arrow()
         self.rows: int | None = None
         if path == "-" and kind == "parquet":
             raise Refusal("standard input: Parquet is read from its end; give a file")
@@ -133,7 +133,7 @@ class ColumnRecords:
         try:
             for source, file, wanted in zip(self._inputs, files, keys, strict=True):
                 done = 0
-                for table in self._waited(
+                for table in self._watch_stops(
                     file.batches(wanted.columns if keys_only else None, threads=self._options.threads > 1)
                 ):
                     yield _Rows(wanted.records(self._seen, table), table, writers, last=False)
@@ -142,12 +142,12 @@ class ColumnRecords:
                 source.taken = source.size or 0
         except Interrupted as error:
             interrupted = error
-        end = library().RecordBatch.from_pylist([], schema=files[0].schema)
+        end = import_arrow().RecordBatch.from_pylist([], schema=files[0].schema)
         yield _Rows(keys[0].records(self._seen, end), end, writers, last=True)
         if interrupted is not None:
             raise interrupted
 
-    def _waited(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _watch_stops(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:
             self._stops.wait()
             try:

@@ -11,10 +11,10 @@ from fullbloom.cli.printable import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: A row goes on over further lines for at most so many bytes: more is a quote never closed.
+#: A row continues over further lines for at most so many bytes: more means an unclosed quote.
 LONGEST_CONTINUED = 1 << 20
 _FIELD_LIMIT = 1 << 30
-#: More digits are the name of a column: no table has so many.
+#: More digits are the name of a column: no table has so many columns.
 _MOST_DIGITS = 18
 _BOM = b"\xef\xbb\xbf"
 
@@ -72,7 +72,7 @@ def _column(select: str, names: list[str] | None, name: str) -> int:
     if len(places) > 1:
         told = ", ".join(str(place + 1) for place in places)
         raise Refusal(
-            f"{name}: line 1: --select {shorten(select)!r} stands {len(places)} times in the header, "
+            f"{name}: line 1: --select {shorten(select)!r} is {len(places)} times in the header, "
             f"in columns {told}; give the number of one"
         )
     if places:

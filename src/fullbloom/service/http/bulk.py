@@ -34,7 +34,7 @@ class BulkHandler:
     async def respond(self, request: Request) -> Response:
         """Execute the request's action with the keys of its body."""
         if request.method != "POST":
-            raise Refused("method", f"{request.action} is asked for with POST", allow="POST")
+            raise Refused("method", f"{request.action} needs POST", allow="POST")
         name = str(request.name)
         store = self._node.find_known_backend(name)
         if store is None:

@@ -60,7 +60,7 @@ class Tokens:
         return token
 
     def revoke(self, name: str) -> bool:
-        """Delete a token; return False if there is none of this name."""
+        """Delete a token; return False if it does not exist."""
         with self._engine.begin() as connection:
             return bool(connection.execute(delete(TOKENS).where(TOKENS.c.name == name)).rowcount)
 

@@ -31,7 +31,7 @@ class AsyncRedisBloomFilter(StoredFilter):
     """An approximate set of keys that all clients of a Redis or Valkey server share.
 
     In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
-    methods are those of `RedisBloomFilter`, awaited; ``contains`` stands for ``in`` and ``merge`` for ``|=``.
+    methods are those of `RedisBloomFilter`, awaited; ``contains`` replaces ``in``, ``merge`` replaces ``|=``.
     Single keys that tasks add or look up at the same time travel as one batch: keys that arrive while a batch
     is on its way form the next one, so that 64 tasks take few round trips instead of 64. Each task gets its
     own answer, or its own copy of the batch's error. Cancelling a task harms no other, and its key may have
@@ -43,8 +43,8 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     The same keys set the same bits as in a `BloomFilter` with these parameters, in one string or in several
     (``shards``), so ``dump``, ``load`` and merging work in both directions. Of clients that add one new key
-    at a time, exactly one is told that it is new. An add that had to be sent twice, because the connection
-    broke, may report its own key as known.
+    at a time, exactly one gets the answer that it is new. An add that had to be sent twice, because the
+    connection broke, may report its own key as known.
 
     ``backend="module"`` stores a new filter in one of the server's own (BF.* of RedisBloom, Redis 8,
     valkey-bloom) instead of strings; "auto" does so if the server answers that it has them. Such a filter
@@ -183,7 +183,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         return bool(await self._adds.put(self._storage.cells.one(key).hashes))
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
-        """Tell whether a key was probably added. One round trip."""
+        """Return whether a key was probably added. One round trip."""
         return bool(await self._lookups.put(self._storage.cells.one(key).hashes))
 
     async def update(self, /, *keys: Keys) -> None:

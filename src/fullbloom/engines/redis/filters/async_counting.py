@@ -25,7 +25,7 @@ class AsyncRedisCountingFilter(StoredFilter):
     """An approximate multiset of keys that all clients of a Redis or Valkey server share.
 
     In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
-    methods are those of `RedisCountingFilter`, awaited; ``contains`` stands for ``in``. Single keys that
+    methods are those of `RedisCountingFilter`, awaited; ``contains`` replaces ``in``. Single keys that
     tasks add, count or remove at the same time travel as one batch of each kind, as those of
     `AsyncRedisBloomFilter` do. Cancelling a task harms no other, and its key may have been added or removed.
     Use it in one event loop at a time.
@@ -37,7 +37,7 @@ class AsyncRedisCountingFilter(StoredFilter):
 
     A key that was added more often than removed is always found, as long as only keys were removed that had
     been added. A counter that reached its maximum stays there, and none falls below 0, whatever clients do
-    at the same time. Of clients that remove a key's last occurrence at the same moment, one is told True;
+    at the same time. Of clients that remove a key's last occurrence at the same moment, one gets True;
     until the others have given back what they took, keys that share counters with it may be missed. When a
     connection breaks, keys whose add was not answered are added again, and may be counted twice; a removal is
     not repeated, and EngineUnavailable says that it may have been done.
@@ -103,7 +103,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         return await self._removals.put(self._storage.cells.hash(key)) > 0
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
-        """Tell whether a key is probably present. One round trip."""
+        """Return whether a key is probably present. One round trip."""
         return await self.count(key) > 0
 
     async def count(self, key: Key, /) -> int:

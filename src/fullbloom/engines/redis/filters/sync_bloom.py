@@ -38,8 +38,8 @@ class RedisBloomFilter(StoredFilter):
 
     The same keys set the same bits as in a `BloomFilter` with these parameters, in one string or in several
     (``shards``), so ``dump``, ``load`` and merging work in both directions. Of clients that add one new key
-    at a time, exactly one is told that it is new. An add that had to be sent twice, because the connection
-    broke, may report its own key as known.
+    at a time, exactly one gets the answer that it is new. An add that had to be sent twice, because the
+    connection broke, may report its own key as known.
 
     ``backend="module"`` stores a new filter in one of the server's own (BF.* of RedisBloom, Redis 8,
     valkey-bloom) instead of strings; "auto" does so if the server answers that it has them. Such a filter
@@ -175,7 +175,7 @@ class RedisBloomFilter(StoredFilter):
         return bool(self._adds.put(self._storage.cells.one(key).hashes))
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key was probably added. One round trip."""
+        """Return whether a key was probably added. One round trip."""
         return bool(self._lookups.put(self._storage.cells.one(key).hashes))
 
     def update(self, /, *keys: Keys) -> None:

@@ -31,7 +31,7 @@ class RedisCountingFilter(StoredFilter):
 
     A key that was added more often than removed is always found, as long as only keys were removed that had
     been added. A counter that reached its maximum stays there, and none falls below 0, whatever clients do
-    at the same time. Of clients that remove a key's last occurrence at the same moment, one is told True;
+    at the same time. Of clients that remove a key's last occurrence at the same moment, one gets True;
     until the others have given back what they took, keys that share counters with it may be missed. When a
     connection breaks, keys whose add was not answered are added again, and may be counted twice; a removal is
     not repeated, and EngineUnavailable says that it may have been done.
@@ -94,7 +94,7 @@ class RedisCountingFilter(StoredFilter):
         return self._removals.put(self._storage.cells.hash(key)) > 0
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key is probably present. One round trip."""
+        """Return whether a key is probably present. One round trip."""
         return self.count(key) > 0
 
     def count(self, key: Key, /) -> int:

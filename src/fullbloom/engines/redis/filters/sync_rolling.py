@@ -33,7 +33,7 @@ class RedisRollingFilter(StoredFilter):
 
     Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
     given parameters must match those of an existing window. Of clients that add one new key at a time exactly
-    one is told that it is new, except while a generation changes. Raises EngineError or a subclass;
+    one gets the answer that it is new, except while a generation changes. Raises EngineError or a subclass;
     FilterLost, for every client, when strings of a generation within the window are lost, until that
     generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
     refused without ``allow_eviction=True``.
@@ -86,7 +86,7 @@ class RedisRollingFilter(StoredFilter):
         return bool(self._adds.put(self._storage.hasher.one(key).hashes))
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key was probably added within the window. One round trip."""
+        """Return whether a key was probably added within the window. One round trip."""
         return bool(self._lookups.put(self._storage.hasher.one(key).hashes))
 
     def update(self, /, *keys: Keys) -> None:

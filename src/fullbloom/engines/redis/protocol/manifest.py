@@ -132,7 +132,7 @@ class Manifest:
         return self.tag(shard)[: TAG_BYTES if self.version == 1 else STABLE_BYTES]
 
     def is_own(self, shard: int, tag: bytes) -> bool:
-        """Tell whether a tag belongs to a shard of this filter, in any generation."""
+        """Return whether a tag belongs to a shard of this filter, in any generation."""
         mine = self.tag(shard)
         if len(tag) != TAG_BYTES or tag[:OWNER_BYTES] != mine[:OWNER_BYTES]:
             return False

@@ -188,7 +188,7 @@ def format_fingerprint(number: int) -> str:
 
 
 def _choose_backend(options: OpenOptions, server: plan.ServerInfo) -> str:
-    """Return the backend of a new filter, by what the server tells that it has."""
+    """Return the backend of a new filter, by the modules that the server reports."""
     if options.backend in {None, STRINGS}:
         return STRINGS
     given: dict[str, Any] = {name: getattr(options, name) for name in ("layout", "scheme", "hash", "shape")}

@@ -223,7 +223,7 @@ def _abandon(strings: Strings, manifest: Manifest, new: Snapshot) -> Steps[None]
 
 
 def _has_left(manifest: Manifest, cut: int) -> bool:
-    """Tell whether a filter has left the strings of a layout version, and is not moving to or from them."""
+    """Return whether a filter has left the strings of a layout version, and is not moving to or from them."""
     return cut < manifest.cut and not (manifest.other_shards and manifest.other_cut == cut)
 
 

@@ -44,7 +44,7 @@ class Verification:
     rolled_back: bool = False
 
     def __bool__(self) -> bool:
-        """Tell whether nothing is known to be lost."""
+        """Return whether nothing is known to be lost."""
         return self.ok
 
 

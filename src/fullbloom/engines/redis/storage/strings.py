@@ -270,7 +270,7 @@ class Strings(StoredCells):
         return self.explain_loss(f"the cells of shard {shard}", key, known)
 
     def _sweep(self, part: Snapshot, changed: list[ShardReply]) -> Steps[None]:
-        """Delete what an add left where there is no filter, as far as the server can be reached."""
+        """Delete strings that an add wrote without a filter, as far as the server can be reached."""
         if part.manifest.backend == MODULE:
             return
         with suppress(FullbloomError):
@@ -417,7 +417,7 @@ def _raise_epoch(part: Snapshot, shard: int) -> Steps[int]:
 
 
 def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
-    """Tell whether the later of two generations holds other keys, rather than being a step of a reshard."""
+    """Return whether the later of two generations holds other keys, rather than being a step of a reshard."""
     return old.view == new.view and not new.manifest.other_shards
 
 

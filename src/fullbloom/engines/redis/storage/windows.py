@@ -260,7 +260,7 @@ class Window:
                 raise _Retry
             if not generations.is_same_window(tag, one.tag):
                 raise EngineNameTaken(
-                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is none of its "
+                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is not one of its "
                     "strings; delete that key"
                 )
         now = yield from self._now()

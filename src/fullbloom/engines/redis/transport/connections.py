@@ -67,7 +67,7 @@ def _has_connections(client: Any) -> bool:
 
 
 def timeout_of(client: Any) -> float | None:
-    """Return the seconds for which a client waits for an answer; None where it waits for ever."""
+    """Return the seconds for which a client waits for a reply; None without a limit."""
     kwargs = getattr(getattr(client, "connection_pool", None), "connection_kwargs", None)
     if kwargs is None:
         manager = getattr(client, "nodes_manager", None)

@@ -85,14 +85,14 @@ SKIPPED = re.compile(
 )
 
 
-def prose(text: str) -> str:
+def extract_prose(text: str) -> str:
     """Return the sentences of a page: what is skipped leaves only its line ends."""
     return SKIPPED.sub(lambda skipped: "_" + "\n" * skipped[0].count("\n"), text)
 
 
 def check_page(name: str, text: str) -> list[str]:
     """Return the breaches of a page, by line."""
-    text, found = prose(text), []
+    text, found = extract_prose(text), []
     for pattern, instead in BANNED.items():
         for match in pattern.finditer(text):
             line = text.count("\n", 0, match.start()) + 1

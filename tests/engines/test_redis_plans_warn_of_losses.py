@@ -40,7 +40,7 @@ def test_how_a_server_writes_to_disk_is_said(own_server, protocol):
             for text, warning in zip(texts, warnings, strict=True):
                 assert text in warning
                 assert warning.startswith("the server: ")
-        assert RedisBloomFilter.plan(client, 1000).as_dict()["warnings"] == ()
+        assert RedisBloomFilter.plan(client, 1000).warnings == ()
 
 
 def test_replicas_that_writes_do_not_wait_for_are_said(own_server):

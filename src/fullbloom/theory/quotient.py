@@ -22,8 +22,7 @@ from ._finite import require_finite
 from ._vector import vectorize
 from .constructor import evaluate_law
 
-# At most 95 % of the slots may be filled; no table is smaller than a block of 64 slots.
-_LOAD = 0.95
+# No table is smaller than a block of 64 slots.
 _LEAST_QUOTIENT_BITS = 6
 _HASH_BITS = 64
 # Occupied and runends, one bit per slot each, and one byte per block of 64 slots.

@@ -11,7 +11,7 @@ from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
 from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage.module import open_strings
-from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         return self
 
     async def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
-        self._transport = await transport_of(client, options.name)
+        self._transport = await create_transport(client, options.name)
         self._run = self._transport.run
         options = replace(options, spread=self._transport.shards())
         self._storage = await self._run(open_strings(options, data))
@@ -120,7 +120,7 @@ class AsyncRedisBloomFilter(StoredFilter):
     async def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
         options = OpenOptions(name, secret=secret)
-        transport = await transport_of(client, name)
+        transport = await create_transport(client, name)
         if await transport.run(create.wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
@@ -172,7 +172,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
         options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
-        transport = await transport_of(client, options.name)
+        transport = await create_transport(client, options.name)
         return await transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 
     async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:

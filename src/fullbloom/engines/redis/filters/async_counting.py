@@ -9,7 +9,7 @@ from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
 from fullbloom.engines.redis.storage.counters import Counters
-from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         return self
 
     async def _open(self, client: Any, options: CountingOptions) -> None:
-        self._transport = await transport_of(client, options.name)
+        self._transport = await create_transport(client, options.name)
         self._run = self._transport.run
         manifest = await self._run(open_counting(options, self._transport.shards()))
         storage = self._storage = Counters(options.name, manifest, options.secret)

@@ -14,7 +14,7 @@ from fullbloom.engines.redis.protocol import open as opening
 from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.connections import KeyBatcher
-from fullbloom.engines.redis.transport.sync_transport import transport_of
+from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
     from typing import Self
@@ -100,7 +100,7 @@ class RedisBloomFilter(StoredFilter):
         self._storage.acks = confirmed
 
     def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
-        self._transport = transport_of(client, options.name)
+        self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         options = replace(options, spread=self._transport.shards())
         self._storage = self._run(open_strings(options, data))
@@ -112,7 +112,7 @@ class RedisBloomFilter(StoredFilter):
     def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
         options = OpenOptions(name, secret=secret)
-        transport = transport_of(client, name)
+        transport = create_transport(client, name)
         if transport.run(create.wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
@@ -164,7 +164,7 @@ class RedisBloomFilter(StoredFilter):
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
         options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
-        transport = transport_of(client, options.name)
+        transport = create_transport(client, options.name)
         return transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 
     def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:

@@ -12,7 +12,7 @@ from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.connections import KeyBatcher
-from fullbloom.engines.redis.transport.sync_transport import transport_of
+from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.verify import Verification
@@ -68,7 +68,7 @@ class RedisCountingFilter(StoredFilter):
         self._storage.acks = confirmed
 
     def _open(self, client: Any, options: CountingOptions) -> None:
-        self._transport = transport_of(client, options.name)
+        self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         manifest = self._run(open_counting(options, self._transport.shards()))
         storage = self._storage = Counters(options.name, manifest, options.secret)

@@ -12,7 +12,7 @@ from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.connections import KeyBatcher
-from fullbloom.engines.redis.transport.sync_transport import transport_of
+from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.verify import Verification
@@ -70,7 +70,7 @@ class RedisRollingFilter(StoredFilter):
         self._open(client, options)
 
     def _open(self, client: Any, options: RollingOptions) -> None:
-        self._transport = transport_of(client, options.name)
+        self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         manifest = self._run(open_rolling(options, self._transport.shards()))
         self._storage = Window(options.name, manifest, options.secret)

@@ -33,8 +33,8 @@ from fullbloom.engines.redis.protocol.manifest import (
     READY,
     Manifest,
     expiry_command,
-    generation_of,
     parse_manifest,
+    read_generation,
 )
 from fullbloom.engines.redis.protocol.requests import (
     MAX_TEXT_BYTES,
@@ -364,7 +364,7 @@ def _replace_string(one: _NewString, after: Manifest) -> Steps[None]:
                 raise
             except EngineError:  # no scripts; or the string is gone, which the next command reports
                 tag = yield from read_part(one.key, one.nbytes, len(one.tag))
-                mine, theirs = generation_of(one.tag), generation_of(tag)
+                mine, theirs = read_generation(one.tag), read_generation(tag)
                 if tag[:OWNER_BYTES] == one.tag[:OWNER_BYTES] and theirs > mine:
                     raise Overtaken from None
             else:

@@ -185,8 +185,8 @@ def recorded_generations(name: str, manifest: Manifest) -> dict[int, RecordedGen
         return parse_record(manifest.begun, _owner(manifest))
     except ValueError:
         raise FormatError(
-            f"filter {name!r}: the record of its generations was changed or damaged; delete the filter and "
-            "create it again"
+            f"filter {name!r}: the record of its generations was changed or damaged; "
+            "delete the filter and create it again"
         ) from None
 
 

@@ -248,16 +248,16 @@ class Snapshot:
             return tag == EXISTS
         return self.manifest.is_own(shard, tag)
 
-    def epoch_of(self, tag: bytes) -> int:
+    def read_epoch(self, tag: bytes) -> int:
         """Return the epoch in a tag."""
-        return 0 if self.manifest.backend == MODULE else self.manifest.epoch_of(tag)
+        return 0 if self.manifest.backend == MODULE else self.manifest.read_epoch(tag)
 
     def with_tag(self, shard: int, tag: bytes) -> Snapshot:
         """Return a copy with another tag of a shard, whose string was replaced, and without known keys."""
         stable = list(self.tags.stable)
         stable[shard] = tag[: len(stable[shard])]
         epochs = list(self.epochs)
-        epochs[shard] = self.epoch_of(tag)
+        epochs[shard] = self.read_epoch(tag)
         tags = Tags(tuple(stable), self.tags.nbytes)
         return replace(self, tags=tags, epochs=epochs, acknowledged=self.forget_keys())
 

@@ -177,7 +177,7 @@ def parse_acks(replicas: Any) -> Acks | None:
     return Acks(replicas, _ACKS_TIMEOUT) if replicas else None
 
 
-def fingerprint_of(secret: bytes | None) -> str:
+def compute_fingerprint(secret: bytes | None) -> str:
     """Return the fingerprint of a secret."""
     return format_fingerprint(_core.WireCells(512, 8, secret=secret).secret_fingerprint)
 
@@ -309,7 +309,7 @@ class CountingOptions:
         fields = ("capacity", "fpr", "counter_bits", "shards", "seed")
         return {field: getattr(self, field) for field in fields} | {
             "window": 0.0,
-            "secret": fingerprint_of(self.secret),
+            "secret": compute_fingerprint(self.secret),
         }
 
     def manifest(self, spread: int) -> Manifest:
@@ -339,7 +339,7 @@ class CountingOptions:
             num_hashes=shape.num_hashes,
             shards=shards,
             seed=seed,
-            secret=fingerprint_of(self.secret),
+            secret=compute_fingerprint(self.secret),
             counter_bits=bits,
         )
 
@@ -397,7 +397,7 @@ class RollingOptions:
         fields = ("capacity", "fpr", "window", "generations", "shards", "seed")
         return {field: getattr(self, field) for field in fields} | {
             "counter_bits": 0,
-            "secret": fingerprint_of(self.secret),
+            "secret": compute_fingerprint(self.secret),
         }
 
     def manifest(self, spread: int) -> Manifest:
@@ -431,7 +431,7 @@ class RollingOptions:
             num_hashes=cells.num_hashes,
             shards=cells.shards,
             seed=self.seed or 0,
-            secret=fingerprint_of(self.secret),
+            secret=compute_fingerprint(self.secret),
             window=self.window,
             generations=generations,
             state=READY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +73,8 @@ class Durability:
         if self.replicas and self.least_replicas == 0:
             warnings.append(
                 f"it takes writes without its replicas ({self.replicas} connected, min-replicas-to-write 0), "
-                "so a failover loses keys that none of them had; set min-replicas-to-write 1, or open the "
-                "filter with acks=1"
+                "so a failover loses keys that none of them had; "
+                "set min-replicas-to-write 1, or open the filter with acks=1"
             )
         return warnings
 
@@ -267,10 +267,6 @@ class Plan:
     #: How the server, or which nodes, may lose acknowledged keys: no log of commands on disk, one that is
     #: synced late, writes without replicas. There are no warnings about unreported facts.
     warnings: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the plan as a dict."""
-        return asdict(self)
 
     def refuse(self, name: str, *, allow_eviction: bool) -> None:
         """Raise EngineFull or EngineRefused if the filter should not be created."""

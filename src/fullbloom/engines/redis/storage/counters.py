@@ -182,7 +182,7 @@ class Counters(StoredCells):
     def _check(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
         """Raise if a string is in an earlier state than the one known before the batch was sent."""
         if snapshot.is_as_known(shard, tag):
-            epoch = snapshot.epoch_of(tag)
+            epoch = snapshot.read_epoch(tag)
             if epoch < known:
                 self.rolled_back = True
                 raise errors.rollback(self.name)

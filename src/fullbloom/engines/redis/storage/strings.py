@@ -156,7 +156,7 @@ class Strings(StoredCells):
                 continue
             attempts.append(answers)
             if settled:
-                return any_of(attempts) if adding else attempts[-1]
+                return combine_answers(attempts) if adding else attempts[-1]
         raise AssertionError  # count() does not end
 
     def _send(
@@ -227,7 +227,7 @@ class Strings(StoredCells):
                 return late
         else:
             for shard, tag, _, _ in replies:
-                self._check_epoch(part, shard, part.epoch_of(tag), known[shard])
+                self._check_epoch(part, shard, part.read_epoch(tag), known[shard])
         if adding:
             for shard, _, _, bits in replies:
                 part.acknowledged.bits[shard] += bits
@@ -436,7 +436,7 @@ def _select_answers(
     return bytes(answers)
 
 
-def any_of(answers: list[bytes]) -> bytes:
+def combine_answers(answers: list[bytes]) -> bytes:
     """Return 1 for each key for which any of the answers is 1."""
     if len(answers) == 1:
         return answers[0]

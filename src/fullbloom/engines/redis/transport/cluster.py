@@ -50,7 +50,7 @@ _BROKEN = (
 SHARDS_A_PRIMARY = 16
 
 
-def retries_of(client: Any) -> int:
+def read_max_retries(client: Any) -> int:
     """Return how often the client retries a command."""
     return int(client.retry.get_retries())
 

@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fullbloom.service.registry.models import FILTERS, NODES
+from fullbloom.service.registry.models import FILTERS, NODES, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import Engine
 
-
-class Filters:
+class Filters(Rows):
     """Rows of filters."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Use the database of ``engine``."""
-        self._engine = engine
 
     def claim(self, name: str, node: str, kind: str) -> bool:
         """Claim a name for a node; return False if any node has it."""

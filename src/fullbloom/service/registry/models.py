@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Engine,
     Float,
     ForeignKey,
     Index,
@@ -26,6 +27,16 @@ from sqlalchemy import (
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
 METADATA = MetaData()
+
+
+class Rows:
+    """Rows of one table; every call waits for the database."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Use the database of ``engine``."""
+        self._engine = engine
+
+
 #: Alembic's own table: which version the others have.
 STAMP = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import delete, insert, select, update
 
-from fullbloom.service.registry.models import NODES
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
+from fullbloom.service.registry.models import NODES, Rows
 
 
 class Heartbeat(NamedTuple):
@@ -20,12 +17,8 @@ class Heartbeat(NamedTuple):
     epoch: int
 
 
-class Nodes:
+class Nodes(Rows):
     """Rows of nodes."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Use the database of ``engine``."""
-        self._engine = engine
 
     def register(self, node: str, http: str, resp: str, now: int) -> None:
         """Insert or update a node with its addresses."""

@@ -8,27 +8,22 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fullbloom.service.registry.models import FILTERS
+from fullbloom.service.registry.models import FILTERS, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Engine
 
 _MINE = FILTERS.c.node.is_(None)
 #: A filter that is not created within so many milliseconds is dropped: its process has ended.
 _CREATION_TIMEOUT = 120_000
 
 
-class Shared:
+class Shared(Rows):
     """Rows of filters that every node serves. Their number is 1 once they are created, 0 before.
 
     It is -1 while a filter is dropped: no lookup finds it, and its name stays taken until its cells are gone.
     """
-
-    def __init__(self, engine: Engine) -> None:
-        """Use the database of ``engine``."""
-        self._engine = engine
 
     def claim(self, values: Mapping[str, Any]) -> int | None:
         """Claim a name for a new filter; return the row's id, or None if the name is taken."""

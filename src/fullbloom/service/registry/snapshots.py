@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select
 
-from fullbloom.service.registry.models import FILTERS, SNAPSHOTS
+from fullbloom.service.registry.models import FILTERS, SNAPSHOTS, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Engine
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 _COLUMNS = (
@@ -28,12 +27,8 @@ _COLUMNS = (
 )
 
 
-class Snapshots:
+class Snapshots(Rows):
     """Rows of statistics."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Use the database of ``engine``."""
-        self._engine = engine
 
     def add(self, samples: Iterable[tuple[int, dict[str, Any]]], at: int) -> None:
         """Insert samples: ids of filters' rows, and infos."""

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from fullbloom.service.registry.models import TOKENS
+from fullbloom.service.registry.models import TOKENS, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Engine
 
 #: Bits of scopes, as the native module numbers them.
 SCOPES = {"read": 1, "write": 2, "admin": 4}
@@ -35,12 +34,8 @@ def scope_names(bits: int) -> list[str]:
     return [name for name, bit in SCOPES.items() if bits & bit]
 
 
-class Tokens:
+class Tokens(Rows):
     """Rows of tokens."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Use the database of ``engine``."""
-        self._engine = engine
 
     def create(self, name: str, scopes: Sequence[str], patterns: Sequence[str]) -> str | None:
         """Draw a token and store its digest only; return the token, or None if the name is taken."""

@@ -93,14 +93,14 @@ class AsyncRedisBloomFilter(StoredFilter):
             capacity,
             fpr,
             shards,
+            seed,
+            secret,
+            allow_eviction,
             layout,
             scheme,
             hash,
-            seed,
-            secret,
-            allow_eviction=allow_eviction,
-            backend=backend,
-            ttl=ttl,
+            backend,
+            ttl,
         )
         self = cls.__new__(cls)
         await self._open(client, options)
@@ -171,7 +171,7 @@ class AsyncRedisBloomFilter(StoredFilter):
 
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
-        options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
+        options = OpenOptions(name, capacity, fpr, shards, layout=layout, scheme=scheme)
         transport = await create_transport(client, options.name)
         return await transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 

@@ -71,7 +71,7 @@ class AsyncRedisRollingFilter(StoredFilter):
     ) -> Self:
         """Open or create the window."""
         options = RollingOptions(
-            name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction
+            name, capacity, fpr, shards, seed, secret, allow_eviction, window, generations
         )
         self = cls.__new__(cls)
         await self._open(client, options)

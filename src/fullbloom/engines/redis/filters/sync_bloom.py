@@ -87,14 +87,14 @@ class RedisBloomFilter(StoredFilter):
             capacity,
             fpr,
             shards,
+            seed,
+            secret,
+            allow_eviction,
             layout,
             scheme,
             hash,
-            seed,
-            secret,
-            allow_eviction=allow_eviction,
-            backend=backend,
-            ttl=ttl,
+            backend,
+            ttl,
         )
         self._open(client, options)
         self._storage.acks = confirmed
@@ -163,7 +163,7 @@ class RedisBloomFilter(StoredFilter):
 
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
-        options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
+        options = OpenOptions(name, capacity, fpr, shards, layout=layout, scheme=scheme)
         transport = create_transport(client, options.name)
         return transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 

@@ -63,7 +63,7 @@ class RedisCountingFilter(StoredFilter):
     ) -> None:
         """Open or create the filter."""
         confirmed = parse_acks(acks)
-        options = CountingOptions(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
+        options = CountingOptions(name, capacity, fpr, shards, seed, secret, allow_eviction, counter_bits)
         self._open(client, options)
         self._storage.acks = confirmed
 

@@ -65,7 +65,7 @@ class RedisRollingFilter(StoredFilter):
     ) -> None:
         """Open or create the window."""
         options = RollingOptions(
-            name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction
+            name, capacity, fpr, shards, seed, secret, allow_eviction, window, generations
         )
         self._open(client, options)
 

@@ -187,7 +187,7 @@ class Crate:
         return self.macros.get(rest[0], file)
 
     def graph(self) -> Graph:
-        """Which file names what is written in which."""
+        """Return the graph of files: which file uses definitions of which."""
         graph: Graph = {}
         for file in self.files.values():
             targets = graph.setdefault(file.name, set())

@@ -34,7 +34,7 @@ KERNELS = {
 
 
 def read_order(crate: Path) -> dict[str, set[str]]:
-    """The modules each module may use: what the table names, and what those may use in turn."""
+    """Return the modules that each module may use: those in the table, and those that these may use."""
     allowed: dict[str, set[str]] = {}
     for module, uses in ROW.findall((crate / "src" / "lib.rs").read_text(encoding="utf-8")):
         if uses == "nothing":

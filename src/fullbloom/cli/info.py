@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: InfoOptions) -> int:
-    """Open the file and print what it holds."""
+    """Open the file and print its description."""
     import fullbloom
     from fullbloom.cli.filters.files import read_secret
     from fullbloom.cli.report import format_value, report

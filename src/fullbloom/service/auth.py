@@ -12,7 +12,7 @@ _NAMES = {READ: "read", WRITE: "write", ADMIN: "admin"}
 
 
 class Grant(NamedTuple):
-    """What the holder of a token may do; token 0 means that no token was needed."""
+    """The permissions of a token; token 0 means that no token was needed."""
 
     token: int
     scopes: int

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fullbloom.service.registry import Registry
     from fullbloom.service.settings import Settings
 
-#: What the name of a folder in which a backup is written begins with; it holds the secret.
+#: Prefix of the name of a folder in which a backup is written; the folder contains the secret.
 BACKUP_PREFIX = "backup-"
 _TOKENS = "tokens"
 _TEXT = """The service of this folder has had tokens. Without one it does not start;

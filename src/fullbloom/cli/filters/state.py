@@ -143,7 +143,7 @@ class State:
         if nbytes is None:
             copy = found.copy()
             if getattr(copy, "window", None) is not None:
-                Clock(copy).tick()  # what has expired since the state was saved
+                Clock(copy).tick()  # forget lines that expired since the state was saved
             return copy
         if found.nbytes > nbytes:
             raise Refusal(
@@ -175,7 +175,7 @@ class State:
         self._took = self._saved - begin
 
     def save(self, seen: Filter) -> None:
-        """Replace the file at once and for good, at the end; warn of keys of other types than it held."""
+        """Replace the file at the end, atomically; warn of keys of other types than it held."""
         if self._types is not None:
             warn_of_types(self._types, seen)
         if self._working is None:

@@ -29,7 +29,7 @@ class Keys:
         self._types = kinds * len(selects) if len(kinds) == 1 else kinds
         self._paths = [self._path(select) for select in selects]
         names = [schema.names[path[0]] for path in self._paths]
-        #: The columns to read for the keys alone; None for all, where names do not tell which.
+        #: The columns to read for the keys alone; None for all, if a name is ambiguous.
         self.columns = names if all(schema.names.count(name) == 1 for name in names) else None
 
     def _path(self, select: str) -> list[Any]:

@@ -19,7 +19,7 @@ try:
 except ImportError:
     raise Refused("media-type", "Arrow needs the extra arrow on the service's side; send text") from None
 
-# Its own pool keeps for later what a stream has unpacked to; the system's gives it back.
+# Its own pool keeps the memory of unpacked streams; the system's allocator returns it.
 pa.set_memory_pool(pa.system_memory_pool())
 
 #: Types of messages, and places of fields in their tables (Message.fbs of Arrow's format).

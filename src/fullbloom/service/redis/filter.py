@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: Name of this backend in the registry.
 BACKEND = "redis"
-#: Flags, keys, how many flags are set, what the body held, over capacity, the warning of a lookup.
+#: Flags, keys, how many flags are set, "one" or "many" keys in the body, over capacity, warning of a lookup.
 Results = tuple[bytes, int, int, str, bool, str | None]
 
 
@@ -190,7 +190,7 @@ def _make_results(flags: bytes, what: str, *, pack: bool) -> Results:
 
 
 def describe(row: dict[str, Any], pending: dict[str, int], info: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what is known of a filter, in the native module's words.
+    """Return a filter's info, with the members of the native module's.
 
     pending: counts that the row does not include yet. info: the server's, if it counted the cells.
     """

@@ -179,7 +179,7 @@ def choices(
     if not rows:
         raise ParameterError(_explain_empty(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
-    permanent = [row.fpr for row in rows if row.fits and not _forgets(row)]
+    permanent = [row.fpr for row in rows if row.fits and not _is_forgetful(row)]
     lowest = min(permanent or [row.fpr for row in rows])
 
     def rank(row: Choice) -> tuple[bool, bool, bool, float, bool, float, float]:
@@ -188,7 +188,7 @@ def choices(
         # Rank layouts of two lines lower: the recommended layout must be the one that "auto" picks.
         two_lines = row.layout in registry.layouts("two_lines")
         rate = row.fpr if wasteful and by_rate else 0.0
-        return (not row.fits, _forgets(row), wasteful, rate, two_lines, row.ns_per_key, row.bits_per_key)
+        return (not row.fits, _is_forgetful(row), wasteful, rate, two_lines, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
@@ -196,8 +196,8 @@ def choices(
     return rows
 
 
-def _forgets(choice: Choice) -> bool:
-    return registry.forgets(registry.row_named(choice.structure))
+def _is_forgetful(choice: Choice) -> bool:
+    return registry.is_forgetful(registry.get_row(choice.structure))
 
 
 def _check_values(items: int | None, fpr: float | None, memory: int | None) -> None:
@@ -271,7 +271,7 @@ def _size_layouts(
     left_out: dict[str, str],
 ) -> list[Choice]:
     """Return the layouts of the plain filter; record those that cannot be built in ``left_out``."""
-    row = registry.with_role("plain")
+    row = registry.find_by_role("plain")
     found = []
     for layout in registry.layouts("parquet") if PARQUET in needs else row["layouts"]:
         try:
@@ -393,10 +393,15 @@ def _size_exact(
     )
 
 
+def _fits(row: dict[str, Any], items: int, fpr: float, memory: int) -> bool:
+    nbytes = _nbytes_or_none(row, items, fpr)
+    return nbytes is not None and nbytes <= memory
+
+
 def _nbytes_or_none(row: dict[str, Any], items: int, fpr: float) -> int | None:
     """Return the size in bytes that the class of ``row`` computes; None if it rejects the parameters."""
     try:
-        nbytes: int = registry.class_of(row).nbytes_for(items, fpr)
+        nbytes: int = registry.get_class(row).nbytes_for(items, fpr)
     except (ParameterError, FilterMemoryError):
         return None
     return nbytes
@@ -411,17 +416,12 @@ def most_items(row: dict[str, Any], fpr: float, memory: int) -> int:
     >>> 800_000 < most_items(fullbloom.variants()[0], 0.01, 1 << 20) < 900_000
     True
     """
-
-    def fits(items: int) -> bool:
-        nbytes = _nbytes_or_none(row, items, fpr)
-        return nbytes is not None and nbytes <= memory
-
     low, high = 0, 1
-    while high <= _MOST_ITEMS and fits(high):
+    while high <= _MOST_ITEMS and _fits(row, high, fpr, memory):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        low, high = (middle, high) if _fits(row, middle, fpr, memory) else (low, middle)
     return low
 
 
@@ -436,8 +436,7 @@ def best_rate(row: dict[str, Any], items: int, memory: int) -> float:
     """
 
     def fits(rate: float) -> bool:
-        nbytes = _nbytes_or_none(row, items, rate)
-        return nbytes is not None and nbytes <= memory
+        return _fits(row, items, rate, memory)
 
     low, high = -64.0, math.log2(0.99)  # rates as powers of two; hashes have 64 bits
     if not fits(math.exp2(high)):

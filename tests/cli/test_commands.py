@@ -12,7 +12,7 @@ import pytest
 
 import fullbloom as package
 from fullbloom import _core
-from fullbloom.cli.completion import commands
+from fullbloom.cli.completion import list_commands
 from fullbloom.cli.filters.overfull import is_overfull
 from fullbloom.cli.parser import COMMANDS, build_parser
 from fullbloom.plan import choices
@@ -291,7 +291,7 @@ def test_options_may_appear_between_files(fullbloom, refused, tmp_path):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_lists_every_command_and_option(fullbloom, shell):
     script = fullbloom("completion", shell, check=0).stdout.decode()
-    found = {name: options for name, _, options in commands(build_parser())}
+    found = {name: options for name, _, options in list_commands(build_parser())}
     assert tuple(found) == tuple(COMMANDS)
     for name, options in found.items():
         assert name in script

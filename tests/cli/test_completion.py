@@ -7,7 +7,7 @@ import shutil
 import pytest
 from cli.shells import Shell
 
-from fullbloom.cli.completion import commands
+from fullbloom.cli.completion import list_commands
 from fullbloom.cli.parser import COMMANDS, build_parser
 
 SHELLS = ["bash", "zsh", "fish"]
@@ -79,7 +79,7 @@ def test_words_options_values_and_files_are_completed(shell, script, name):
 @pytest.mark.parametrize("name", SHELLS)
 def test_every_option_of_every_command_is_completed(shell, script, name):
     here = shell(name, start=script(name))
-    for command, _, options in commands(build_parser()):
+    for command, _, options in list_commands(build_parser()):
         flags = [flag for option in options for flag in option.names if flag.startswith("--")]
         for flag in flags[:: max(len(flags) // 3, 1)]:
             ends = (i for i in range(3, len(flag) + 1) if sum(f.startswith(flag[:i]) for f in flags) == 1)

@@ -11,7 +11,7 @@ import zstandard
 from support import chance, scatter_of_mean
 
 from fullbloom import registry
-from fullbloom.cli.filters.kinds import kinds
+from fullbloom.cli.filters.kinds import list_kinds
 from fullbloom.recipes.dedup import Load, Tally, add_new
 
 
@@ -120,7 +120,7 @@ def test_the_expected_loss_matches_the_measured_loss_at_high_loss(fullbloom, tmp
         assert abs(mean) <= bound, values
 
 
-KINDS = [row["name"] for row in kinds()]
+KINDS = [row["name"] for row in list_kinds()]
 
 
 @pytest.mark.parametrize("deferred", [True, False], ids=["deferred", "direct"])
@@ -129,8 +129,8 @@ KINDS = [row["name"] for row in kinds()]
 def test_the_expected_loss_matches_the_measured_loss_in_any_order(kind, blocks, deferred):
     n, off = 4000, []
     for seed in range(48):
-        row = registry.row_named(kind)
-        seen = registry.class_of(row)(n // 4 if row["role"] == "growing" else n, 0.05, seed=seed)
+        row = registry.get_row(kind)
+        seen = registry.get_class(row)(n // 4 if row["role"] == "growing" else n, 0.05, seed=seed)
         load, tally = Load(seen), Tally()
         for block in np.array_split(np.arange(n), blocks):
             at, keys = 0, block.tolist()
@@ -157,7 +157,7 @@ def test_the_expected_loss_of_one_block_matches_the_measured_loss(kind):
     n, off = 4000, []
     block = b"".join(b"%d%s\n" % (i, b"x" * (i % 7)) for i in range(n))
     for seed in range(48):
-        seen = registry.class_of(registry.row_named(kind))(n, 0.05, seed=seed)
+        seen = registry.get_class(registry.get_row(kind))(n, 0.05, seed=seed)
         load, tally = Load(seen), Tally()
         for part in load.parts(block):
             keys = bytes(part).splitlines()

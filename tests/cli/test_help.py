@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from fullbloom.cli import progress as progress_of
-from fullbloom.cli.completion import commands
+from fullbloom.cli.completion import list_commands
 from fullbloom.cli.man import _plain
 from fullbloom.cli.parser import COMMANDS, build_parser
 from fullbloom.cli.progress import Progress
@@ -100,7 +100,7 @@ def test_progress_takes_one_line_of_the_terminal(shown, monkeypatch):
     assert len(shown(Progress(Pass(1 << 30, 4 << 30), quiet=False), 10)) == 29
 
 
-OPTIONS = {name: options for name, _, options in commands(build_parser())}
+OPTIONS = {name: options for name, _, options in list_commands(build_parser())}
 
 
 @pytest.fixture(scope="module")

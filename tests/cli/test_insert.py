@@ -12,14 +12,14 @@ from support import variants_with
 
 import fullbloom as package
 from fullbloom import registry
-from fullbloom.cli.filters.kinds import kinds
+from fullbloom.cli.filters.kinds import list_kinds
 
-KINDS = [row for row in kinds() if not registry.forgets(row)]
-FORGETTING = [row for row in kinds() if registry.forgets(row)]
+KINDS = [row for row in list_kinds() if not registry.is_forgetful(row)]
+FORGETTING = [row for row in list_kinds() if registry.is_forgetful(row)]
 
 
 def made(row, path, *keys, capacity=1000):
-    seen = registry.class_of(row)(capacity, 0.01)
+    seen = registry.get_class(row)(capacity, 0.01)
     seen.update(keys)
     seen.save(path)
     return path.read_bytes()
@@ -68,7 +68,7 @@ def test_kinds_that_take_no_lines_are_refused(fullbloom, refused, tmp_path, vari
 
 @pytest.mark.parametrize("in_place", [[], ["--in-place"]], ids=["whole", "in place"])
 def test_invalid_files_are_refused_and_unchanged(fullbloom, refused, tmp_path, in_place):
-    row = registry.with_role("plain")
+    row = registry.find_by_role("plain")
     good = made(row, tmp_path / "f", "a")
     (tmp_path / "cut").write_bytes(good[:-1])
     (tmp_path / "flipped").write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
@@ -86,7 +86,7 @@ def test_invalid_files_are_refused_and_unchanged(fullbloom, refused, tmp_path, i
 
 
 def test_a_full_filter_is_refused_and_unchanged(fullbloom, refused, tmp_path):
-    row = registry.row_named("cuckoo")
+    row = registry.get_row("cuckoo")
     before = made(row, tmp_path / "f", "a", capacity=100)
     assert "full" in refused(
         fullbloom("insert", tmp_path / "f", stdin=b"".join(b"%d\n" % i for i in range(9999)))
@@ -104,7 +104,7 @@ def test_a_keyed_filter_needs_its_secret(fullbloom, refused, tmp_path):
 
 
 def test_insert_reads_keys_from_a_column(fullbloom, refused, tmp_path):
-    made(registry.with_role("plain"), tmp_path / "f", "a")
+    made(registry.find_by_role("plain"), tmp_path / "f", "a")
     (tmp_path / "rows.csv").write_bytes(b"id,text\nb,x\nc,y\n")
     fullbloom("insert", "f", "--select", "id", "rows.csv", cwd=tmp_path, check=0)
     found = package.open(tmp_path / "f")
@@ -113,7 +113,7 @@ def test_insert_reads_keys_from_a_column(fullbloom, refused, tmp_path):
 
 
 def test_insert_through_a_symbolic_link_keeps_the_link(fullbloom, tmp_path):
-    made(registry.with_role("plain"), tmp_path / "real", "a")
+    made(registry.find_by_role("plain"), tmp_path / "real", "a")
     (tmp_path / "link").symlink_to("real")
     for words in (["insert"], ["insert", "--in-place"]):
         fullbloom(*words, tmp_path / "link", stdin=words[-1].encode(), check=0)
@@ -125,7 +125,7 @@ def test_insert_through_a_symbolic_link_keeps_the_link(fullbloom, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
 @pytest.mark.parametrize("in_place", [[], ["--in-place"]], ids=["whole", "in place"])
 def test_a_stopped_run_leaves_a_sound_file(fullbloom, program, refused, tmp_path, in_place, number):
-    before = made(registry.with_role("plain"), tmp_path / "f", "a")
+    before = made(registry.find_by_role("plain"), tmp_path / "f", "a")
     words = [*program, "insert", "-q", *in_place, str(tmp_path / "f"), "-", str(tmp_path / "pipe")]
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:

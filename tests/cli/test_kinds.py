@@ -10,13 +10,13 @@ import pytest
 from support import chance, most_counted, variants_with
 
 import fullbloom as package
-from fullbloom.cli.filters.kinds import grows, is_static, kinds
+from fullbloom.cli.filters.kinds import find_kind, list_kinds
 from fullbloom.plan import choices
 from fullbloom.recipes.dedup import add_new, keeps_copies, unique
 from fullbloom.recipes.seen import mark_lines, old_lines
 
 ROWS = {row["name"]: row for row in package.variants()}
-KINDS = [row["name"] for row in kinds()]
+KINDS = [row["name"] for row in list_kinds()]
 KEEPING = [kind for kind in KINDS if ROWS[kind]["false_negatives"] != "by design"]
 FORGETTING = [kind for kind in KINDS if kind not in KEEPING]
 COUNT = 2000
@@ -24,7 +24,7 @@ COUNT = 2000
 
 def sized(kind: str, option: str = "--expected", count: int = 2 * COUNT) -> list[str]:
     """The options of a kind: its size, unless it grows."""
-    return ["--kind", kind] if grows(kind) else ["--kind", kind, option, str(count)]
+    return ["--kind", kind] if find_kind(kind).is_growing else ["--kind", kind, option, str(count)]
 
 
 def rate_of(kind: str) -> float:
@@ -79,7 +79,7 @@ def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
     assert_first_of_each(piped(program, "dedup", *options, stdin=text), exact(text), kind)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KEEPING if not grows(kind)])
+@pytest.mark.parametrize("kind", [kind for kind in KEEPING if not find_kind(kind).is_growing])
 def test_dedup_stays_within_its_memory(fullbloom, exact, text, kind):
     options = ["--seed", 1, "--fpr", rate_of(kind), "--kind", kind, "--memory", "64M", "--json"]
     done = fullbloom("dedup", *options, stdin=text, check=0)
@@ -166,7 +166,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(fullbloom, refused, tmp_
     assert all(kind in told for kind in KINDS)
     others = [row["name"] for row in package.variants() if row["name"] not in KINDS]
     for kind in others:
-        if command == "build" and is_static(kind):
+        if command == "build" and find_kind(kind).is_static:
             continue
         refused(fullbloom(command, *arguments, "--kind", kind, stdin=b"a\n"))
     for kind in FORGETTING:
@@ -176,7 +176,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(fullbloom, refused, tmp_
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not grows(kind)])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not find_kind(kind).is_growing])
 def test_a_kind_of_fixed_size_requires_a_capacity(fullbloom, refused, tmp_path, kind):
     assert "--expected" in refused(fullbloom("seen", "--kind", kind, stdin=b"a\n"))
     assert "--expected" in refused(fullbloom("dedup", "--kind", kind, stdin=b"a\n"))

@@ -10,19 +10,19 @@ import pytest
 
 import fullbloom as package
 from fullbloom import registry
-from fullbloom.cli.filters.kinds import kinds, windowed
-from fullbloom.cli.window import window
+from fullbloom.cli.filters.kinds import list_kinds, list_windowed
+from fullbloom.cli.window import parse_window
 from fullbloom.recipes.seen import Clock, mark, only_new
 
-KINDS = [row["name"] for row in windowed()]
-CLASSES = [registry.class_of(row) for row in windowed()]
-OTHERS = [row["name"] for row in kinds() if row["name"] not in KINDS]
+KINDS = [row["name"] for row in list_windowed()]
+CLASSES = [registry.get_class(row) for row in list_windowed()]
+OTHERS = [row["name"] for row in list_kinds() if row["name"] not in KINDS]
 HOUR = 3600.0
 
 
 def test_seen_offers_the_kinds_with_a_window():
     assert KINDS
-    assert all("expire" in registry.row_named(kind)["capabilities"] for kind in KINDS)
+    assert all("expire" in registry.get_row(kind)["capabilities"] for kind in KINDS)
 
 
 @pytest.mark.parametrize("kind", [[], *(["--kind", kind] for kind in KINDS)], ids=str)
@@ -183,7 +183,7 @@ def test_a_window_of_too_many_lines_is_refused(fullbloom, refused, text):
     ],
 )
 def test_windows_accept_units_and_exponents(text, lines, seconds):
-    read = window(text)
+    read = parse_window(text)
     assert (read.lines, read.seconds, str(read)) == (lines, seconds, text)
 
 

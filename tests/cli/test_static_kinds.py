@@ -16,13 +16,14 @@ import pytest
 
 import fullbloom as package
 from fullbloom.cli.failures import Interrupted
-from fullbloom.cli.filters.kinds import static
-from fullbloom.cli.filters.static import built
+from fullbloom.cli.filters.kinds import list_static_kinds
+from fullbloom.cli.filters.static import build_static
+from fullbloom.cli.io.reader import Reader
 from fullbloom.cli.parser import parse
 from fullbloom.cli.progress import Progress
 from fullbloom.cli.stops import Stops
 
-ROWS = {row["name"]: row for row in static()}
+ROWS = {row["name"]: row for row in list_static_kinds()}
 KINDS = list(ROWS)
 TEXT = b"".join(b"line %d\r\n" % (i % 900) for i in range(2000))
 LINES = [f"line {i}" for i in range(900)]
@@ -155,8 +156,9 @@ def test_an_interrupt_ends_the_build(kind):
             os.kill(os.getpid(), signal.SIGINT)  # between two waits: heeded at the next
 
     with Stops() as stops, pytest.raises(Interrupted):
-        blocks = InterruptedLines()
-        built(options, 0.01, blocks, [], stops, Progress(blocks, quiet=True))
+        reader = Reader(options, stops)
+        reader.blocks = InterruptedLines()
+        build_static(options, 0.01, reader)
 
 
 def test_the_progress_of_the_build_is_shown(monkeypatch):
@@ -164,7 +166,9 @@ def test_the_progress_of_the_build_is_shown(monkeypatch):
     monkeypatch.setattr(Progress, "show", lambda _self, line=None: shown.append(line))
     _, options = parse(["build", "f", "--kind", KINDS[0]])
     with Stops() as stops:
-        built(options, 0.01, Lines(), [], stops, Progress([TEXT], quiet=True))
+        reader = Reader(options, stops)
+        reader.blocks = Lines()
+        build_static(options, 0.01, reader)
     assert shown[-1] == "building, 100 %"
 
 

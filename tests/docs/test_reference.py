@@ -160,12 +160,12 @@ def test_the_rule_of_the_keys_page_gives_the_golden_vectors():
 
 
 def test_the_page_of_the_command_line_has_every_command_and_option():
-    from fullbloom.cli.completion import commands
+    from fullbloom.cli.completion import list_commands
     from fullbloom.cli.parser import build_parser
 
     page = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("cli.md", "cli-service.md"))
     shared, _, _ = page.partition("\n## dedup\n")
-    for name, _, options in commands(build_parser()):
+    for name, _, options in list_commands(build_parser()):
         assert f"\n## {name}\n" in page, name
         section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
         assert f"$ fullbloom {name}" in section or f"| fullbloom {name}" in section, f"{name} has no example"

@@ -40,7 +40,7 @@ def test_a_plan_states_the_persistence_of_the_server(own_server, protocol):
             for text, warning in zip(texts, warnings, strict=True):
                 assert text in warning
                 assert warning.startswith("the server: ")
-        assert RedisBloomFilter.plan(client, 1000).as_dict()["warnings"] == ()
+        assert RedisBloomFilter.plan(client, 1000).warnings == ()
 
 
 def test_a_plan_warns_of_asynchronous_replicas(own_server):

@@ -21,7 +21,7 @@ def _clamped(ports: str, soft: int, hard: int, connections: int) -> list[str]:
     code = (
         "import logging, sys\n"
         "logging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
-        "from fullbloom.service.descriptors import clamp, warn_if_clamped\n"
+        "from fullbloom.service.resources import clamp, warn_if_clamped\n"
         "from fullbloom.service.settings import load\n"
         f"settings = clamp(load(resp={ports!r}, limits={{'connections': {connections}}}))\n"
         f"warn_if_clamped({connections}, settings.limits.connections)\n"

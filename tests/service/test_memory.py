@@ -223,9 +223,9 @@ OPEN = """
 import sys
 from pathlib import Path
 import fullbloom_server
-from fullbloom.service.memory import give_back
+from fullbloom.service.resources import release_memory
 def held():
-    give_back()
+    release_memory()
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS"))
 before = held()

@@ -174,7 +174,7 @@ def test_a_filter_beyond_its_capacity_is_named_in_the_log_once(start):
 
     def warned():
         lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
-        return [line for line in lines if "beyond its capacity" in line["message"]]
+        return [line for line in lines if "is over capacity" in line["message"]]
 
     assert eventually(warned)[0]["filter"] == "full"
     for i in range(5):
@@ -197,10 +197,10 @@ def info(name, number):
 
 def test_thinning_keeps_the_last_statistic_of_each_span(tmp_path):
     registry = Registry(f"sqlite:///{tmp_path / 'r.db'}")
-    registry.nodes.enter("n", "http://x", "", 0)
-    registry.filters.put("n", info("a", 1))
-    registry.filters.put("n", info("b", 2))
-    rows = {name: row for row, name in registry.filters.known("n").values()}
+    registry.nodes.register("n", "http://x", "", 0)
+    registry.filters.record("n", info("a", 1))
+    registry.filters.record("n", info("b", 2))
+    rows = {name: row for row, name in registry.filters.load("n").values()}
     now = 100 * DAY
     for row in rows.values():
         for at in range(now - 3 * DAY, now, HOUR // 4):
@@ -209,7 +209,7 @@ def test_thinning_keeps_the_last_statistic_of_each_span(tmp_path):
     registry.snapshots.thin(now, full=DAY / 1000, hourly=2 * DAY / 1000)
     for name in rows:
         times = [
-            sample["sampled_at"] for sample in registry.snapshots.of(name, since=0, until=now, most=10_000)
+            sample["sampled_at"] for sample in registry.snapshots.load(name, since=0, until=now, most=10_000)
         ]
         young = [at for at in times if at >= now - DAY]
         middle = [at for at in times if now - 2 * DAY <= at < now - DAY]

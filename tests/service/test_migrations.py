@@ -47,11 +47,11 @@ def test_created_and_migrated_registries_open(tmp_path, make):
     url = f"sqlite:///{tmp_path}/r.db"
     make(url).dispose()
     registry = Registry(url)
-    registry.nodes.enter("n", "http://x", "", 1)
+    registry.nodes.register("n", "http://x", "", 1)
     with registry.engine.begin() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == LATEST
         upgrade(connection)  # nothing to do
-    assert [node["id"] for node in registry.nodes.listed()] == ["n"]
+    assert [node["id"] for node in registry.nodes.list_all()] == ["n"]
     registry.close()
 
 
@@ -71,18 +71,18 @@ def test_migrations_keep_the_rows_of_the_first_version(tmp_path):
         connection.execute(text(f"INSERT INTO snapshots ({snapshot}) VALUES (7, 5, 0.1, 1, 2, 3, 4, 5, 6)"))
     engine.dispose()
     registry = Registry(url)
-    assert registry.filters.known("n") == {3: (7, "old")}
-    assert [one["adds"] for one in registry.snapshots.of("old", since=0, until=9, most=9)] == [4]
-    assert registry.shared_filters.all() == []
+    assert registry.filters.load("n") == {3: (7, "old")}
+    assert [one["adds"] for one in registry.snapshots.load("old", since=0, until=9, most=9)] == [4]
+    assert registry.shared_filters.list_all() == []
     assert registry.shared_filters.find("old") is None
     # Names are one's own, whoever has the filter; what is dropped takes its statistics along.
     assert registry.shared_filters.claim({"name": "old", "kind": "bloom", "backend": "redis"}) is None
     row = registry.shared_filters.claim({"name": "new", "kind": "bloom", "backend": "redis", "place": "p"})
-    registry.shared_filters.made(row, "p", {})
+    registry.shared_filters.finish(row, "p", {})
     assert not registry.filters.claim("new", "n", "bloom")
     assert registry.shared_filters.find("new")["place"] == "p"
     registry.filters.drop([7])
-    assert registry.snapshots.of("old", since=0, until=9, most=9) == []
+    assert registry.snapshots.load("old", since=0, until=9, most=9) == []
     registry.close()
 
 
@@ -91,7 +91,7 @@ def test_a_registry_file_is_private_to_its_owner(tmp_path):
     before = os.umask(0o022)
     try:
         registry = Registry(f"sqlite:///{tmp_path}/r.db")
-        registry.nodes.enter("n", "http://x", "", 1)
+        registry.nodes.register("n", "http://x", "", 1)
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
         registry.close()
     finally:

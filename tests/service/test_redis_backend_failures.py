@@ -171,7 +171,7 @@ def test_filters_that_expire_while_the_server_is_away_are_dropped_later(own_serv
     words = [sys.executable, "-m", "fullbloom", "token", "revoke", "t", "--data", service.folder / "data"]
     subprocess.run(words, check=True, capture_output=True, timeout=60)
     eventually(lambda: service.http.get("/v1/filters", headers=tokens["t"]).status_code == 401)
-    assert "a step failed" not in service.log.read_text()
+    assert "a periodic task failed" not in service.log.read_text()
     server.start()
     eventually(lambda: service.http.get(f"/v1/filters/{name}", headers=tokens["u"]).status_code == 404)
     with server.client() as client:

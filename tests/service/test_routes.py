@@ -41,9 +41,9 @@ def test_every_kind_is_created_by_name_or_refused_with_a_reason(service, kind):
         "num_bits": 1000,
     }
     options = {k: v for k, v in needed.items() if k in known and k != "capacity"}
-    for parameter, kind_of, default in row["parameters"]:
+    for parameter, default_kind, default in row["parameters"]:
         if default is None and parameter not in needed:
-            options[parameter] = 16 if "int" in kind_of else "x"
+            options[parameter] = 16 if "int" in default_kind else "x"
     body = {"name": name, "kind": kind, "options": options}
     if "capacity" in known:
         body["capacity"] = 1000

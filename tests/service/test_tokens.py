@@ -267,7 +267,7 @@ def ping(address):
 
 
 def test_local_clients_may_be_required_to_authenticate(start, tmp_path):
-    with pytest.raises(RuntimeError, match=r"--require-token asks for one, .*: fullbloom token create"):
+    with pytest.raises(RuntimeError, match=r"--require-token needs a token, .*: fullbloom token create"):
         start("--require-token")
     key = {"authorization": f"Bearer {create_token(tmp_path / 'one' / 'data')}"}
     service = start("--require-token")

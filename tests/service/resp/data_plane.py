@@ -13,7 +13,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-#: What `fullbloom serve` tells glibc's allocator (`fullbloom.service.memory`).
+#: What `fullbloom serve` tells glibc's allocator (`fullbloom.service.resources`).
 ALLOCATOR = {
     "MALLOC_ARENA_MAX": "4",
     "MALLOC_MMAP_THRESHOLD_": str(1 << 17),

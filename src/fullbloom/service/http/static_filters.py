@@ -53,7 +53,7 @@ def build_file(
             "build a larger filter in a process and PUT its dump",
         )
     request.budget.grow(_KEY * len(hashes))
-    build = getattr(fullbloom, str(structures.row_named(kind)["class"])).build_hashed
+    build = getattr(fullbloom, str(structures.get_row(kind)["class"])).build_hashed
     try:
         data: bytes = build(hashes, fpr, seed=new.seed, secret=new.secret).to_bytes()
     except FullbloomError as error:

@@ -1,11 +1,11 @@
-"""Averages over the number of keys in one block: Poisson or binomial.
+"""Numeric methods: averages over the number of keys in one block, and roots of falling laws.
 
-Poisson is for many blocks, binomial for a given number of them. Both averages are summed outwards from the
-most likely count, with weights relative to it, and divided by the sum of the weights: no factorial, no
-underflow, relative error about 1e-15. The sum stops when the bound on the remaining terms is below 1e-17 of
-the sum so far, *after* weighting: at low rates most of the sum is far out in the tail (at 90 bits per key and
-blocks of 512 bits the mean is 6 keys and the largest term is at 17), so a cut by probability alone would be
-wrong.
+The averages are Poisson or binomial: Poisson is for many blocks, binomial for a given number of them. Both
+averages are summed outwards from the most likely count, with weights relative to it, and divided by the sum
+of the weights: no factorial, no underflow, relative error about 1e-15. The sum stops when the bound on the
+remaining terms is below 1e-17 of the sum so far, *after* weighting: at low rates most of the sum is far out
+in the tail (at 90 bits per key and blocks of 512 bits the mean is 6 keys and the largest term is at 17), so
+a cut by probability alone would be wrong.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import math
 from collections.abc import Callable
 
 from fullbloom.errors import ParameterError
-
-__all__ = ["binomial_mean", "poisson_mean"]
 
 _CUT = 1e-17
 # P(count < mean - 12 sqrt(mean)) <= exp(-72) = 5e-32 for Poisson and binomial counts (Chernoff).
@@ -80,3 +78,28 @@ def _sum_from_mode(mode: int, up: Law, down: Law, law: Law) -> float:
             weight *= fall
             at += step
     return total / mass
+
+
+# 2^40 bits per key: no layout needs more for any rate a float can hold in practice.
+_LARGEST = 2.0**40
+
+
+def falling_root(name: str, law: Callable[[float], float], target: float) -> float:
+    """Return the smallest x (to 1e-12 relative) with ``law(x) <= target``; ``law`` falls from 1 towards 0."""
+    high = 1.0
+    while law(high) > target:
+        high *= 2.0
+        if high > _LARGEST:
+            raise ParameterError(
+                f"{name} must be reachable with {_LARGEST:.1e} bits per key, got {target}; raise it"
+            )
+    low = high / 2.0
+    while law(low) <= target:
+        high, low = low, low / 2.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2.0
+        if law(middle) > target:
+            low = middle
+        else:
+            high = middle
+    return high

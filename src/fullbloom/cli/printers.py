@@ -1,20 +1,19 @@
-"""What ``fullbloom seen`` prints of a block of lines, and when the lines are remembered."""
+"""What ``fullbloom seen`` prints for a block of lines, and when the lines are added."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fullbloom.cli.filters.kinds import forgets
+from fullbloom.cli.filters.kinds import is_forgetful
 from fullbloom.recipes.dedup import fresh, remember
 from fullbloom.recipes.seen import mark_lines, old_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fullbloom.cli.filters.kinds import Seen
-    from fullbloom.cli.io.batch import Batch
-    from fullbloom.cli.io.blocks import Block
+    from fullbloom.cli.filters.kinds import Filter
+    from fullbloom.cli.io.blocks import Batch, Block
     from fullbloom.cli.io.output import Output
     from fullbloom.recipes.dedup import Load
 
@@ -22,60 +21,60 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Answers(ABC, Generic[T]):
-    """Answers to ``output``, by what ``seen`` holds."""
+class Printer(ABC, Generic[T]):
+    """Prints lines to ``output``, and adds them to ``seen``."""
 
-    #: All lines of a block are looked up before the first is added.
-    deferred = False
+    #: True if all lines of a block are looked up before the first is added.
+    is_deferred = False
 
-    def __init__(self, seen: Seen, output: Output) -> None:
+    def __init__(self, seen: Filter, output: Output) -> None:
         """Print nothing yet."""
         self.seen = seen
         self._output = output
 
     @abstractmethod
-    def answer(self, block: T) -> tuple[int, int]:
-        """Answer whole lines and remember them; return (lines, new lines)."""
+    def print(self, block: T) -> tuple[int, int]:
+        """Print whole lines and add them; return (lines, new lines)."""
 
     def parts(self, block: Any, load: Load | None) -> Iterable[Any]:
-        """Return ``block`` in parts of which each is answered for at the rate that ``load`` follows."""
+        """Return ``block`` in parts that are short enough for ``load`` to follow the rate."""
         return load.parts(block) if load else (block,)
 
 
-class Marked(Answers["Block"]):
-    """All lines, behind "new" or "old"."""
+class MarkPrinter(Printer["Block"]):
+    """Prints all lines after "new" or "old"."""
 
-    def answer(self, block: Block) -> tuple[int, int]:
-        """See `Answers`."""
+    def print(self, block: Block) -> tuple[int, int]:
+        """See `Printer`."""
         records, new, text = mark_lines(bytes(block), self.seen)
         self._output.write(text)
         return records, new
 
 
-class Old(Answers["Block"]):
-    """Lines that came by before."""
+class OldLinePrinter(Printer["Block"]):
+    """Prints lines that were seen before."""
 
-    def answer(self, block: Block) -> tuple[int, int]:
-        """See `Answers`."""
+    def print(self, block: Block) -> tuple[int, int]:
+        """See `Printer`."""
         records, new, text = old_lines(block, self.seen)
         self._output.write(text)
         return records, new
 
 
-class New(Answers["Block"]):
-    """New lines, remembered by ``remember_new`` once they are out."""
+class NewLinePrinter(Printer["Block"]):
+    """Prints new lines, then adds them by ``remember_new``."""
 
-    deferred = True
+    is_deferred = True
 
-    def __init__(self, seen: Seen, output: Output, remember_new: Callable[[bytes, Seen], None]) -> None:
+    def __init__(self, seen: Filter, output: Output, remember_new: Callable[[bytes, Filter], None]) -> None:
         """Print nothing yet."""
         super().__init__(seen, output)
         self._remember_new = remember_new
-        # Where adding again renews a line, lines that were seen are added too.
-        self._renew = forgets(seen)
+        # If adding again renews a line, lines that were seen are added too.
+        self._renew = is_forgetful(seen)
 
-    def answer(self, block: Block) -> tuple[int, int]:
-        """See `Answers`; only what went out is remembered."""
+    def print(self, block: Block) -> tuple[int, int]:
+        """See `Printer`; only printed lines are added."""
         records, new, text, known = fresh(block, self.seen, dropped=self._renew)
         before = self._output.written
         try:
@@ -88,23 +87,23 @@ class New(Answers["Block"]):
         return records, new
 
 
-class OfRecords(Answers["Batch"]):
-    """Records of ``mode``, "new", "old", or all behind a "mark"; they are remembered once they are out."""
+class RecordPrinter(Printer["Batch"]):
+    """Prints records of ``mode``, "new", "old", or all after a "mark", then adds them."""
 
-    deferred = True
+    is_deferred = True
 
-    def __init__(self, seen: Seen, output: Output, mode: str) -> None:
+    def __init__(self, seen: Filter, output: Output, mode: str) -> None:
         """Print nothing yet."""
         super().__init__(seen, output)
         self._mode = mode
-        self._renew = forgets(seen)
+        self._renew = is_forgetful(seen)
 
     def parts(self, block: Any, load: Load | None) -> Iterable[Any]:  # noqa: ARG002 - a batch is short
-        """See `Answers`."""
+        """See `Printer`."""
         return (block,)
 
-    def answer(self, block: Batch) -> tuple[int, int]:
-        """See `Answers`; of a record without a key nothing is known, so it is new."""
+    def print(self, block: Batch) -> tuple[int, int]:
+        """See `Printer`; a record without a key is new."""
         records = block.records
         new, kept, old, marks = records.fresh(
             self.seen, kept=self._mode == "new", dropped=self._mode == "old"
@@ -115,10 +114,10 @@ class OfRecords(Answers["Batch"]):
                 block.header = b"mark\t" + block.header
         before = self._output.written
         try:
-            self._output.write(block.kept(old if self._mode == "old" else kept))
+            self._output.write(block.join_kept(old if self._mode == "old" else kept))
         except OSError:
             if self._mode == "new":
-                records.remember(self.seen, marks, block.printed(self._output.written - before))
+                records.remember(self.seen, marks, block.count_record_bytes(self._output.written - before))
             raise
         records.remember(self.seen, None if self._renew else marks)
         return len(records) - records.faults, new

@@ -68,16 +68,6 @@ macro_rules! given {
     };
 }
 
-/// Refuses parameters that the constructor does not have.
-fn check_names(spec: &Spec, class: &str, known: &[&str]) -> Result<()> {
-    match spec.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        None => spec.check(),
-        Some((name, _)) => {
-            Err(Fault::invalid(format!("a {class} has no parameter {name:?}; it has {}", known.join(", "))))
-        }
-    }
-}
-
 /// A constructor by texts, and the bytes that it would take; nothing for what is built of its keys.
 macro_rules! making {
     (build $($rest:tt)*) => { making!(@built $($rest)*); };
@@ -100,14 +90,16 @@ macro_rules! making {
         const NAMES: &[&str] = &[$(stringify!($p),)* $(stringify!($k),)*];
 
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-            check_names(spec, stringify!($Class), NAMES)?;
+            spec.check_names(stringify!($Class), NAMES)?;
+            spec.check()?;
             $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
             $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
             Ok(Box::new(Core::construct($($p,)* $($k,)* hasher)?))
         }
 
         pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
-            check_names(spec, stringify!($Class), NAMES)?;
+            spec.check_names(stringify!($Class), NAMES)?;
+            spec.check()?;
             $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
             $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
             Ok(making!(@bytes $($p)*)($($p,)* $($k,)*)?)
@@ -227,7 +219,7 @@ macro_rules! kind {
             use std::any::Any;
 
             #[allow(unused_imports)] // where nothing is constructed
-            use super::{Parameter, check_names};
+            use super::Parameter;
             use super::super::{Kind, Spec};
             #[allow(unused_imports)] // as above
             use crate::fault::{Fault, Result};

@@ -6,34 +6,72 @@
 //! * [`keying`]: how a text becomes the words by which a filter is asked;
 //! * [`spec`]: what a filter was made of, as words; [`settings`]: and how it is treated.
 
-use fullbloom_core::container::Container;
+use fullbloom_core::container::{Container, Parsed, Verify};
 use fullbloom_core::growth::Growth;
-use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
+use fullbloom_core::key::{Domain, DomainHasher, KeyDomains, KeyHasher};
 use fullbloom_core::registry::{VARIANTS, Variant};
 use fullbloom_core::structure::Value;
 use fullbloom_core::structure::parts::Parts;
 use std::any::Any;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::fault::{Fault, Result};
 
 mod declared;
-pub mod exchange;
 pub mod foreign;
-pub mod keying;
-mod making;
 pub mod note;
 pub mod settings;
 pub mod spec;
-#[cfg(test)]
-mod tests;
 
-pub use exchange::Exchange;
-pub use keying::Keying;
-pub use making::{by_name, create, load, nbytes_for, open, takes_secret};
+pub use foreign::DumpFormat;
 pub use note::Note;
 pub use settings::{Flavour, Settings};
 pub use spec::Spec;
+
+/// Appends the words of a key.
+pub type Words = fn(&[u8], &mut Vec<u64>);
+
+/// See the head of this file.
+#[derive(Clone, Copy)]
+pub enum Keying {
+    /// One word, the hash of the key rule.
+    Own(DomainHasher),
+    /// So many words, as another program has them.
+    Foreign(usize, Words),
+}
+
+impl Keying {
+    /// Appends the words of a key.
+    #[inline(always)]
+    pub fn push(&self, key: &[u8], words: &mut Vec<u64>) {
+        match self {
+            Keying::Own(hasher) => words.push(hasher.bytes(key)),
+            Keying::Foreign(_, append) => append(key, words),
+        }
+    }
+
+    /// Words of a key.
+    #[inline(always)]
+    pub fn width(&self) -> usize {
+        match self {
+            Keying::Own(_) => 1,
+            Keying::Foreign(width, _) => *width,
+        }
+    }
+
+    /// Where the words of a key lie among those of several.
+    #[inline(always)]
+    pub fn words(&self, key: usize) -> Range<usize> {
+        key * self.width()..(key + 1) * self.width()
+    }
+
+    /// True of the key rule: hashes that somebody else has computed may be handed in.
+    pub fn is_own(&self) -> bool {
+        matches!(self, Keying::Own(_))
+    }
+}
 
 /// A named filter's structure. What its kind cannot do is a [`Code::Unsupported`](crate::fault::Code::Unsupported)
 /// fault that names the class.
@@ -63,7 +101,9 @@ pub trait Kind: Any + Send + Sync {
     /// Bytes of cells.
     fn nbytes(&self) -> u64;
     /// Estimate of distinct keys and its deviation, where cells tell.
-    fn estimated(&self) -> Option<(f64, f64)>;
+    fn estimated(&self) -> Option<(f64, f64)> {
+        None
+    }
     /// What `info()` shows.
     fn info(&self) -> Vec<(&'static str, Value)>;
     /// As a file.
@@ -89,11 +129,11 @@ pub trait Kind: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 
     /// As another program keeps it, where one does.
-    fn exchange(&self) -> Option<&dyn Exchange> {
+    fn dump_format(&self) -> Option<&dyn DumpFormat> {
         None
     }
-    /// [`Kind::exchange`], to be changed.
-    fn exchange_mut(&mut self) -> Option<&mut dyn Exchange> {
+    /// [`Kind::dump_format`], for changes.
+    fn dump_format_mut(&mut self) -> Option<&mut dyn DumpFormat> {
         None
     }
     /// Adds in order; `new` gets 1 for each key that was certainly new.
@@ -167,6 +207,14 @@ pub fn known_value(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
     (value != 0 || !filter.lacks_value(hash)).then_some(value)
 }
 
+/// The whole number that `info()` shows as `name`.
+pub fn info_number(filter: &dyn Kind, name: &str) -> Option<u64> {
+    filter.info().into_iter().find_map(|(known, value)| match value {
+        Value::Number(number) if known == name => Some(number),
+        _ => None,
+    })
+}
+
 /// Adds `keys` keys with `work` and records their domains; of a fault, if keys before the refused one were added.
 pub fn recorded(
     filter: &mut dyn Kind,
@@ -180,4 +228,67 @@ pub fn recorded(
         filter.record(domains);
     }
     done
+}
+
+/// The row of the kind that is called `name`.
+pub fn by_name(name: &str) -> Result<&'static Variant> {
+    foreign::by_name(name).map_or_else(|| row_named(name), Ok)
+}
+
+/// True of a kind whose key hash may be keyed: others hold the numbers themselves, or hash as another program does.
+pub fn takes_secret(kind: &str) -> bool {
+    by_name(kind).is_ok_and(|row| row.adds != "number" && foreign::by_name(row.name).is_none())
+}
+
+/// A new filter; its options are checked.
+pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
+    if spec.keyed && by_name(&spec.kind).is_ok() && !takes_secret(&spec.kind) {
+        return Err(Fault::invalid(format!(
+            "a {} cannot be keyed: it holds the numbers themselves, or hashes as another program does; say keyed no",
+            spec.kind
+        )));
+    }
+    foreign::create(spec).unwrap_or_else(|| declared::create(spec, hasher))
+}
+
+/// Bytes of cells that it would take; 0 where that is not known beforehand.
+pub fn nbytes_for(spec: &Spec) -> Result<u64> {
+    foreign::nbytes_for(spec).unwrap_or_else(|| declared::nbytes_for(spec))
+}
+
+/// A filter from the bytes of a whole file, every one of them checked.
+pub fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
+    let variant = Parsed::new(bytes, Verify::Header)?.header.variant;
+    foreign::load(variant, bytes, max_bytes).unwrap_or_else(|| declared::load(bytes, secret, max_bytes))
+}
+
+/// The filter in the file at `path`, in memory; every byte was checked.
+pub fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
+    foreign::open(path, max_bytes).unwrap_or_else(|| declared::open(path, secret, max_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use fullbloom_core::key::KeyHasher;
+    use fullbloom_core::registry::VARIANTS;
+
+    use super::*;
+
+    #[test]
+    fn bytes_told_are_those_of_what_is_made() -> Result<()> {
+        let mut told = 0;
+        for row in VARIANTS.iter().filter(|row| matches!(row.adds, "key" | "pair")) {
+            for (capacity, fpr) in [(10_u64, 0.01), (100, 0.01), (5_000, 0.001)] {
+                let sized = if row.role == "growing" { "initial_capacity" } else { "capacity" };
+                let spec = Spec { kind: row.name.into(), ..Spec::default() }.with(sized, capacity).with("fpr", fpr);
+                let (Ok(nbytes), Ok(made)) = (nbytes_for(&spec), create(&spec, KeyHasher::seeded(0))) else { continue };
+                if made.nbytes() != nbytes {
+                    return Err(Fault::invalid(format!("{}: {nbytes} told, {} made", spec.line(), made.nbytes())));
+                }
+                told += 1;
+            }
+        }
+        assert!(told > 30, "{told}");
+        Ok(())
+    }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use fullbloom_core::container::{Container, Header, Parsed, Section, Verify, kind};
 use fullbloom_core::key::{AddedDomains, KeyHasher};
-use fullbloom_core::registry::{FalseNegatives, Variant};
+use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
 
-use super::{Flavour, Kind, Settings, Spec};
+use super::{Flavour, Kind, Settings, Spec, foreign};
 use crate::fault::{Code, Fault, Result};
 
 /// Number in files, beyond those of the registry.
@@ -18,24 +18,7 @@ const ID: u16 = fullbloom_core::container::service::NOTE;
 /// Bytes of the longest one.
 pub const MOST: usize = 64 << 10;
 
-static ROW: Variant = Variant {
-    id: ID,
-    name: "note",
-    class: "Note",
-    adds: "",
-    family: "foreign",
-    capabilities: &[],
-    stage: false,
-    layouts: &[],
-    ns: [0.0, 0.0],
-    false_negatives: FalseNegatives::Never,
-    merging: "",
-    formula: "",
-    paper: "",
-    role: "",
-    once: false,
-    fixed: &[],
-};
+static ROW: Variant = Variant { id: ID, name: "note", class: "Note", adds: "", capabilities: &[], ..foreign::ROW };
 
 /// See the head of this file. Another text is another note.
 pub struct Note(Vec<u8>);
@@ -101,9 +84,6 @@ impl Kind for Note {
     }
     fn nbytes(&self) -> u64 {
         self.0.len() as u64
-    }
-    fn estimated(&self) -> Option<(f64, f64)> {
-        None
     }
     fn info(&self) -> Vec<(&'static str, Value)> {
         vec![("nbytes", Value::Number(self.nbytes()))]

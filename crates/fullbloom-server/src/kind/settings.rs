@@ -1,5 +1,7 @@
 //! [`Settings`]: what a filter is made of and how it is treated, as a line of a log or a manifest.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Spec;
@@ -92,6 +94,40 @@ pub fn parse(line: &str) -> Result<(String, u64, Settings)> {
             .collect::<Result<_>>()?,
     };
     Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes: Arc::new(notes) }))
+}
+
+/// Lists that are remembered, those seen last.
+const MOST: usize = 64;
+
+/// See the head of this file.
+#[derive(Default)]
+pub struct Interner {
+    options: VecDeque<Arc<Vec<(String, String)>>>,
+    notes: VecDeque<Arc<Vec<(String, u64)>>>,
+}
+
+impl Interner {
+    /// The same settings, in memory that equal ones share.
+    pub fn intern(&mut self, mut settings: Settings) -> Settings {
+        if let Ok(row) = super::by_name(&settings.spec.kind) {
+            settings.spec.kind = Cow::Borrowed(row.name);
+        }
+        one(&mut self.options, &mut settings.spec.options);
+        one(&mut self.notes, &mut settings.notes);
+        settings
+    }
+}
+
+/// Puts the list that was there first in place of an equal one.
+fn one<T: PartialEq + Clone>(known: &mut VecDeque<Arc<Vec<T>>>, list: &mut Arc<Vec<T>>) {
+    if let Some(first) = known.iter().find(|first| *first == list) {
+        *list = first.clone();
+        return;
+    }
+    if known.len() == MOST {
+        known.pop_front();
+    }
+    known.push_back(list.clone());
 }
 
 #[cfg(test)]

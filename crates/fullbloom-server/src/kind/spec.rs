@@ -60,6 +60,16 @@ impl Spec {
         Ok(spec)
     }
 
+    /// Refuses parameters that the constructor of `class` does not have.
+    pub(super) fn check_names(&self, class: &str, known: &[&str]) -> Result<()> {
+        match self.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Fault::invalid(format!("a {class} has no parameter {name:?}; it has {}", known.join(", "))))
+            }
+        }
+    }
+
     /// Refuses texts that a line could not hold.
     pub fn check(&self) -> Result<()> {
         let plain = |text: &str| {

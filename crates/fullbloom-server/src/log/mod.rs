@@ -2,7 +2,6 @@
 //!
 //! * [`record`]: one change;
 //! * [`segment`]: a file of blocks of records, and its reader;
-//! * `progress`: how far the disk has come;
 //! * `start`: where a log goes on, and the segment that it begins;
 //! * [`synced`]: how much is known to be on disk;
 //! * [`writer`]: the thread that writes blocks, and syncs them for everybody who waits (group commit).
@@ -15,7 +14,6 @@
 //! | `everysec` | the end of the process but for the last 10 ms, of the machine but for the last second |
 //! | `off` | a checkpoint: changes since the last one are lost |
 
-mod progress;
 pub mod record;
 pub mod segment;
 mod start;

@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-use super::progress::{Progress, stopped};
 use super::record::{OPERATION, op};
 use super::segment::{self, Header};
 use super::start::{Start, begin};
-use super::synced::{Synced, SyncedFile, Unsynced};
+use super::synced::{Progress, Synced, SyncedFile, Unsynced, stopped};
 use super::{Durability, Record};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
@@ -77,7 +76,7 @@ pub struct Log {
 
 impl Log {
     /// A log that keeps nothing.
-    pub fn unkept() -> Self {
+    pub fn in_memory() -> Self {
         Log { mode: Durability::Off, shared: shared(1), threads: Mutex::default(), folder: None }
     }
 
@@ -380,7 +379,7 @@ impl Writer {
                 self.shared.reached(last);
             }
             if rotate {
-                self.turn(last + 1);
+                self.begin_segment(last + 1);
             }
             if stop {
                 self.shared.rotated.notify_all();
@@ -456,7 +455,7 @@ impl Writer {
     }
 
     /// Begins the segment of record `first`; one without a record so far goes on.
-    fn turn(&mut self, first: u64) {
+    fn begin_segment(&mut self, first: u64) {
         let begun = if first == self.header.first {
             Ok(None)
         } else {

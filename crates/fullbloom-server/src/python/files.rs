@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::names::free_of_notes;
+use super::catalogue::free_of_notes;
 use super::{Service, Versions, raised};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind, Spec};

@@ -19,20 +19,18 @@ use pyo3::prelude::*;
 use crate::fault::{Fault as Refusal, Result};
 use crate::store::{Lsn, Store};
 
-mod doors;
+mod auth;
+mod catalogue;
 mod files;
 mod keys;
+mod listener;
 mod memory;
-mod names;
-mod options;
-mod port;
-mod ports;
-mod tokens;
-mod told;
+mod service;
+mod stats;
 
 pub(crate) use files::Dump;
 pub(crate) use memory::Held;
-pub(crate) use options::Service;
+pub(crate) use service::Service;
 
 create_exception!(fullbloom_server, Fault, PyException, "A refusal; `code` says which, the text why.");
 
@@ -58,7 +56,7 @@ impl Service {
     /// Makes a change, and waits until it is as safe as the mode promises; a refusal waits for what it rests on.
     fn change<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<(T, Lsn)>) -> PyResult<T> {
         self.ask(py, |store| {
-            let turn = store.turn.read();
+            let turn = store.transaction_lock.read();
             let done = work(store);
             drop(turn);
             let lsn = done.as_ref().map_or_else(|_| store.log().next() - 1, |(_, lsn)| lsn.0);

@@ -11,7 +11,7 @@ use crate::store;
 
 /// What a client says of itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct About {
+pub(super) struct ClientInfo {
     /// `CLIENT SETNAME`.
     pub(super) name: String,
     /// `CLIENT SETINFO`.
@@ -20,7 +20,7 @@ pub(super) struct About {
     /// Its last command.
     pub(super) command: &'static str,
     /// True in version 3 of the protocol.
-    pub(super) three: bool,
+    pub(super) is_resp3: bool,
 }
 
 /// A client.
@@ -32,7 +32,7 @@ pub(super) struct Client {
     since: u64,
     /// When it was last heard of, in milliseconds since 1970.
     pub(super) heard: AtomicU64,
-    pub(super) about: Mutex<About>,
+    pub(super) about: Mutex<ClientInfo>,
 }
 
 impl Client {
@@ -50,7 +50,7 @@ impl Client {
             seconds(self.since),
             seconds(self.heard.load(Ordering::Relaxed)),
             if about.command.is_empty() { "NULL" } else { about.command },
-            if about.three { 3 } else { 2 },
+            if about.is_resp3 { 3 } else { 2 },
             about.library,
             about.version
         )
@@ -72,22 +72,22 @@ impl Clients {
 }
 
 /// A client while it is connected.
-pub(super) struct Present {
+pub(super) struct Connected {
     clients: Arc<Clients>,
     pub(super) client: Arc<Client>,
 }
 
-impl Present {
+impl Connected {
     pub(super) fn new(clients: Arc<Clients>, address: SocketAddr, local: SocketAddr) -> Self {
         let (id, now) = (clients.next.fetch_add(1, Ordering::Relaxed) + 1, store::now());
-        let about = Mutex::new(About::default());
+        let about = Mutex::new(ClientInfo::default());
         let client = Arc::new(Client { id, address, local, since: now, heard: AtomicU64::new(now), about });
         clients.all.lock().insert(id, client.clone());
-        Present { clients, client }
+        Connected { clients, client }
     }
 }
 
-impl Drop for Present {
+impl Drop for Connected {
     fn drop(&mut self) {
         self.clients.all.lock().remove(&self.client.id);
     }

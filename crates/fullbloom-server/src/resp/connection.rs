@@ -15,12 +15,12 @@ use tokio::sync::watch;
 use tokio::task::coop::{consume_budget, unconstrained};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::clients::Present;
+use super::clients::Connected;
 use super::commands;
-use super::end::{End, reached};
-use super::parse::Parser;
+use super::parser::Parser;
 use super::server::{Buffers, Server};
-use super::session::{Next, Session};
+use super::server::{Shutdown, wait_for_shutdown};
+use super::session::{NextStep, Session};
 use super::stream::Stream;
 use crate::blocking::aside;
 use crate::budget::Held;
@@ -54,14 +54,14 @@ pub(super) async fn serve(
     server: Arc<Server>,
     stream: Stream,
     (address, local): (SocketAddr, SocketAddr),
-    ended: &mut watch::Receiver<End>,
+    shutdown: &mut watch::Receiver<Shutdown>,
 ) {
-    let present = Present::new(server.clients.clone(), address, local);
+    let present = Connected::new(server.clients.clone(), address, local);
     let session = Session::new(server.clone(), commands::table(), present.client.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
     let held = server.store.budget().empty();
     let mut connection = Connection { server, stream, session, parser, buffers, held, deadline: None };
-    let _ = connection.run(ended).await;
+    let _ = connection.run(shutdown).await;
     let _ = timeout(FAREWELL, connection.stream.shutdown()).await;
 }
 
@@ -72,26 +72,26 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    async fn run(&mut self, ended: &mut watch::Receiver<End>) -> io::Result<()> {
+    async fn run(&mut self, shutdown: &mut watch::Receiver<Shutdown>) -> io::Result<()> {
         // What came in together with the end of a handshake was read with it: the socket has nothing to tell of.
         let mut ready = !self.stream.is_plain();
         loop {
             if std::mem::take(&mut ready) {
                 self.buffers = self.server.buffers();
             } else if self.buffers.input.is_empty() {
-                self.rest();
+                self.release();
                 tokio::select! {
                     biased;
                     ready = self.stream.readable() => ready?,
-                    () = reached(ended, End::Drain) => return Ok(()),
+                    () = wait_for_shutdown(shutdown, Shutdown::Drain) => return Ok(()),
                 }
                 self.buffers = self.server.buffers();
             } else {
                 if !self.count() {
                     return self.refuse().await;
                 }
-                let patience = self.server.store.options.limits.receive;
-                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience);
+                let timeout_after = self.server.store.options.limits.receive;
+                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + timeout_after);
                 match timeout_at(deadline, self.stream.readable()).await {
                     Ok(ready) => ready?,
                     Err(_) => return Ok(()),
@@ -115,8 +115,8 @@ impl Connection {
     }
 
     /// Lets go of what an idle connection does not need.
-    fn rest(&mut self) {
-        self.session.rest();
+    fn release(&mut self) {
+        self.session.release();
         self.deadline = None;
         self.held.release();
         self.server.put_back(std::mem::take(&mut self.buffers));
@@ -177,21 +177,21 @@ impl Connection {
                 self.deadline = None;
             }
             match next {
-                Next::More => break,
-                Next::Write => self.write().await?,
-                Next::Wait(entry) => {
+                NextStep::Read => break,
+                NextStep::Write => self.write().await?,
+                NextStep::WaitForFilter(entry) => {
                     self.write().await?;
                     entry.idle().await;
                 }
-                Next::Pause => {
+                NextStep::WaitForTransaction => {
                     self.write().await?;
                     let _ = timeout(AGAIN, self.server.freed.notified()).await;
                 }
-                Next::Turn => {
+                NextStep::WaitForSlot => {
                     self.write().await?;
                     self.session.slow = self.server.slow.clone().acquire_owned().await.ok();
                 }
-                Next::Close => {
+                NextStep::Close => {
                     self.write().await?;
                     return Ok(false);
                 }
@@ -217,7 +217,7 @@ impl Connection {
             while written.is_ok() && at < file.nbytes() {
                 let end = file.nbytes().min(at + PIECE as u64);
                 self.buffers.output.clear();
-                // Checksums of the whole file are made with the first piece.
+                // Checksums of the whole file are options with the first piece.
                 let output = &mut self.buffers.output;
                 let read = if at == 0 { aside(|| file.append(at..end, output)) } else { file.append(at..end, output) };
                 read.map_err(|fault| io::Error::other(fault.text))?;
@@ -235,7 +235,7 @@ impl Connection {
         if self.buffers.output.capacity() > PIECE {
             self.buffers.output = Vec::new();
         }
-        self.session.sent();
+        self.session.release_replies();
         written
     }
 

@@ -4,11 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::clients::Present;
+use super::clients::Connected;
 use super::commands;
-use super::parse::Parser;
+use super::parser::Parser;
 use super::server::{Buffers, Options, Server};
-use super::session::{Next, Session};
+use super::session::{NextStep, Session};
 use crate::store::Store;
 
 /// See the head of this file. Nothing waits for the disk: answers are those of a store that keeps nothing.
@@ -17,7 +17,7 @@ pub struct Dialogue {
     parser: Parser,
     buffers: Buffers,
     open: bool,
-    _present: Present,
+    _present: Connected,
 }
 
 impl Dialogue {
@@ -25,7 +25,7 @@ impl Dialogue {
     pub fn new(store: Arc<Store>, options: Options) -> Self {
         let server = Arc::new(Server::new(store, options, 0));
         let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let present = Present::new(server.clients.clone(), nobody, nobody);
+        let present = Connected::new(server.clients.clone(), nobody, nobody);
         let session = Session::new(server, commands::table(), present.client.clone());
         let (parser, buffers) = (Parser::default(), Buffers::default());
         Dialogue { session, parser, buffers, open: true, _present: present }
@@ -44,11 +44,12 @@ impl Dialogue {
                 let _ = file.append(0..file.nbytes(), answers); // nothing to be read but memory
                 answers.extend_from_slice(b"\r\n");
             }
-            self.session.sent();
+            self.session.release_replies();
             match next {
-                Next::More => break,
-                Next::Write | Next::Wait(_) | Next::Pause | Next::Turn => {}
-                Next::Close => self.open = false,
+                NextStep::Read => break,
+                NextStep::Write | NextStep::WaitForFilter(_) | NextStep::WaitForTransaction | NextStep::WaitForSlot => {
+                }
+                NextStep::Close => self.open = false,
             }
         }
         self.buffers.input.drain(..at);

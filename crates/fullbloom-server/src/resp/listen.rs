@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection;
-use super::end::{End, reached};
 use super::server::{Options, Server};
+use super::server::{Shutdown, wait_for_shutdown};
 use super::stream::Stream;
 use crate::fault::{Code, Fault, Result};
 use crate::store::Store;
@@ -34,7 +34,7 @@ const ASKED: u32 = 3;
 pub struct Listener {
     address: SocketAddr,
     server: Arc<Server>,
-    end: watch::Sender<End>,
+    end: watch::Sender<Shutdown>,
     serving: watch::Sender<bool>,
 }
 
@@ -47,16 +47,18 @@ pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
     keep_alive(&socket);
     let address = socket.local_addr().map_err(wrong)?;
     if !address.ip().is_loopback() {
-        let Some(gate) = &options.gate else {
-            let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
+        let Some(authenticator) = &options.authenticator else {
+            let text = format!(
+                "{address} is wait_for_shutdown from other machines: make a token first, or listen on 127.0.0.1"
+            );
             return Err(Fault::new(Code::Denied, text));
         };
-        gate.guard();
+        authenticator.require_token();
     }
     let (serving, may_serve) = watch::channel(!options.paused);
     let server = Arc::new(Server::new(store, options, address.port()));
-    let (end, ended) = watch::channel(End::Open);
-    tokio::spawn(accept(socket, server.clone(), ended, may_serve));
+    let (end, shutdown) = watch::channel(Shutdown::None);
+    tokio::spawn(accept(socket, server.clone(), shutdown, may_serve));
     Ok(Listener { address, server, end, serving })
 }
 
@@ -78,14 +80,14 @@ impl Listener {
 
     /// Accepts and reads nothing more, answers what came in, and closes every connection, after `grace` at the latest.
     pub async fn stop(self, grace: Duration) {
-        let _ = self.end.send(End::Drain);
+        let _ = self.end.send(Shutdown::Drain);
         let all_gone = async {
             while self.server.counters.connected.load(Ordering::Acquire) > 0 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         if timeout(grace, all_gone).await.is_err() {
-            let _ = self.end.send(End::Now);
+            let _ = self.end.send(Shutdown::Now);
         }
     }
 }
@@ -102,23 +104,23 @@ impl Drop for Counted {
 async fn accept(
     socket: TcpListener,
     server: Arc<Server>,
-    ended: watch::Receiver<End>,
+    shutdown: watch::Receiver<Shutdown>,
     mut may_serve: watch::Receiver<bool>,
 ) {
     let acceptor = server.options.tls.clone().map(TlsAcceptor::from);
-    let mut ended_now = ended.clone();
+    let mut shutdown_now = shutdown.clone();
     tokio::select! {
         began = may_serve.wait_for(|&serving| serving) => {
             if began.is_err() {
                 return;
             }
         }
-        () = reached(&mut ended_now, End::Drain) => return,
+        () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
     }
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
-            () = reached(&mut ended_now, End::Drain) => return,
+            () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
             () = tokio::time::sleep(SWEPT) => {
                 server.transfers.sweep();
                 continue;
@@ -136,7 +138,7 @@ async fn accept(
             continue;
         }
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(one(Counted(server.clone()), socket, address, acceptor.clone(), ended.clone()));
+        tokio::spawn(one(Counted(server.clone()), socket, address, acceptor.clone(), shutdown.clone()));
     }
 }
 
@@ -157,7 +159,7 @@ fn keep_alive(socket: &TcpListener) {
 
 /// Says why, if that costs no waiting, and closes.
 fn turn_away(socket: TcpStream) {
-    let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
+    let _ = socket.try_write(b"-ERR max number of clients wait_for_shutdown\r\n");
 }
 
 /// One connection, from its first byte to its last.
@@ -166,27 +168,27 @@ async fn one(
     socket: TcpStream,
     address: SocketAddr,
     acceptor: Option<TlsAcceptor>,
-    mut ended: watch::Receiver<End>,
+    mut shutdown: watch::Receiver<Shutdown>,
 ) {
     let server = counted.0.clone();
     let _ = socket.set_nodelay(true);
     let Ok(local) = socket.local_addr() else { return };
-    let mut now = ended.clone();
+    let mut now = shutdown.clone();
     let whole = async {
         let stream = match acceptor {
             None => Stream::Plain(socket),
             Some(acceptor) => {
-                let patience = server.store.options.limits.receive;
-                match timeout(patience, acceptor.accept(socket)).await {
+                let timeout_after = server.store.options.limits.receive;
+                match timeout(timeout_after, acceptor.accept(socket)).await {
                     Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
                     _ => return,
                 }
             }
         };
-        connection::serve(server, stream, (address, local), &mut ended).await;
+        connection::serve(server, stream, (address, local), &mut shutdown).await;
     };
     tokio::select! {
         () = whole => {}
-        () = reached(&mut now, End::Now) => {}
+        () = wait_for_shutdown(&mut now, Shutdown::Now) => {}
     }
 }

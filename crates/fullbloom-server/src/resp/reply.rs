@@ -16,7 +16,7 @@ pub struct Reply {
     /// Their bytes.
     pub out: Vec<u8>,
     /// True in version 3.
-    pub three: bool,
+    pub is_resp3: bool,
     /// What follows the bytes: the file of a filter, and the end of its line.
     pub file: Option<Arc<Snapshot>>,
     /// What is taken for them beyond [`FREE`]; without, they have no bound.
@@ -141,7 +141,7 @@ impl Reply {
     /// Yes or no: 1 or 0 in version 2.
     #[inline]
     pub fn boolean(&mut self, yes: bool) {
-        let bytes: &[u8; 4] = match (self.three, yes) {
+        let bytes: &[u8; 4] = match (self.is_resp3, yes) {
             (false, true) => b":1\r\n",
             (false, false) => b":0\r\n",
             (true, true) => b"#t\r\n",
@@ -163,7 +163,7 @@ impl Reply {
     /// A real number.
     pub fn double(&mut self, number: f64) {
         let text = if number.is_nan() { "nan".to_string() } else { format!("{number}") };
-        if self.three {
+        if self.is_resp3 {
             self.out.push(b',');
             self.line(&text);
         } else {
@@ -199,7 +199,7 @@ impl Reply {
 
     /// Text for people.
     pub fn verbatim(&mut self, text: &str) {
-        if !self.three {
+        if !self.is_resp3 {
             return self.text(text);
         }
         if !self.admits(text.len() + 32) {
@@ -213,7 +213,7 @@ impl Reply {
 
     /// Nothing.
     pub fn null(&mut self) {
-        self.out.extend_from_slice(if self.three { b"_\r\n" } else { b"$-1\r\n" });
+        self.out.extend_from_slice(if self.is_resp3 { b"_\r\n" } else { b"$-1\r\n" });
     }
 
     /// The head of an array.
@@ -223,12 +223,12 @@ impl Reply {
 
     /// The head of a map: names and values in turn follow.
     pub fn map(&mut self, pairs: usize) {
-        if self.three { self.head(b'%', pairs as i64) } else { self.array(2 * pairs) }
+        if self.is_resp3 { self.head(b'%', pairs as i64) } else { self.array(2 * pairs) }
     }
 
     /// The head of a set.
     pub fn set(&mut self, length: usize) {
-        self.head(if self.three { b'~' } else { b'*' }, length as i64);
+        self.head(if self.is_resp3 { b'~' } else { b'*' }, length as i64);
     }
 }
 
@@ -236,8 +236,8 @@ impl Reply {
 mod tests {
     use super::*;
 
-    fn written(three: bool, write: impl FnOnce(&mut Reply)) -> String {
-        let mut reply = Reply { three, ..Reply::default() };
+    fn written(is_resp3: bool, write: impl FnOnce(&mut Reply)) -> String {
+        let mut reply = Reply { is_resp3, ..Reply::default() };
         write(&mut reply);
         String::from_utf8_lossy(&reply.out).into_owned()
     }

@@ -6,12 +6,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::clients::Clients;
-use super::gate::Gate;
-use super::parse::Span;
+use super::parser::Span;
 use super::transfer::Transfers;
+use crate::auth::Authenticator;
 use crate::store::{self, Store};
 
 /// How a listener is opened.
@@ -22,7 +22,7 @@ pub struct Options {
     /// Certificate and key, where connections are to be encrypted.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Who may do what. Without one everybody may do everything, which is refused but on a loopback address.
-    pub gate: Option<Arc<dyn Gate>>,
+    pub authenticator: Option<Arc<Authenticator>>,
     /// True: `KEYS` may be used, whose cost grows with the number of filters.
     pub keys: bool,
     /// True: `FLUSHDB` and `FLUSHALL` may be used.
@@ -166,4 +166,21 @@ impl Server {
             true
         })
     }
+}
+
+/// How far the shutdown of the service has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shutdown {
+    /// It has not.
+    None,
+    /// What has come in is answered, no more is read.
+    Drain,
+    /// Everything is let go of.
+    Now,
+}
+
+/// Resolves once the end has come so far.
+pub(super) async fn wait_for_shutdown(shutdown: &mut watch::Receiver<Shutdown>, end: Shutdown) {
+    // The listener dropped is the end as well.
+    let _ = shutdown.wait_for(|now| *now >= end).await;
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::halt::{Done, Halt};
+use super::error::{CommandError, CommandResult};
 use crate::budget::{Budget, Held};
 use crate::fault::Fault;
 use crate::kind::Settings;
@@ -22,7 +22,7 @@ const DUMPS: i64 = 255;
 /// Bits of the number of a piece that tell its place.
 const PLACE: u32 = 44;
 /// How long a filter may be on its way without a piece asked for, or sent.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Largest piece.
 const PIECE: u64 = 16 << 20;
 
@@ -54,7 +54,7 @@ struct All {
 
 impl All {
     fn sweep(&mut self) {
-        let late = |used: &Instant| used.elapsed() > PATIENCE;
+        let late = |used: &Instant| used.elapsed() > TIMEOUT;
         self.out.retain(|_, dump| !late(&dump.used));
         self.coming.retain(|_, filter| !late(&filter.used));
     }
@@ -95,11 +95,12 @@ impl Transfers {
     }
 
     /// Begins a dump of filter `id`: the number of its head.
-    pub(super) fn begin(&self, id: u64, file: Arc<Snapshot>) -> Done<i64> {
+    pub(super) fn begin(&self, id: u64, file: Arc<Snapshot>) -> CommandResult<i64> {
         self.sweep();
         let mut all = self.all.lock();
         let next = (1..=DUMPS).map(|step| (all.last + step - 1) % DUMPS + 1).find(|dump| !all.out.contains_key(dump));
-        let dump = next.ok_or_else(|| Halt::text(format!("ERR {DUMPS} dumps are on their way, the most at a time")))?;
+        let dump =
+            next.ok_or_else(|| CommandError::new(format!("ERR {DUMPS} dumps are on their way, the most at a time")))?;
         all.last = dump;
         all.out.insert(dump, Outgoing { id, file, used: Instant::now() });
         Ok(dump << PLACE | 1)
@@ -131,15 +132,15 @@ impl Transfers {
     }
 
     /// Takes in a piece from a client: the filter, once it is whole.
-    pub(super) fn take(&self, name: &[u8], number: i64, piece: &[u8], client: u64) -> Done<Option<Incoming>> {
+    pub(super) fn take(&self, name: &[u8], number: i64, piece: &[u8], client: u64) -> CommandResult<Option<Incoming>> {
         let mut all = self.all.lock();
         let filter = all.coming.get_mut(name).ok_or_else(Fault::missing)?;
         let start = u64::try_from(number).ok().and_then(|_| place(number).checked_sub(1 + piece.len() as i64));
         if start != Some(filter.bytes.len() as i64) {
-            return Err(Halt::text("ERR invalid offset - no link found"));
+            return Err(CommandError::new("ERR invalid offset - no link found"));
         }
         if filter.bytes.len() + piece.len() > filter.total {
-            return Err(Halt::text("ERR invalid chunk - Too big for current filter"));
+            return Err(CommandError::new("ERR invalid chunk - Too big for current filter"));
         }
         filter.make_room(piece.len())?;
         filter.bytes.extend_from_slice(piece);

@@ -1,5 +1,5 @@
 //! Under `always`, an answer that decides something is not sent before the change is on disk on which it rests, whoever
-//! made that.
+//! options that.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -111,7 +111,7 @@ fn answers_wait_for_the_changes_of_others_on_which_they_rest() -> Result<()> {
     while store.log().next() < records {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // All changes are made; none is synced, so none is acknowledged.
+    // All changes are options; none is synced, so none is acknowledged.
     for one in &mut changing {
         assert!(one.is_silent(Duration::from_millis(10))?);
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::cells::Reserved;
-use super::conflict::{Conflict, Versions};
 use super::entry::{self, Place};
-use super::writing::SMALL;
+use super::files::SMALL;
+use super::target::{Conflict, Versions};
 use super::{Entry, Lsn, Settings, Store, Target, now};
 use crate::blocking::aside;
 use crate::fault::{Code, Fault, Result};
@@ -247,7 +247,7 @@ impl Store {
         self.log.admit()?;
         self.check_conflict(name, conflict)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let entry = Arc::new(Entry::new(id, name, self.alike.lock().shared(settings), now(), filter));
+        let entry = Arc::new(Entry::new(id, name, self.interner.lock().intern(settings), now(), filter));
         entry.set_expires(expires);
         let mut file = match contents {
             Contents::Empty => None,

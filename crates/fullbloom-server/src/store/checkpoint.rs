@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::copier::Copier;
-use super::folder::{logs, numbered};
+pub use super::files::Done;
+use super::files::{Copier, FileWriter};
+use super::files::{filters, logs, numbered, sync};
 use super::manifest::{Manifest, Row};
-pub use super::writing::Done;
-use super::writing::Writing;
 use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
 use crate::log::segment;
@@ -57,7 +56,7 @@ impl Store {
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
         self.reach("checkpoint.rotated")?;
-        let mut writing = Writing::new(folder, &self.next_file, &self.budget, copier);
+        let mut writing = FileWriter::new(folder, &self.next_file, &self.budget, copier);
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         let places = entries.iter().map(|entry| entry.saved().1).filter(|place| place.len > 0);
         let scattered = places.map(|place| place.file).collect::<HashSet<_>>().len() > BUNDLES;
@@ -78,7 +77,7 @@ impl Store {
     }
 
     /// The catalogue as it is at one moment, each filter on disk; and the files of filters that later records may name.
-    fn manifest(&self, boundary: u64, writing: &mut Writing<'_>) -> Result<(Manifest, BTreeSet<u64>)> {
+    fn manifest(&self, boundary: u64, writing: &mut FileWriter<'_>) -> Result<(Manifest, BTreeSet<u64>)> {
         let _one = self.change_names();
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         entries.iter().filter(|entry| entry.saved().1.file == 0).try_for_each(|entry| writing.add(entry))?;
@@ -112,5 +111,35 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Writes a checkpoint and copies it into `target`, from which a store opens. Clients go on meanwhile; what they
+    /// change after the checkpoint is not in the copy.
+    pub fn backup(&self, target: &Path) -> Result<Done> {
+        let Some(folder) = self.options.folder.clone() else {
+            return Err(Fault::invalid("the service keeps nothing, so there is nothing to back up"));
+        };
+        self.checkpoint()?;
+        // No checkpoint removes files meanwhile.
+        let _one = self.checkpointing.lock();
+        let manifest = Manifest::read(&folder)?.unwrap_or_default();
+        // The copy has no log, and needs none.
+        let manifest = Manifest { boundary: 0, ..manifest };
+        let mut done = Done::default();
+        for part in [filters(target), logs(target)] {
+            fs::create_dir_all(&part).map_err(Fault::io(&part))?;
+        }
+        let files: HashSet<_> =
+            manifest.rows.iter().map(|row| (row.place.path(&folder, row.id), row.place.path(target, row.id))).collect();
+        for (from, to) in files {
+            done.bytes += fs::copy(from, &to).map_err(Fault::io(&to))?;
+            sync(&to)?;
+            done.files += 1;
+        }
+        let key = target.join("secret.key");
+        fs::copy(folder.join("secret.key"), &key).map_err(Fault::io(&key))?;
+        // Last: a folder without a manifest is no backup.
+        manifest.write(target)?;
+        Ok(done)
     }
 }

@@ -26,7 +26,7 @@ use crate::kind::{Keying, Kind, Settings};
 
 /// What requests have asked of a filter since the service began.
 #[derive(Debug, Default)]
-pub struct Traffic {
+pub struct Counters {
     /// Keys looked for and found.
     pub hits: AtomicU64,
     /// Keys looked for and not found.
@@ -72,7 +72,7 @@ pub struct Entry {
     /// When it was made, in milliseconds since 1970.
     pub created: u64,
     /// What was asked of it.
-    pub traffic: Traffic,
+    pub counters: Counters,
     /// How texts become hashes, which may be several words; those of a filter that is replaced stay the same.
     pub text: Keying,
     name: RwLock<Arc<str>>,
@@ -157,7 +157,7 @@ impl Entry {
             id,
             settings,
             created,
-            traffic: Traffic::default(),
+            counters: Counters::default(),
             text: filter.keying(),
             name: RwLock::new(name.into()),
             counted: Arc::new(AtomicU64::new(filter.nbytes())),
@@ -333,5 +333,22 @@ impl Entry {
         if lsn >= saved.0 {
             *saved = (lsn, place);
         }
+    }
+
+    /// Changes with every change of the filter.
+    pub fn version(&self) -> u64 {
+        self.lsn.load(Ordering::Relaxed)
+    }
+
+    /// Grows with every change of the filter, and with every question.
+    pub fn moves(&self) -> u64 {
+        let t = &self.counters;
+        let asked = [&t.hits, &t.misses, &t.adds, &t.new, &t.removed].map(|counter| counter.load(Ordering::Relaxed));
+        asked.iter().fold(self.version(), |sum, count| sum.wrapping_add(*count))
+    }
+
+    /// Bytes of its cells.
+    pub fn nbytes(&self) -> u64 {
+        self.counted.load(Ordering::Relaxed)
     }
 }

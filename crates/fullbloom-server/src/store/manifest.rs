@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::entry::Place;
-use super::folder::numbered;
+use super::files::numbered;
 use super::salvage::Salvage;
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;

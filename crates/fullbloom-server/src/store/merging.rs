@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use fullbloom_core::key::KeyDomains;
 
 use super::entry::Place;
+use super::files::NewFile;
 use super::journal::Run;
-use super::new_file::NewFile;
 use super::slices::Copied;
 use super::{Entry, Lsn, Store, Target};
 use crate::blocking::aside;

@@ -29,36 +29,29 @@ use crate::kind;
 use crate::limits::Limits;
 use crate::log::{Durability, Log};
 
-mod absent;
-mod alike;
-mod backup;
 mod catalogue;
 mod cells;
 pub mod checkpoint;
-mod conflict;
-mod copier;
 #[cfg(test)]
 mod damage_tests;
 pub mod entry;
-mod folder;
+mod files;
 mod journal;
 #[cfg(test)]
 mod kill_tests;
 mod manifest;
 mod merging;
 mod names;
-mod new_file;
 mod notes;
 #[cfg(test)]
 mod notes_tests;
 mod operations;
-mod reading;
 #[cfg(test)]
 mod replace_tests;
 mod replay;
 mod salvage;
 mod secrets;
-mod segments;
+mod segment_chain;
 mod slices;
 #[cfg(test)]
 mod slices_tests;
@@ -66,19 +59,17 @@ pub mod snapshot;
 mod target;
 #[cfg(test)]
 mod tests;
-mod writing;
 
 use cells::Cells;
 
 pub use crate::kind::{Flavour, Settings};
 pub use catalogue::Renaming;
-pub use conflict::{Conflict, Versions, note_has_name};
-pub use entry::{Entry, Traffic};
+pub use entry::{Counters, Entry};
 pub use notes::{Noted, Until};
 pub use operations::Lsn;
-pub use secrets::Master;
+pub use secrets::{Master, random};
 pub use snapshot::Snapshot;
-pub use target::Target;
+pub use target::{Conflict, Target, Versions, note_has_name};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -115,9 +106,9 @@ pub struct Store {
     /// How it was opened.
     pub options: Options,
     names: RwLock<names::Names>,
-    alike: Mutex<alike::Alike>,
+    interner: Mutex<kind::settings::Interner>,
     /// Shared by whoever makes changes, taken whole by those who make several as one.
-    pub turn: RwLock<()>,
+    pub transaction_lock: RwLock<()>,
     /// One change of the catalogue at a time, so that names and log tell the same story.
     changing: Mutex<()>,
     /// Names that live on other nodes, with the address of the node.

@@ -61,7 +61,7 @@ impl Store {
             Until::Kept => before.as_ref().and_then(|entry| entry.expires()),
         };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let entry = Entry::new(id, name, self.alike.lock().shared(Note::settings()), now(), Box::new(note));
+        let entry = Entry::new(id, name, self.interner.lock().intern(Note::settings()), now(), Box::new(note));
         entry.set_expires(expires);
         let line = settings::line(name, entry.created, &entry.settings);
         let lsn = self.append_to_catalogue(&Record::Note { id, expires: expires.unwrap_or(0), line: &line, text })?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use fullbloom_core::key::KeyDomains;
 
 use super::{Entry, Store, Target};
-use crate::fault::{Code, Result};
+use crate::fault::{Code, Fault, Result};
 use crate::kind::{Kind, recorded};
 use crate::log::Record;
 
@@ -28,6 +28,17 @@ fn is_long(record: &Record<'_>) -> bool {
     }
 }
 
+impl Entry {
+    /// Adds in order, unless the filter is not to have keys beyond its capacity and would: on the way back as when it
+    /// happened, so that what was refused stays so.
+    pub(super) fn add_to(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        if self.settings.strict && filter.num_added() + (hashes.len() / self.text.width()) as u64 > filter.capacity() {
+            return Err(Fault::new(Code::Full, "non scaling filter is full"));
+        }
+        filter.add(hashes, new)
+    }
+}
+
 impl Store {
     /// One answer (0 or 1) a hash.
     pub fn contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) {
@@ -35,10 +46,19 @@ impl Store {
         self.count_answers(entry, found);
     }
 
-    pub(super) fn count_answers(&self, entry: &Entry, found: &[u8]) {
+    /// [`Store::contains`], but false, with nothing answered, while the filter is being changed.
+    pub fn contains_now(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) -> bool {
+        let Some(filter) = entry.try_look() else { return false };
+        filter.contains(hashes, found);
+        drop(filter);
+        self.count_answers(entry, found);
+        true
+    }
+
+    fn count_answers(&self, entry: &Entry, found: &[u8]) {
         let hits = found.iter().map(|&b| u64::from(b)).sum::<u64>();
-        entry.traffic.hits.fetch_add(hits, Ordering::Relaxed);
-        entry.traffic.misses.fetch_add(found.len() as u64 - hits, Ordering::Relaxed);
+        entry.counters.hits.fetch_add(hits, Ordering::Relaxed);
+        entry.counters.misses.fetch_add(found.len() as u64 - hits, Ordering::Relaxed);
     }
 
     /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are
@@ -53,9 +73,27 @@ impl Store {
         let lsn = self.changed(target, &record, |filter| {
             recorded(filter, domains, hashes.len(), |filter| entry.add_to(filter, hashes, Some(new)))
         })?;
-        entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
-        entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
+        entry.counters.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
+        entry.counters.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
+    }
+
+    /// Adds the key of some words unless it is there, which nobody else changes meanwhile: nothing where it was.
+    pub fn add_absent(&self, entry: &Entry, words: &[u64]) -> Result<Option<Lsn>> {
+        self.log.admit()?;
+        entry.check_words(words, 1)?;
+        let mut filter = entry.change();
+        let mut found = [0];
+        filter.contains(words, &mut found);
+        if found != [0] {
+            return Ok(None);
+        }
+        let text = KeyDomains::TEXT;
+        let done = recorded(filter.as_mut(), text, 1, |filter| entry.add_to(filter, words, None));
+        let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
+        entry.counters.adds.fetch_add(1, Ordering::Relaxed);
+        entry.counters.new.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(lsn))
     }
 
     /// Adds keys with a label or value each.
@@ -69,7 +107,7 @@ impl Store {
         let lsn = self.changed(target, &record, |filter| {
             recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;
-        entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        entry.counters.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)
     }
 
@@ -80,7 +118,7 @@ impl Store {
         entry.check_words(hashes, removed.len())?;
         let record = Record::Remove { id: entry.id, hashes };
         let lsn = self.changed(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
-        entry.traffic.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
+        entry.counters.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
     }
 
@@ -102,14 +140,14 @@ impl Store {
         let _long = entry.long_change();
         let mut filter = entry.change();
         let cannot = filter.cannot("be loaded in pieces");
-        filter.exchange_mut().ok_or(cannot)?.load(number, bytes)?;
+        filter.dump_format_mut().ok_or(cannot)?.load(number, bytes)?;
         self.logged(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
     }
 
     /// Makes room where keys were removed, in a filter that keeps it otherwise.
     pub fn compact(&self, entry: &Entry) -> Result<Lsn> {
         self.changed(entry.into(), &Record::Compact { id: entry.id }, |filter| {
-            filter.exchange_mut().map_or(Ok(()), |filter| filter.compact())
+            filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact())
         })
     }
 

@@ -11,11 +11,11 @@ use parking_lot::{Mutex, RwLock};
 
 use super::cells::Cells;
 use super::entry::Place;
-use super::folder::{filters, logs, numbered};
+use super::files::{filters, logs, numbered};
 use super::manifest::{Manifest, Row};
 use super::salvage::Salvage;
 use super::secrets::Pieces;
-use super::segments::{Chain, LEFT_OUT};
+use super::segment_chain::{Chain, LEFT_OUT};
 use super::{Entry, Master, Options, Store};
 use crate::budget::Budget;
 use crate::fault::{Code, Fault, Result};
@@ -33,8 +33,8 @@ fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Sto
         budget: Budget::new(options.limits.memory()),
         options,
         names: RwLock::default(),
-        alike: Mutex::default(),
-        turn: RwLock::new(()),
+        interner: Mutex::default(),
+        transaction_lock: RwLock::new(()),
         changing: Mutex::new(()),
         elsewhere: RwLock::new(HashMap::new()),
         epoch: AtomicU64::new(1),
@@ -55,7 +55,7 @@ impl Store {
     /// The store in the folder of `options`, as it was; an empty one where there is none.
     pub fn open(options: Options) -> Result<Self> {
         let Some(folder) = options.folder.clone() else {
-            let store = store(options, Master::drawn()?, Log::unkept(), &Manifest::default());
+            let store = store(options, Master::random()?, Log::in_memory(), &Manifest::default());
             store.cells.bound(store.options.limits.total_bytes);
             return Ok(store);
         };
@@ -70,7 +70,7 @@ impl Store {
         let fingerprints: Vec<u64> = headers.map(|header| header.fingerprint).chain(manifest.fingerprint).collect();
         let is_new = manifest.rows.is_empty() && fingerprints.is_empty() && files.is_empty() && segments.is_empty();
         let master = Master::opened(&folder, &Pieces { is_new, fingerprints: &fingerprints }, &mut salvage)?;
-        let mut store = store(options, master, Log::unkept(), &manifest);
+        let mut store = store(options, master, Log::in_memory(), &manifest);
         // Files were written since the manifest was: merging names its own in the log.
         let beyond = files.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
         store.next_file.fetch_max(beyond, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl Store {
     }
 
     fn restored(&self, row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
-        let settings = self.alike.lock().shared(row.settings.clone());
+        let settings = self.interner.lock().intern(row.settings.clone());
         let entry = Entry::new(row.id, &row.name, settings, row.created, filter);
         entry.set_expires(Some(row.expires).filter(|&at| at != 0));
         entry.lsn.store(row.lsn, Ordering::Relaxed);
@@ -275,11 +275,11 @@ impl Store {
             }
             op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
-            op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
+            op::PIECE => match (filter.dump_format_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
                 _ => Err(Fault::new(Code::Format, "a piece of a filter that has none")),
             },
-            op::COMPACT => filter.exchange_mut().map_or(Ok(()), |filter| filter.compact()),
+            op::COMPACT => filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
                 *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings)?;
                 Ok(())
@@ -324,7 +324,7 @@ impl Store {
                     None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
                     Some(file) => self.read_file(folder, record.id, file, &settings)?,
                 };
-                let settings = self.alike.lock().shared(settings);
+                let settings = self.interner.lock().intern(settings);
                 let entry = Entry::new(record.id, &name, settings, created, filter);
                 entry.set_expires(record.expires().flatten());
                 self.put_again(by_id, number, entry);
@@ -332,7 +332,7 @@ impl Store {
             (op::NOTE, None) => {
                 let (expires, line, text) = record.note()?;
                 let (name, created, settings) = kind::settings::parse(line)?;
-                let settings = self.alike.lock().shared(settings);
+                let settings = self.interner.lock().intern(settings);
                 let entry = Entry::new(record.id, &name, settings, created, Box::new(Note::new(text)?));
                 entry.set_expires(Some(expires).filter(|&at| at != 0));
                 self.put_again(by_id, number, entry);

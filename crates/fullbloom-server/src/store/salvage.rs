@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::folder::sync;
+use super::files::sync;
 use crate::fault::{Code, Fault, Result};
 
 /// See the head of this file.

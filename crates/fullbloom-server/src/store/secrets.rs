@@ -30,13 +30,18 @@ pub(super) struct Pieces<'a> {
     pub(super) fingerprints: &'a [u64],
 }
 
+/// Random bytes from the system.
+pub fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.map_err(|error| Fault::new(Code::Io, format!("/dev/urandom: {error}")))?;
+    Ok(bytes)
+}
+
 impl Master {
-    /// Bytes from the system's generator.
-    pub fn drawn() -> Result<Self> {
-        let mut bytes = [0; 32];
-        let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-        read.map_err(|error| Fault::new(Code::Io, format!("/dev/urandom: {error}")))?;
-        Ok(Master { key: bytes, is_foreign: false })
+    /// A random secret.
+    pub fn random() -> Result<Self> {
+        Ok(Master { key: random()?, is_foreign: false })
     }
 
     /// That of the data folder, drawn for one that has no filters yet. Another one than the filters were keyed with, or none,
@@ -66,7 +71,7 @@ impl Master {
         if is_foreign {
             salvage.leave_out(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
         }
-        let master = Master { is_foreign, ..Self::drawn()? };
+        let master = Master { is_foreign, ..Self::random()? };
         master.write(folder, &path).map_err(&wrong)?;
         Ok(master)
     }

@@ -30,7 +30,7 @@ fn bytes_of(filter: &dyn Kind) -> Vec<u8> {
     bytes
 }
 
-fn unkept() -> Result<Store> {
+fn in_memory() -> Result<Store> {
     Store::open(Options { plain: true, ..Options::default() })
 }
 
@@ -62,7 +62,7 @@ fn step(store: &Store, entry: &Entry, key: u64) -> Result<Lsn> {
 #[test]
 fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
     for (at, spec) in specs().into_iter().enumerate() {
-        let store = unkept()?;
+        let store = in_memory()?;
         let (entry, _) = store.create(b"a", Settings::of(spec.clone()))?;
         let first: Vec<u64> = (0..36_000u64).map(|key| Draws(key).next()).collect();
         store.add(&entry, &first, &mut vec![0; first.len() / entry.text.width()])?;
@@ -78,7 +78,7 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
         let copies =
             while_others(change, || (0..20).map(|_| entry.snapshot(store.budget())).collect::<Result<Vec<_>>>())?;
         // The same changes once more, one by one.
-        let again = unkept()?;
+        let again = in_memory()?;
         let (other, _) = again.create(b"a", Settings::of(spec.clone()))?;
         again.add(&other, &first, &mut vec![0; first.len() / entry.text.width()])?;
         for copy in copies {

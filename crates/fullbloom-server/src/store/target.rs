@@ -1,14 +1,14 @@
-//! [`Target`]: the filter that a change is about, and the versions it may have for the change to be made.
+//! Conditions on a change: [`Target`], the versions that the changed filter may have; [`Conflict`], what to do about a
+//! filter that already has the name.
 
 use std::sync::Arc;
 
 use fullbloom_core::key::KeyDomains;
 
 use super::Entry;
-use super::conflict::{Versions, changed};
-use crate::fault::Result;
+use crate::fault::{Code, Fault, Result};
 
-/// See the head of this file. An entry alone is changed whatever version it has.
+/// The filter to change, and the versions it may have. An entry alone is changed whatever version it has.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     pub(super) entry: &'a Entry,
@@ -59,4 +59,42 @@ impl<'a> From<&'a Arc<Entry>> for Target<'a> {
     fn from(entry: &'a Arc<Entry>) -> Self {
         entry.at(None)
     }
+}
+
+/// Numbers and versions that a filter may have for a change to be made.
+pub type Versions<'a> = &'a [(u64, u64)];
+
+/// What to do about the filter or note that already has a name.
+#[derive(Clone, Copy, Debug)]
+pub enum Conflict<'a> {
+    /// Refuses to take the name from either.
+    Refuse,
+    /// Takes the name over from either.
+    Replace,
+    /// Takes the name over from a filter, which has one of these versions if any are given; refuses a note.
+    ReplaceFilter(Option<Versions<'a>>),
+}
+
+impl Conflict<'_> {
+    /// Refuses a holder of the name that is not to be replaced. Called while nobody else can change it.
+    pub(super) fn check(&self, holder: Option<&Entry>) -> Result<()> {
+        match (self, holder) {
+            (Conflict::ReplaceFilter(Some(_)), None) => Err(changed()),
+            (_, None) | (Conflict::Replace, _) => Ok(()),
+            (Conflict::Refuse, Some(_)) => Err(Fault::new(Code::Exists, "item exists")),
+            (Conflict::ReplaceFilter(_), Some(holder)) if holder.is_note() => Err(note_has_name()),
+            (Conflict::ReplaceFilter(versions), Some(holder)) => holder.at(*versions).check(),
+        }
+    }
+}
+
+/// The refusal of a filter of another version.
+pub(super) fn changed() -> Fault {
+    Fault::new(Code::Changed, "the filter was changed since; read it again")
+}
+
+/// The refusal of a name under which RESP clients keep a note: over HTTP notes are neither seen nor replaced.
+pub fn note_has_name() -> Fault {
+    let text = "the name is that of a note (SET); choose another name, or drop the note with DEL over RESP";
+    Fault::new(Code::Exists, text)
 }

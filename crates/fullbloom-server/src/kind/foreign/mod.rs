@@ -1,25 +1,140 @@
-//! Filters as another program keeps them: kinds that no row of the registry is of, since their keys are not hashes of
-//! 64 bits.
+//! Filters of another program, `RedisBloom`. They have no row in the registry, since their keys are not hashes of 64 bits.
 //!
-//! * `rows`: their rows, and what options say; `general`: `%g`, as C prints numbers;
 //! * `bloom`, `cuckoo`: [`Kind`] for each.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use fullbloom_core::container::file::Opened;
 use fullbloom_core::foreign::redisbloom::{bloom::Chain, cuckoo::Cuckoo, file};
-use fullbloom_core::registry::Variant;
+use fullbloom_core::registry::{FalseNegatives, Variant};
 
 use super::{Flavour, Kind, Settings, Spec};
 use crate::fault::{Code, Fault, Result};
 
+/// The methods of [`Kind`] that both filters implement in the same way.
+macro_rules! foreign_kind {
+    () => {
+        fn hasher(&self) -> KeyHasher {
+            KeyHasher::seeded(0)
+        }
+        fn target_fpr(&self) -> f64 {
+            self.target()
+        }
+        fn num_added(&self) -> u64 {
+            self.items()
+        }
+        fn fpr(&self) -> f64 {
+            Self::fpr(self)
+        }
+        fn fill(&self) -> f64 {
+            Self::fill(self)
+        }
+        fn nbytes(&self) -> u64 {
+            Self::nbytes(self)
+        }
+        fn container(&self) -> Container<'_> {
+            Self::container(self)
+        }
+        fn duplicate(&self) -> Result<Box<dyn Kind>> {
+            Ok(Box::new(self.try_clone()?))
+        }
+        fn bound(&mut self, max_bytes: u64) {
+            Self::bound(self, max_bytes);
+        }
+        fn share(&mut self, growth: Arc<dyn Growth>) {
+            Self::share(self, growth);
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+        fn dump_format(&self) -> Option<&dyn DumpFormat> {
+            Some(self)
+        }
+        fn dump_format_mut(&mut self) -> Option<&mut dyn DumpFormat> {
+            Some(self)
+        }
+    };
+}
+
+/// The methods of [`DumpFormat`] that both filters implement in the same way.
+macro_rules! foreign_dump {
+    () => {
+        fn header(&self) -> Vec<u8> {
+            Self::header(self)
+        }
+        fn chunk(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
+            self.piece(number)
+        }
+        fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
+            Ok(Self::load(self, number, bytes)?)
+        }
+    };
+}
+
 mod bloom;
 mod cuckoo;
-mod general;
-mod rows;
 
-use rows::ROWS;
+pub(super) const ROW: Variant = Variant {
+    id: file::BLOOM,
+    name: "redisbloom",
+    class: "RedisBloomFilter",
+    adds: "key",
+    family: "foreign",
+    capabilities: &["add", "grow"],
+    stage: false,
+    layouts: &[],
+    ns: [0.0, 0.0],
+    false_negatives: FalseNegatives::Never,
+    merging: "",
+    formula: "",
+    paper: "",
+    role: "",
+    once: false,
+    fixed: &[],
+};
+
+/// Their rows.
+static ROWS: [Variant; 2] = [
+    ROW,
+    Variant {
+        id: file::CUCKOO,
+        name: "redisbloom-cuckoo",
+        class: "RedisBloomCuckooFilter",
+        capabilities: &["add", "remove", "count", "grow"],
+        false_negatives: FalseNegatives::OnMisuse,
+        once: true,
+        ..ROW
+    },
+];
+
+/// The number of an option, or its default.
+fn number(spec: &Spec, name: &str, default: Option<u64>, most: u64) -> Result<u64> {
+    let Some(text) = spec.option(name) else {
+        return default.ok_or_else(|| Fault::invalid(format!("{name} is missing; give {name}=...")));
+    };
+    let number = text.parse().ok().filter(|&number| number <= most);
+    number.ok_or_else(|| Fault::invalid(format!("{name} must be a whole number of at most {most}, got {text:?}")))
+}
+
+/// A filter in the dump format of `RedisBloom`.
+pub trait DumpFormat {
+    /// The header of its dump.
+    fn header(&self) -> Vec<u8>;
+    /// The chunk with this number, from 1 on, and the number under which it is loaded.
+    fn chunk(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)>;
+    /// Loads a chunk; an error changes nothing.
+    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
+    /// The lines of `BF.DEBUG`.
+    fn debug_lines(&self) -> Vec<String>;
+    /// The number of tables or layers that a lookup visits.
+    fn tables(&self) -> u64;
+    /// Frees the space of removed keys.
+    fn compact(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
 
 /// The row of this name.
 pub(super) fn by_name(name: &str) -> Option<&'static Variant> {

@@ -1,6 +1,6 @@
 //! Words as numbers.
 
-use super::super::halt::{Done, Halt};
+use crate::resp::error::{CommandError, CommandResult};
 
 /// A whole number, written as servers write it: no sign but a minus, no zeros in front.
 pub(super) fn integer(word: &[u8]) -> Option<i64> {
@@ -19,8 +19,8 @@ pub(super) fn real(word: &[u8]) -> Option<f64> {
 }
 
 /// [`integer`], or the refusal of servers.
-pub(super) fn an_integer(word: &[u8]) -> Done<i64> {
-    integer(word).ok_or_else(|| Halt::text("ERR value is not an integer or out of range"))
+pub(super) fn an_integer(word: &[u8]) -> CommandResult<i64> {
+    integer(word).ok_or_else(|| CommandError::new("ERR value is not an integer or out of range"))
 }
 
 /// True for a word, in letters of any size.
@@ -29,8 +29,8 @@ pub(super) fn is(word: &[u8], known: &str) -> bool {
 }
 
 /// Text that is no more than that.
-pub(super) fn text(word: &[u8]) -> Done<&str> {
-    std::str::from_utf8(word).map_err(|_| Halt::text("ERR a word is not UTF-8"))
+pub(super) fn text(word: &[u8]) -> CommandResult<&str> {
+    std::str::from_utf8(word).map_err(|_| CommandError::new("ERR a word is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -4,61 +4,32 @@
 //! answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they came with.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fullbloom_core::container::{Parsed, Verify};
 
-use super::super::command::{Command, ONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, wrong_arity};
-use super::super::parse::Args;
-use super::super::session::Session;
-use super::super::transfer::Transfers;
 use super::arguments::{integer, is};
-use super::exchange;
 use crate::fault::{Code, Fault};
-use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign, settings};
+use crate::kind::{self, DumpFormat, Flavour, Kind, Settings, Spec, foreign, settings};
+use crate::resp::error::{CommandError, CommandResult, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::session::Session;
+use crate::resp::transfer::Transfers;
 use crate::store::{Entry, Snapshot};
-
-const WRITE: u16 = flag::WRITE | flag::SLOW;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command("bloom.dump", 2, flag::SLOW, ONE, Scope::Read, dump, "The file of a filter"),
-    command("bloom.restore", -3, WRITE, ONE, Scope::Write, restore, "Makes a filter of a file: name bytes [REPLACE]"),
-    command("bf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Bloom), "A filter in pieces"),
-    command("cf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Cuckoo), "A filter in pieces"),
-    command(
-        "bf.loadchunk",
-        4,
-        WRITE,
-        ONE,
-        Scope::Write,
-        |s, a| load(s, a, Flavour::Bloom),
-        "Takes a piece of a filter",
-    ),
-    command(
-        "cf.loadchunk",
-        4,
-        WRITE,
-        ONE,
-        Scope::Write,
-        |s, a| load(s, a, Flavour::Cuckoo),
-        "Takes a piece of a filter",
-    ),
-];
 
 /// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
 const HEAD: &[u8; 8] = b"FULLBLM1";
 /// Number of a head, and of a header.
 const HEADER: i64 = 1;
 
-fn dump(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
     let most = session.server.store.options.limits.request_bytes;
     let too_large = |nbytes: u64| {
         let text = format!("ERR the file has {nbytes} bytes, an answer at most {most}: use BF.SCANDUMP");
-        Err(Halt::text(text))
+        Err(CommandError::new(text))
     };
-    // Cells alone, so that no copy is made for nothing.
+    // Cells alone, so that no copy is options for nothing.
     if entry.nbytes() > most as u64 {
         return too_large(entry.nbytes());
     }
@@ -75,14 +46,14 @@ fn dump(session: &mut Session, args: Args<'_>) -> Done {
 }
 
 /// Answers with bytes of a file.
-fn answer_with(session: &mut Session, file: &Snapshot, range: Range<u64>) -> Done {
+fn answer_with(session: &mut Session, file: &Snapshot, range: Range<u64>) -> CommandResult {
     let length = range.end - range.start;
     session.reply.ensure(length as usize + 64)?;
     session.reply.bulk_with(length, |out| file.append(range, out))?;
     Ok(())
 }
 
-/// The filter in the bytes of a file, and what it is made of.
+/// The filter in the bytes of a file, and what it is options of.
 fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), Fault> {
     let header = Parsed::new(bytes, Verify::Header)?.header;
     let (seed, keyed) = (header.seed, header.secret_fingerprint != 0);
@@ -99,27 +70,27 @@ fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), F
     Ok((Spec { kind: filter.variant().name.into(), seed, keyed, ..Spec::default() }, filter))
 }
 
-fn restore(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn restore(session: &mut Session, args: Args<'_>) -> CommandResult {
     let replace = match args.len() {
         3 => false,
         4 if is(args.at(3), "REPLACE") => true,
-        4 => return Err(Halt::text("ERR syntax error")),
+        4 => return Err(CommandError::new("ERR syntax error")),
         _ => return Err(wrong_arity("bloom.restore")),
     };
     // Until it is one of the filters, and counted with them.
     let _held = session.server.store.budget().take(args.at(2).len() as u64)?;
     let (spec, filter) = filter_in(session, args.at(2))?;
     let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
-    session.note(lsn);
-    session.rest();
+    session.record(lsn);
+    session.release();
     session.reply.ok();
     Ok(())
 }
 
-fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
+pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> CommandResult {
     let bloom = flavour == Flavour::Bloom;
     let number = integer(args.at(2)).filter(|&number| bloom || number >= 0);
-    let wrong = Halt::text(if bloom { "Second argument must be numeric" } else { "Invalid position" });
+    let wrong = CommandError::new(if bloom { "Second argument must be numeric" } else { "Invalid position" });
     let entry = match session.find_as(args.at(1), flavour) {
         _ if !bloom && number.is_none() => return Err(wrong),
         found => found?.ok_or_else(Fault::missing)?,
@@ -127,11 +98,11 @@ fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
     let Some(at) = number else { return Err(wrong) };
     // A filter of the other family's program goes out as a file, as those of the service do.
     if entry.settings.spec.kind == foreign::for_flavour(flavour) {
-        let cells = entry.nbytes().min(exchange::PIECE);
+        let cells = entry.nbytes().min(PIECE);
         session.reply.ensure(cells as usize + 4096)?;
-        return entry.over(|filter| match filter.exchange() {
+        return entry.over(|filter| match filter.dump_format() {
             Some(foreign) => {
-                exchange::scan(session, foreign, at, flavour, filter.num_added() == 0);
+                scan_foreign(session, foreign, at, flavour, filter.num_added() == 0);
                 Ok(())
             }
             None => Err(bad()),
@@ -141,7 +112,7 @@ fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
         return begin(session, &entry);
     }
     let piece = session.server.transfers.piece(entry.id, at);
-    let over = || Halt::text("ERR the dump is over, or was left for a minute: begin with 0");
+    let over = || CommandError::new("ERR the dump is over, or was left for a minute: begin with 0");
     let (next, file, range) = piece.ok_or_else(over)?;
     session.reply.array(2);
     session.reply.integer(next);
@@ -149,7 +120,7 @@ fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
 }
 
 /// Answers with the head, and keeps what follows it.
-fn begin(session: &mut Session, entry: &Entry) -> Done {
+fn begin(session: &mut Session, entry: &Entry) -> CommandResult {
     let file = entry.snapshot(session.server.store.budget())?;
     let length = file.nbytes();
     let number = session.server.transfers.begin(entry.id, file)?;
@@ -162,8 +133,8 @@ fn begin(session: &mut Session, entry: &Entry) -> Done {
     Ok(())
 }
 
-fn bad() -> Halt {
-    Halt::text("ERR received bad data")
+fn bad() -> CommandError {
+    CommandError::new("ERR received bad data")
 }
 
 /// The settings and the length that a head tells.
@@ -176,30 +147,31 @@ fn head_of(bytes: &[u8]) -> Option<(Settings, u64)> {
     modest.then_some((settings, u64::from_le_bytes(*total)))
 }
 
-fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
+pub(super) fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> CommandResult {
     let bloom = flavour == Flavour::Bloom;
     let number = integer(args.at(2)).filter(|&number| bloom || number != 0);
-    let number = number
-        .ok_or_else(|| Halt::text(if bloom { "ERR Second argument must be numeric" } else { "Invalid position" }))?;
+    let number = number.ok_or_else(|| {
+        CommandError::new(if bloom { "ERR Second argument must be numeric" } else { "Invalid position" })
+    })?;
     let piece = args.at(3);
     match session.find_as(args.at(1), flavour)? {
-        Some(_) if number == HEADER && !bloom => Err(Halt::text("ERR item exists")),
+        Some(_) if number == HEADER && !bloom => Err(CommandError::new("ERR item exists")),
         Some(entry) if entry.settings.spec.kind == foreign::for_flavour(flavour) => {
-            exchange::load(session, &entry, number, piece, flavour)
+            load_foreign(session, &entry, number, piece, flavour)
         }
         Some(_) => Err(bad()),
         None if Transfers::is_head(number) && piece.starts_with(HEAD) => expect(session, args.at(1), piece, flavour),
         None if number != HEADER => go_on(session, args.at(1), number, piece),
-        None => exchange::begin(session, args.at(1), piece, flavour),
+        None => begin_foreign(session, args.at(1), piece, flavour),
     }
 }
 
 /// Waits for the bytes of a file, which a head tells of.
-fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> Done {
+fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> CommandResult {
     let fits = |settings: &Settings| settings.flavour == flavour || settings.flavour == Flavour::Any;
     let (settings, total) = head_of(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad)?;
     if total > session.server.store.options.limits.filter_bytes {
-        return Err(Halt::text("ERR Insufficient memory to create filter"));
+        return Err(CommandError::new("ERR Insufficient memory to create filter"));
     }
     let (client, budget) = (session.client.id, session.server.store.budget());
     session.server.transfers.expect(name, settings, total, client, budget);
@@ -208,16 +180,80 @@ fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> 
 }
 
 /// Takes in bytes of the file that is waited for, and makes a filter of them once they are whole.
-fn go_on(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> Done {
+fn go_on(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> CommandResult {
     if let Some(whole) = session.server.transfers.take(name, number, piece, session.client.id)? {
         let _held = session.server.store.budget().take(whole.bytes.len() as u64)?;
         let (spec, filter) = filter_in(session, &whole.bytes)?;
-        // What it is made of stands in the file; how it is treated, in the head.
+        // What it is options of stands in the file; how it is treated, in the head.
         let settings = Settings { spec, ..whole.settings };
         let (_, lsn) = session.server.store.restore(name, settings, filter, false)?;
-        session.note(lsn);
-        session.rest();
+        session.record(lsn);
+        session.release();
     }
+    session.reply.ok();
+    Ok(())
+}
+
+/// Bytes of the largest piece, as the other program gives them.
+const PIECE: u64 = 16 << 20;
+
+/// Answers with the piece of a number, and the number that it is loaded under.
+fn scan_foreign(session: &mut Session, filter: &dyn DumpFormat, number: i64, flavour: Flavour, empty: bool) {
+    let reply = &mut session.reply;
+    reply.array(2);
+    let bloom = flavour == Flavour::Bloom;
+    match filter.chunk(number) {
+        _ if empty && !bloom => {
+            reply.integer(0);
+            reply.null();
+        }
+        _ if number == 0 => {
+            reply.integer(1);
+            reply.bulk(&filter.header());
+        }
+        Some((next, piece)) => {
+            reply.integer(next);
+            reply.bulk(&piece);
+        }
+        None => {
+            reply.integer(0);
+            if bloom { reply.bulk(b"") } else { reply.null() }
+        }
+    }
+}
+
+/// What is said of bytes that are refused.
+fn refused(fault: Fault, flavour: Flavour) -> CommandError {
+    match (fault.code, flavour) {
+        (Code::Limit, _) => CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)),
+        (Code::Format, Flavour::Cuckoo) => CommandError::new(fault.text),
+        _ => fault.into(),
+    }
+}
+
+/// Makes the filter that a header tells of; its cells are to come.
+fn begin_foreign(session: &mut Session, name: &[u8], header: &[u8], flavour: Flavour) -> CommandResult {
+    let most = session.server.store.options.limits.filter_bytes;
+    let (settings, filter) = foreign::of_header(flavour, header, most).map_err(|fault| refused(fault, flavour))?;
+    let options = session.server.store.restore(name, settings, filter, false);
+    let (_, lsn) = options.map_err(|fault| refused(fault, flavour))?;
+    session.record(lsn);
+    session.release();
+    session.reply.ok();
+    Ok(())
+}
+
+/// Takes in a piece.
+fn load_foreign(
+    session: &mut Session,
+    entry: &Arc<Entry>,
+    number: i64,
+    piece: &[u8],
+    flavour: Flavour,
+) -> CommandResult {
+    session.check_not_busy(entry)?;
+    let done = session.server.store.load_piece(entry, number, piece);
+    session.record(done.map_err(|fault| refused(fault, flavour))?);
     session.reply.ok();
     Ok(())
 }

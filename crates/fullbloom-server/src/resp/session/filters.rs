@@ -2,20 +2,27 @@
 
 use std::sync::Arc;
 
-use super::super::halt::{Done, Halt, WRONG_TYPE, too_long};
-use super::super::parse::Args;
+use super::super::parser::Args;
 use super::Session;
-use super::known::Known;
 use crate::fault::{Code, Fault};
-use crate::kind::Flavour;
-use crate::store::{self, Entry, Lsn};
+use crate::kind::{Flavour, Spec};
+use crate::resp::error::{CommandError, CommandResult, WRONG_TYPE, too_long};
+use crate::store::{self, Entry, Lsn, Settings};
+
+/// The filter that was used last.
+pub(super) struct CachedEntry {
+    /// The epoch of the catalogue at that time.
+    epoch: u64,
+    name: Vec<u8>,
+    entry: Arc<Entry>,
+}
 
 impl Session {
     /// The filter or note of this name, if there is one.
     #[inline]
-    pub(in crate::resp) fn find(&mut self, name: &[u8]) -> Done<Option<Arc<Entry>>> {
+    pub(in crate::resp) fn find(&mut self, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
         let epoch = self.server.store.epoch();
-        let alike = |known: &&Known| known.epoch == epoch && known.name == name;
+        let alike = |known: &&CachedEntry| known.epoch == epoch && known.name == name;
         if let Some(known) = self.known.as_ref().filter(alike)
             && known.entry.expires().is_none_or(|at| at > store::now())
         {
@@ -23,7 +30,7 @@ impl Session {
         }
         match self.server.store.get(name) {
             Ok(entry) => {
-                self.known = Some(Known { epoch, name: name.to_vec(), entry: entry.clone() });
+                self.known = Some(CachedEntry { epoch, name: name.to_vec(), entry: entry.clone() });
                 Ok(Some(entry))
             }
             Err(fault) if fault.code == Code::Missing => Ok(None),
@@ -33,62 +40,62 @@ impl Session {
 
     /// The filter of this name, if there is one, and it is not of the other sort.
     #[inline]
-    pub(in crate::resp) fn find_as(&mut self, name: &[u8], flavour: Flavour) -> Done<Option<Arc<Entry>>> {
+    pub(in crate::resp) fn find_as(&mut self, name: &[u8], flavour: Flavour) -> CommandResult<Option<Arc<Entry>>> {
         match self.find(name)? {
             Some(entry) if entry.settings.flavour != flavour && entry.settings.flavour != Flavour::Any => {
-                Err(Halt::text(WRONG_TYPE))
+                Err(CommandError::new(WRONG_TYPE))
             }
             found => Ok(found),
         }
     }
 
     /// The filter of this name.
-    pub(in crate::resp) fn get(&mut self, name: &[u8]) -> Done<Arc<Entry>> {
+    pub(in crate::resp) fn get(&mut self, name: &[u8]) -> CommandResult<Arc<Entry>> {
         match self.find(name)? {
-            Some(entry) if entry.is_note() => Err(Halt::text(WRONG_TYPE)),
+            Some(entry) if entry.is_note() => Err(CommandError::new(WRONG_TYPE)),
             found => found.ok_or_else(|| Fault::missing().into()),
         }
     }
 
     /// Before a change of a filter.
     #[inline]
-    pub(in crate::resp) fn ready(&self, entry: &Arc<Entry>) -> Done {
-        if entry.is_busy() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
+    pub(in crate::resp) fn check_not_busy(&self, entry: &Arc<Entry>) -> CommandResult {
+        if entry.is_busy() && !self.exclusive { Err(CommandError::Busy(entry.clone())) } else { Ok(()) }
     }
 
     /// Before a look at a filter.
     #[inline]
-    pub(in crate::resp) fn ready_to_look(&self, entry: &Arc<Entry>) -> Done {
-        if entry.is_changing() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
+    pub(in crate::resp) fn check_not_changing(&self, entry: &Arc<Entry>) -> CommandResult {
+        if entry.is_changing() && !self.exclusive { Err(CommandError::Busy(entry.clone())) } else { Ok(()) }
     }
 
     /// After a change: its answer is sent when it is as safe as the service promises.
     #[inline]
-    pub(in crate::resp) fn note(&mut self, lsn: Lsn) {
+    pub(in crate::resp) fn record(&mut self, lsn: Lsn) {
         if self.waits {
-            self.noted = true;
+            self.recorded = true;
             self.changed = self.changed.max(Some(lsn));
         }
     }
 
     /// After an answer that rests on what a filter holds, whoever has put it there; see [`Session::note`].
     #[inline]
-    pub(in crate::resp) fn note_state(&mut self, entry: &Entry) {
-        self.note(Lsn(entry.version()));
+    pub(in crate::resp) fn record_state(&mut self, entry: &Entry) {
+        self.record(Lsn(entry.version()));
     }
 
     /// After an answer that rests on which names there are, or until when; see [`Session::note`].
-    pub(in crate::resp) fn note_names(&mut self) {
-        self.note(self.server.store.catalogued());
+    pub(in crate::resp) fn record_names(&mut self) {
+        self.record(self.server.store.catalogued());
     }
 
     /// Makes `hashes` those of the keys, and `flags` as long.
     #[inline]
-    pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> Done {
-        self.ready_to_look(entry)?;
+    pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {
+        self.check_not_changing(entry)?;
         let limits = &self.server.store.options.limits;
         if keys.len() > limits.batch_keys {
-            return Err(Halt::text(format!(
+            return Err(CommandError::new(format!(
                 "ERR a request has at most {} keys, not {}",
                 limits.batch_keys,
                 keys.len()
@@ -109,5 +116,46 @@ impl Session {
     pub(in crate::resp) fn clear_flags(&mut self, entry: &Entry) {
         self.flags.clear();
         self.flags.resize(self.hashes.len() / entry.text.width(), 0);
+    }
+
+    /// Looks up the keys that follow the name and sets their flags. A filter that does not exist, or is of the family
+    /// `other`, has no keys.
+    pub(in crate::resp) fn look_up(&mut self, args: Args<'_>, other: Flavour) -> CommandResult {
+        match self.find(args.at(1))?.filter(|entry| entry.settings.flavour != other && !entry.is_note()) {
+            None => {
+                self.flags.clear();
+                self.flags.resize(args.len() - 2, 0);
+            }
+            Some(entry) => {
+                self.hash(&entry, args.from(2))?;
+                self.server.store.contains(&entry, &self.hashes, &mut self.flags);
+            }
+        }
+        Ok(())
+    }
+
+    /// A structure of a kind, keyed where it can be unless the service was told not to, with a seed of its own.
+    pub(in crate::resp) fn spec(&self, kind: &str) -> CommandResult<Spec> {
+        let keyed = self.server.store.is_keyed_unasked(kind);
+        Ok(Spec { kind: kind.to_string().into(), seed: u64::from_le_bytes(store::random()?), keyed, ..Spec::default() })
+    }
+
+    /// Makes a filter, which is dropped at a time in milliseconds since 1970, if any is given.
+    pub(in crate::resp) fn create(
+        &mut self,
+        name: &[u8],
+        settings: Settings,
+        expires: Option<u64>,
+    ) -> CommandResult<Arc<Entry>> {
+        match self.server.store.create_until(name, settings, expires) {
+            Ok((entry, lsn)) => {
+                self.record(lsn);
+                Ok(entry)
+            }
+            Err(fault) if fault.code == Code::Limit => {
+                Err(CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)))
+            }
+            Err(fault) => Err(fault.into()),
+        }
     }
 }

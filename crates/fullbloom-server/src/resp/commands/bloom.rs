@@ -6,90 +6,37 @@ use std::sync::atomic::Ordering;
 use fullbloom_core::registry::VARIANTS;
 use fullbloom_core::structure::Value;
 
-use super::super::command::{ALL, Command, NONE, ONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, too_long, wrong_arity};
-use super::super::parse::Args;
-use super::super::reply::Reply;
-use super::super::session::Session;
 use super::arguments::{an_integer, is, real, text};
 use crate::kind::{Settings, known_value};
+use crate::resp::error::{CommandError, CommandResult, too_long, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::reply::Reply;
+use crate::resp::session::Session;
 use crate::store::{self, Entry};
-
-const WRITE: u16 = flag::WRITE | flag::FAST;
-const READ: u16 = flag::FAST;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command(
-        "bloom.create",
-        -4,
-        WRITE,
-        ONE,
-        Scope::Write,
-        create,
-        "Makes a filter of any kind: name KIND kind [name value ...]",
-    ),
-    command("bloom.info", 2, flag::SLOW, ONE, Scope::Read, info, "All that is known of a filter"),
-    command("bloom.stats", -1, flag::SLOW, NONE, Scope::Read, stats, "What was asked of filters, all or those named"),
-    command("bloom.kinds", 1, READ, NONE, Scope::Read, kinds, "Kinds of filters, and what they can do"),
-    command("bloom.add", -3, WRITE, ONE, Scope::Write, add, "Adds keys: which were new"),
-    command("bloom.check", -3, READ, ONE, Scope::Read, check, "Tells of each key whether it may have been added"),
-    command("bloom.remove", -3, WRITE, ONE, Scope::Write, remove, "Removes keys: which were there"),
-    command("bloom.count", -3, READ, ONE, Scope::Read, count, "How often each key was added"),
-    command(
-        "bloom.setpair",
-        -4,
-        WRITE,
-        ONE,
-        Scope::Write,
-        set_pairs,
-        "Adds keys with a value each: name key value ...",
-    ),
-    command("bloom.values", -3, READ, ONE, Scope::Read, values, "The value of each key"),
-    command("bloom.positions", 3, READ, ONE, Scope::Read, positions, "The cells of a key"),
-    command("bloom.clear", 2, flag::WRITE | flag::SLOW, ONE, Scope::Write, clear, "Forgets every key"),
-    command(
-        "bloom.advance",
-        -2,
-        flag::WRITE | flag::SLOW,
-        ONE,
-        Scope::Write,
-        advance,
-        "Lets time pass until a time in seconds",
-    ),
-    command(
-        "bloom.merge",
-        -3,
-        flag::WRITE | flag::SLOW,
-        ALL,
-        Scope::Write,
-        merge,
-        "Takes other filters into the first",
-    ),
-];
 
 /// Options of one filter, and bytes of the name of one.
 const MOST_OPTIONS: usize = 32;
 const LONGEST_NAME: usize = 64;
 
-fn create(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn create(session: &mut Session, args: Args<'_>) -> CommandResult {
     if !is(args.at(2), "KIND") || !args.len().is_multiple_of(2) {
-        return Err(Halt::text("ERR syntax error: BLOOM.CREATE name KIND kind [name value ...]"));
+        let syntax = session.table.find(args.at(0)).map_or("", |command| command.syntax);
+        return Err(CommandError::new(format!("ERR syntax error: {syntax}")));
     }
     let mut settings = Settings::of(session.spec(text(args.at(3))?)?);
     let mut expires = None;
     if args.len() > 4 + 2 * MOST_OPTIONS {
-        return Err(Halt::text(format!("ERR BLOOM.CREATE takes at most {MOST_OPTIONS} options")));
+        return Err(CommandError::new(format!("ERR BLOOM.CREATE takes at most {MOST_OPTIONS} options")));
     }
     let mut given: Vec<String> = Vec::new();
     for at in (4..args.len()).step_by(2) {
         let (name, value) = (text(args.at(at))?, args.at(at + 1));
         if name.len() > LONGEST_NAME {
-            return Err(Halt::text(format!("ERR the name of an option has at most {LONGEST_NAME} bytes")));
+            return Err(CommandError::new(format!("ERR the name of an option has at most {LONGEST_NAME} bytes")));
         }
         let name = name.to_ascii_lowercase();
         if given.contains(&name) {
-            return Err(Halt::text(format!("ERR {name} is given twice: leave one out")));
+            return Err(CommandError::new(format!("ERR {name} is given twice: leave one out")));
         }
         given.push(name.clone());
         match name.as_str() {
@@ -97,16 +44,18 @@ fn create(session: &mut Session, args: Args<'_>) -> Done {
             "keyed" => settings.spec.keyed = flag(&name, value)?,
             "seed" => {
                 let seed = text(value)?.parse().ok();
-                settings.spec.seed = seed.ok_or_else(|| Halt::text("ERR seed must be a whole number of 64 bits"))?;
+                settings.spec.seed =
+                    seed.ok_or_else(|| CommandError::new("ERR seed must be a whole number of 64 bits"))?;
             }
             "expire" => {
                 let seconds = an_integer(value)?;
                 let due = seconds.checked_mul(1000).and_then(|span| span.checked_add(store::now() as i64));
                 let due = due.filter(|_| seconds > 0);
-                expires = Some(due.ok_or_else(|| Halt::text("ERR invalid expire time in 'bloom.create' command"))?);
+                expires =
+                    Some(due.ok_or_else(|| CommandError::new("ERR invalid expire time in 'bloom.create' command"))?);
             }
             "backend" if !is(value, "memory") => {
-                return Err(Halt::text(
+                return Err(CommandError::new(
                     "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
                 ));
             }
@@ -119,15 +68,15 @@ fn create(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn flag(name: &str, value: &[u8]) -> Done<bool> {
+fn flag(name: &str, value: &[u8]) -> CommandResult<bool> {
     match value.to_ascii_lowercase().as_slice() {
         b"yes" | b"true" | b"1" => Ok(true),
         b"no" | b"false" | b"0" => Ok(false),
-        _ => Err(Halt::text(format!("ERR {name} must be yes or no"))),
+        _ => Err(CommandError::new(format!("ERR {name} must be yes or no"))),
     }
 }
 
-fn tell(reply: &mut Reply, value: &Value) {
+fn write_value(reply: &mut Reply, value: &Value) {
     match value {
         Value::Number(number) => reply.count(*number),
         Value::Real(number) => reply.double(*number),
@@ -137,9 +86,9 @@ fn tell(reply: &mut Reply, value: &Value) {
     }
 }
 
-fn info(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
-    let (row, facts) = entry.over(|filter| (filter.variant(), filter.info()));
+    let (row, fields) = entry.over(|filter| (filter.variant(), filter.info()));
     let expires = entry.expires().map_or(Value::Nothing, Value::Number);
     let about = [
         ("name", Value::Text(entry.name())),
@@ -149,34 +98,34 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
         ("created", Value::Number(entry.created)),
         ("expires", expires),
     ];
-    session.reply.map(about.len() + facts.len());
-    for (name, value) in about.iter().chain(&facts) {
+    session.reply.map(about.len() + fields.len());
+    for (name, value) in about.iter().chain(&fields) {
         session.reply.text(name);
-        tell(&mut session.reply, value);
+        write_value(&mut session.reply, value);
     }
     Ok(())
 }
 
-fn stats(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn stats(session: &mut Session, args: Args<'_>) -> CommandResult {
     let grant = session.grant.clone().unwrap_or_default();
     let mut entries: Vec<Arc<Entry>> = if args.len() == 1 {
         session.server.store.filters()
     } else if !args.from(1).iter().all(|name| grant.covers(name)) {
-        return Err(Halt::text("NOPERM No permissions to access a key"));
+        return Err(CommandError::new("NOPERM No permissions to access a key"));
     } else {
-        args.from(1).iter().map(|name| session.get(name)).collect::<Done<_>>()?
+        args.from(1).iter().map(|name| session.get(name)).collect::<CommandResult<_>>()?
     };
     entries.retain(|entry| grant.covers(entry.name().as_bytes()));
     entries.sort_unstable_by_key(|entry| entry.id);
     session.reply.map(entries.len());
     for entry in entries {
-        let traffic = &entry.traffic;
+        let counters = &entry.counters;
         let counts = [
-            ("hits", &traffic.hits),
-            ("misses", &traffic.misses),
-            ("adds", &traffic.adds),
-            ("new", &traffic.new),
-            ("removed", &traffic.removed),
+            ("hits", &counters.hits),
+            ("misses", &counters.misses),
+            ("adds", &counters.adds),
+            ("new", &counters.new),
+            ("removed", &counters.removed),
         ];
         let reply = &mut session.reply;
         reply.text(&entry.name());
@@ -194,7 +143,7 @@ fn stats(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn kinds(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn kinds(session: &mut Session, _: Args<'_>) -> CommandResult {
     let reply = &mut session.reply;
     reply.array(VARIANTS.len());
     for row in VARIANTS {
@@ -211,38 +160,38 @@ fn kinds(session: &mut Session, _: Args<'_>) -> Done {
 }
 
 /// The filter that keys are about, and their hashes.
-fn keys(session: &mut Session, args: Args<'_>) -> Done<Arc<Entry>> {
+fn keys(session: &mut Session, args: Args<'_>) -> CommandResult<Arc<Entry>> {
     let entry = session.get(args.at(1))?;
     session.hash(&entry, args.from(2))?;
     Ok(entry)
 }
 
-fn add(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = keys(session, args)?;
-    session.ready(&entry)?;
+    session.check_not_busy(&entry)?;
     let lsn = session.server.store.add(&entry, &session.hashes, &mut session.flags)?;
-    session.note(lsn);
+    session.record(lsn);
     session.reply.booleans(&session.flags);
     Ok(())
 }
 
-fn check(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn check(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = keys(session, args)?;
     session.server.store.contains(&entry, &session.hashes, &mut session.flags);
     session.reply.booleans(&session.flags);
     Ok(())
 }
 
-fn remove(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn remove(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = keys(session, args)?;
-    session.ready(&entry)?;
+    session.check_not_busy(&entry)?;
     let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
-    session.note(lsn);
+    session.record(lsn);
     session.reply.booleans(&session.flags);
     Ok(())
 }
 
-fn count(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn count(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = keys(session, args)?;
     let mut counts = vec![0; session.flags.len()];
     entry.look().count(&session.hashes, &mut counts)?;
@@ -251,12 +200,12 @@ fn count(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn set_pairs(session: &mut Session, args: Args<'_>) -> CommandResult {
     if !args.len().is_multiple_of(2) {
         return Err(wrong_arity("bloom.setpair"));
     }
     let entry = session.get(args.at(1))?;
-    session.ready(&entry)?;
+    session.check_not_busy(&entry)?;
     let most = session.server.store.options.limits.key_bytes;
     session.hashes.clear();
     let mut values = Vec::with_capacity(args.len() / 2);
@@ -266,15 +215,15 @@ fn set_pairs(session: &mut Session, args: Args<'_>) -> Done {
         }
         entry.text.push(args.at(at), &mut session.hashes);
         let value = text(args.at(at + 1))?.parse().ok();
-        values.push(value.ok_or_else(|| Halt::text("ERR a value is a whole number of at least 0"))?);
+        values.push(value.ok_or_else(|| CommandError::new("ERR a value is a whole number of at least 0"))?);
     }
     let lsn = session.server.store.add_pairs(&entry, &session.hashes, &values)?;
-    session.note(lsn);
+    session.record(lsn);
     session.reply.ok();
     Ok(())
 }
 
-fn values(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn values(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = keys(session, args)?;
     let mut values = vec![0; session.flags.len()];
     let filter = entry.look();
@@ -286,7 +235,7 @@ fn values(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn positions(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn positions(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = keys(session, args)?;
     let positions = entry.look().positions(session.hashes[0])?;
     session.reply.array(positions.len());
@@ -294,37 +243,37 @@ fn positions(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn clear(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn clear(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
-    session.ready(&entry)?;
+    session.check_not_busy(&entry)?;
     let lsn = session.server.store.clear(&entry)?;
-    session.note(lsn);
+    session.record(lsn);
     session.reply.ok();
     Ok(())
 }
 
-fn advance(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn advance(session: &mut Session, args: Args<'_>) -> CommandResult {
     if args.len() > 3 {
         return Err(wrong_arity("bloom.advance"));
     }
     let now = if args.len() == 3 { real(args.at(2)) } else { Some(store::now() as f64 / 1000.0) };
     let now = now.filter(|now| now.is_finite() && *now >= 0.0);
-    let now = now.ok_or_else(|| Halt::text("ERR a time is a number of seconds, at least 0"))?;
+    let now = now.ok_or_else(|| CommandError::new("ERR a time is a number of seconds, at least 0"))?;
     let entry = session.get(args.at(1))?;
-    session.ready(&entry)?;
+    session.check_not_busy(&entry)?;
     let lsn = session.server.store.advance(&entry, now)?;
-    session.note(lsn);
+    session.record(lsn);
     session.reply.ok();
     Ok(())
 }
 
-fn merge(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn merge(session: &mut Session, args: Args<'_>) -> CommandResult {
     let into = session.get(args.at(1))?;
-    let others: Vec<Arc<Entry>> = args.from(2).iter().map(|name| session.get(name)).collect::<Done<_>>()?;
-    session.ready(&into)?;
+    let others: Vec<Arc<Entry>> = args.from(2).iter().map(|name| session.get(name)).collect::<CommandResult<_>>()?;
+    session.check_not_busy(&into)?;
     for other in others {
         let lsn = session.server.store.merge(&into, &other)?;
-        session.note(lsn);
+        session.record(lsn);
     }
     session.reply.ok();
     Ok(())

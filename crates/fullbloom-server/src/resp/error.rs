@@ -1,4 +1,4 @@
-//! [`Halt`]: why a command did not come to its end, and what that is called in an answer.
+//! [`CommandError`]: why a command did not come to its end, and what that is called in an answer.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use crate::store::Entry;
 pub(super) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
 /// See the head of this file.
-pub(super) enum Halt {
+pub(super) enum CommandError {
     /// It is refused.
-    Text(Cow<'static, str>),
+    Refused(Cow<'static, str>),
     /// Work over a whole filter is under way that it would wait for: it is to be done again when that is over.
-    Wait(Arc<Entry>),
+    Busy(Arc<Entry>),
     /// A transaction is under way, or about to be: it is to be done again when that is over.
-    Pause,
+    InTransaction,
     /// So many commands that take their time are under way: it is to be done again when one of them is over.
-    Turn,
+    NoSlot,
 }
 
 /// What a command comes to.
-pub(super) type Done<T = ()> = Result<T, Halt>;
+pub(super) type CommandResult<T = ()> = Result<T, CommandError>;
 
-impl Halt {
+impl CommandError {
     /// A refusal.
-    pub(super) fn text(text: impl Into<Cow<'static, str>>) -> Self {
-        Halt::Text(text.into())
+    pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        CommandError::Refused(text.into())
     }
 }
 
-impl From<Fault> for Halt {
+impl From<Fault> for CommandError {
     fn from(fault: Fault) -> Self {
         let sort = match fault.code {
             Code::ReadOnly => "MISCONF",
@@ -40,23 +40,23 @@ impl From<Fault> for Halt {
             Code::Overloaded => "OOM",
             _ => "ERR",
         };
-        Halt::Text(format!("{sort} {}", fault.text).into())
+        CommandError::Refused(format!("{sort} {}", fault.text).into())
     }
 }
 
 /// The refusal of a key that is too long; its bytes are not told.
 #[cold]
-pub(super) fn too_long(most: usize) -> Halt {
-    Halt::text(format!("ERR a key has at most {most} bytes"))
+pub(super) fn too_long(most: usize) -> CommandError {
+    CommandError::new(format!("ERR a key has at most {most} bytes"))
 }
 
 /// The refusal of too few or too many words.
-pub(super) fn wrong_arity(name: &str) -> Halt {
-    Halt::text(format!("ERR wrong number of arguments for '{name}' command"))
+pub(super) fn wrong_arity(name: &str) -> CommandError {
+    CommandError::new(format!("ERR wrong number of arguments for '{name}' command"))
 }
 
 /// The refusal of a word that a command does not know.
-pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Halt {
+pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> CommandError {
     let word = word[..word.len().min(128)].escape_ascii().to_string();
-    Halt::text(format!("ERR unknown subcommand '{word}'. Try {command} HELP."))
+    CommandError::new(format!("ERR unknown subcommand '{word}'. Try {command} HELP."))
 }

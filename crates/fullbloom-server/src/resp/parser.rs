@@ -88,7 +88,7 @@ impl Caps {
 
 /// Why a connection is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum ParseError {
     /// The bytes are no commands; what is said before the connection is closed.
     Protocol(String),
     /// Another protocol, whose requests somebody may have had sent here: nothing is said.
@@ -97,7 +97,7 @@ pub enum Wrong {
 
 /// How far it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Progress {
     /// Bytes are missing; at least so many, as far as is known.
     Missing(usize),
     /// A whole command of so many bytes; it may have no words, which asks for no answer.
@@ -119,13 +119,13 @@ pub struct Parser {
     words: Vec<u8>,
 }
 
-fn wrong(text: impl Into<String>) -> Wrong {
-    Wrong::Protocol(text.into())
+fn wrong(text: impl Into<String>) -> ParseError {
+    ParseError::Protocol(text.into())
 }
 
 /// A line that holds a number, from `at` on, and where the next line begins; `None` while its end is missing.
 #[inline]
-fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, Wrong> {
+fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, ParseError> {
     let mut value = 0u64;
     let line = &bytes[at..bytes.len().min(at + NUMBER)];
     for (i, &byte) in line.iter().enumerate() {
@@ -142,7 +142,7 @@ fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>,
 
 /// [`number`] of what is not a few digits.
 #[cold]
-fn odd_number(bytes: &[u8], line: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, Wrong> {
+fn odd_number(bytes: &[u8], line: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, ParseError> {
     match memchr::memchr(b'\r', line) {
         None if line.len() == NUMBER => Err(wrong(too_big)),
         None => Ok(None),
@@ -161,25 +161,20 @@ impl Parser {
         &self.words
     }
 
-    /// True when a command has begun to arrive.
-    pub fn is_amid(&self) -> bool {
-        self.at > 0
-    }
-
     /// Looks for the end of the command with which `bytes` begin; `spans` collects its arguments. Call it again with
     /// the same bytes and more of them, or with what follows the command.
     #[inline]
-    pub fn next(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Found, Wrong> {
+    pub fn next(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Progress, ParseError> {
         if self.left == 0 {
             spans.clear();
             match bytes.first() {
-                None => return Ok(Found::Missing(1)),
+                None => return Ok(Progress::Missing(1)),
                 Some(b'*') => {}
                 Some(_) => return self.line(bytes, spans, caps),
             }
             let Some((count, next)) = number(bytes, 1, "too big mbulk count string")? else {
                 self.at = 1;
-                return Ok(Found::Missing(1));
+                return Ok(Progress::Missing(1));
             };
             self.left = self.check_count(count, caps)?;
             self.at = next;
@@ -187,13 +182,13 @@ impl Parser {
         while self.left > 0 {
             match self.argument(bytes, spans, caps)? {
                 None => self.left -= 1,
-                Some(missing) => return Ok(Found::Missing(missing)),
+                Some(missing) => return Ok(Progress::Missing(missing)),
             }
         }
-        Ok(Found::Array(std::mem::take(&mut self.at)))
+        Ok(Progress::Array(std::mem::take(&mut self.at)))
     }
 
-    fn check_count(&self, count: Option<i64>, caps: &Caps) -> Result<usize, Wrong> {
+    fn check_count(&self, count: Option<i64>, caps: &Caps) -> Result<usize, ParseError> {
         match count {
             Some(count) if count <= 0 => Ok(0),
             Some(count) if count as usize <= caps.arguments => Ok(count as usize),
@@ -204,7 +199,7 @@ impl Parser {
 
     /// Reads one argument; how many bytes are missing, if any.
     #[inline]
-    fn argument(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Option<usize>, Wrong> {
+    fn argument(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Option<usize>, ParseError> {
         let length = match self.bulk {
             Some(length) => length,
             None => {
@@ -243,13 +238,13 @@ impl Parser {
 
     /// A line of words.
     #[cold]
-    fn line(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Found, Wrong> {
+    fn line(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Progress, ParseError> {
         let Some(end) = memchr::memchr(b'\n', &bytes[self.at..]).map(|end| self.at + end) else {
             self.at = bytes.len();
             if self.at > LINE.min(caps.request) {
                 return Err(wrong("too big inline request"));
             }
-            return Ok(Found::Missing(1));
+            return Ok(Progress::Missing(1));
         };
         if end > LINE.min(caps.request) {
             return Err(wrong("too big inline request"));
@@ -262,13 +257,13 @@ impl Parser {
         if let Some(first) = spans.first() {
             let first = &self.words[first.start as usize..first.end as usize];
             if first.eq_ignore_ascii_case(b"post") || first.eq_ignore_ascii_case(b"host:") {
-                return Err(Wrong::Http);
+                return Err(ParseError::Http);
             }
         }
         if spans.len() > caps.arguments {
             return Err(wrong("too big inline request"));
         }
-        Ok(Found::Line(end + 1))
+        Ok(Progress::Line(end + 1))
     }
 }
 
@@ -336,4 +331,108 @@ fn quoted(line: &[u8], mut at: usize, quote: u8, words: &mut Vec<u8>) -> Option<
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    const CAPS: Caps = Caps { arguments: 100, bulk: 1000, request: 2000, unknown: false };
+
+    /// All commands in `bytes`, handed over in the pieces that end at `cuts`.
+    fn commands(bytes: &[u8], cuts: &[usize], caps: &Caps) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
+        let (mut parser, mut spans, mut found, mut start) = (Parser::default(), Vec::new(), Vec::new(), 0);
+        for &cut in cuts.iter().chain([&bytes.len()]) {
+            loop {
+                let there = &bytes[start..cut];
+                let (words, length) = match parser.next(there, &mut spans, caps)? {
+                    Progress::Missing(missing) => {
+                        assert!(missing > 0);
+                        break;
+                    }
+                    Progress::Array(length) => (there, length),
+                    Progress::Line(length) => (parser.words(), length),
+                };
+                found.push(Args::new(words, &spans).iter().map(<[u8]>::to_vec).collect());
+                start += length;
+            }
+        }
+        Ok(found)
+    }
+
+    fn whole(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
+        commands(bytes, &[], &CAPS)
+    }
+
+    #[test]
+    fn every_cut_gives_the_same_commands() {
+        let bytes = b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n*0\r\nPING  x\r\n*-1\r\n\r\n*3\r\n$6\r\nBF.ADD\r\n$1\r\na\r\n$13\r\n\r\n$1\r\n*2\r\nabc\r\nset \"a b\\x41\\n\" 'c\\'d'\n";
+        let expected = whole(bytes).unwrap();
+        assert_eq!(expected.len(), 7);
+        assert_eq!(expected[5][2], b"\r\n$1\r\n*2\r\nabc");
+        assert_eq!(expected[6], [&b"set"[..], b"a bA\n", b"c'd"]);
+        for first in 0..bytes.len() {
+            for second in first..bytes.len() {
+                assert_eq!(commands(bytes, &[first, second], &CAPS).unwrap(), expected, "{first} {second}");
+            }
+        }
+        let all: Vec<usize> = (0..bytes.len()).collect();
+        assert_eq!(commands(bytes, &all, &CAPS).unwrap(), expected);
+    }
+
+    #[test]
+    fn refusals_are_worded_as_servers_word_them() {
+        let long = format!("*{}\r\n", "1".repeat(40));
+        let unended = "x".repeat(70_000);
+        let cases: [(&[u8], &str); 14] = [
+            (b"*1\r\n$x\r\n", "invalid bulk length"),
+            (b"*1\r\n$-1\r\n", "invalid bulk length"),
+            (b"*1\r\n$01\r\n", "invalid bulk length"),
+            (b"*1\r\n$1001\r\n", "invalid bulk length"),
+            (b"*1\r\n$18446744073709551615\r\n", "invalid bulk length"),
+            (b"*1\r\n:1\r\n", "expected '$', got ':'"),
+            (b"*101\r\n", "invalid multibulk length"),
+            (b"*x\r\n", "invalid multibulk length"),
+            (b"*9223372036854775807\r\n", "invalid multibulk length"),
+            (long.as_bytes(), "too big mbulk count string"),
+            (b"*1\r\n$11111111111111111111111111111111111\r\n", "too big bulk count string"),
+            (b"set \"a\r\n", "unbalanced quotes in request"),
+            (b"set \"a\"b\r\n", "unbalanced quotes in request"),
+            (unended.as_bytes(), "too big inline request"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(whole(bytes), Err(ParseError::Protocol(text.into())), "{}", bytes.escape_ascii());
+        }
+        let three = format!("*3\r\n{0}{0}{0}", format!("$900\r\n{}\r\n", "x".repeat(900)));
+        assert_eq!(whole(three.as_bytes()), Err(ParseError::Protocol("too big request".into())));
+        for bytes in [&b"POST / HTTP/1.1\r\n"[..], b"GET / HTTP/1.1\r\nHost: x\r\n"] {
+            assert_eq!(whole(bytes), Err(ParseError::Http));
+        }
+        let unknown = Caps::before_auth();
+        let refused = |bytes| commands(bytes, &[], &unknown).unwrap_err();
+        assert_eq!(refused(b"*11\r\n"), ParseError::Protocol("unauthenticated multibulk length".into()));
+        assert_eq!(refused(b"*1\r\n$16385\r\n"), ParseError::Protocol("unauthenticated bulk length".into()));
+    }
+
+    #[test]
+    fn any_bytes_at_any_cut_are_commands_or_a_refusal() {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut draw = |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % bound
+        };
+        let parts: [&[u8]; 12] =
+            [b"*", b"$", b"\r\n", b"1", b"2", b"-", b"abc", b"\"", b"'", b" ", b"\n", b"*1\r\n$4\r\nPING\r\n"];
+        let (mut good, mut bad) = (0, 0);
+        for _ in 0..20_000 {
+            let mut bytes: Vec<u8> = (0..draw(12)).flat_map(|_| parts[draw(parts.len())].to_vec()).collect();
+            if draw(4) == 0 && !bytes.is_empty() {
+                let at = draw(bytes.len());
+                bytes[at] = draw(256) as u8;
+            }
+            let once = whole(&bytes);
+            let mut cuts: Vec<usize> = (0..3).map(|_| draw(bytes.len() + 1)).collect();
+            cuts.sort_unstable();
+            assert_eq!(commands(&bytes, &cuts, &CAPS), once, "{} {cuts:?}", bytes.escape_ascii());
+            if once.is_ok() { good += 1 } else { bad += 1 }
+        }
+        assert!(good > 1000 && bad > 1000, "{good} {bad}");
+    }
+}

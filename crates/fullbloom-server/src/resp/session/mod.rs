@@ -9,21 +9,20 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::clients::Client;
 use super::command::{Command, Table, flag};
-use super::gate::Grant;
-use super::gate::Scope;
-use super::halt::{Done, Halt};
-use super::parse::{Args, Caps, Found, Parser, Span, Wrong};
+use super::error::{CommandError, CommandResult};
+use super::parser::{Args, Caps, ParseError, Parser, Progress, Span};
 use super::reply::Reply;
 use super::server::{Buffers, Server};
 use super::transaction::Transaction;
+use crate::auth::Grant;
+use crate::auth::Scope;
 use crate::blocking::aside;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
 mod filters;
-mod known;
 
-use known::Known;
+use filters::CachedEntry;
 
 /// Bytes of answers that are sent before more is done: with a modest answer more no memory is taken for them.
 const OUTPUT: usize = 48 << 10;
@@ -34,17 +33,17 @@ const LARGE: usize = 128 << 10;
 const WORD: usize = 40;
 
 /// What the connection does next.
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// Reads on.
-    More,
+    Read,
     /// Sends the answers, then goes on.
     Write,
     /// Waits until work over a whole filter is over, then goes on.
-    Wait(Arc<Entry>),
+    WaitForFilter(Arc<Entry>),
     /// Waits until a transaction is over, then goes on.
-    Pause,
+    WaitForTransaction,
     /// Waits for one of the turns that commands which take their time have, then goes on.
-    Turn,
+    WaitForSlot,
     /// Sends the answers and closes.
     Close,
 }
@@ -66,14 +65,14 @@ pub(super) struct Session {
     /// True while `EXEC` has the filters for itself.
     pub(super) exclusive: bool,
     pub(super) closing: bool,
-    known: Option<Known>,
+    known: Option<CachedEntry>,
     last: Option<(Vec<u8>, &'static Command<Session>)>,
     /// The last change on which an answer rests that was not sent, and where such answers lie; only where they wait for
     /// the disk.
     changed: Option<Lsn>,
     answers: Vec<Range<usize>>,
     /// True once the present command has said on what its answer rests.
-    noted: bool,
+    recorded: bool,
     missing: usize,
     waits: bool,
     /// The turn of a command that takes its time, which has been waited for.
@@ -82,12 +81,12 @@ pub(super) struct Session {
 
 type Turn<'a> = Option<RwLockReadGuard<'a, ()>>;
 
-impl From<Halt> for Next {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Wait(entry) => Next::Wait(entry),
-            Halt::Turn => Next::Turn,
-            Halt::Pause | Halt::Text(_) => Next::Pause,
+impl From<CommandError> for NextStep {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Busy(entry) => NextStep::WaitForFilter(entry),
+            CommandError::NoSlot => NextStep::WaitForSlot,
+            CommandError::InTransaction | CommandError::Refused(_) => NextStep::WaitForTransaction,
         }
     }
 }
@@ -113,60 +112,60 @@ impl Session {
             last: None,
             changed: None,
             answers: Vec::new(),
-            noted: false,
+            recorded: false,
             missing: 1,
             waits,
             slow: None,
         };
-        session.forget_client();
+        session.reset();
         session
     }
 
     /// As at the beginning of a connection, but for its number.
-    pub(super) fn forget_client(&mut self) {
+    pub(super) fn reset(&mut self) {
         // A gate may be open to nobody's token, which is empty, until there are others.
-        (self.grant, self.token) = match &self.server.options.gate {
+        (self.grant, self.token) = match &self.server.options.authenticator {
             None => (Some(Grant::all()), None),
-            Some(gate) => {
-                let epoch = gate.epoch();
-                let grant = gate.open(b"");
+            Some(authenticator) => {
+                let epoch = authenticator.epoch();
+                let grant = authenticator.authenticate(b"");
                 let token = grant.is_some().then(|| (Vec::new(), epoch));
                 (grant, token)
             }
         };
-        self.reply.three = false;
+        self.reply.is_resp3 = false;
         self.transaction = None;
         self.refresh_caps();
     }
 
     fn refresh_caps(&mut self) {
         let known = self.grant.is_some();
-        self.caps = if known { self.all_caps() } else { Caps::before_auth() };
+        self.caps = if known { self.full_caps() } else { Caps::before_auth() };
     }
 
     /// Of a client that may send what the service takes.
-    pub(super) fn all_caps(&self) -> Caps {
+    pub(super) fn full_caps(&self) -> Caps {
         Caps::of(&self.server.store.options.limits)
     }
 
     /// Opens the gate with a token: false where that is none.
     pub(super) fn open(&mut self, token: &[u8]) -> bool {
-        let Some(gate) = &self.server.options.gate else { return false };
-        let epoch = gate.epoch();
-        let Some(grant) = gate.open(token) else { return false };
+        let Some(authenticator) = &self.server.options.authenticator else { return false };
+        let epoch = authenticator.epoch();
+        let Some(grant) = authenticator.authenticate(token) else { return false };
         self.grant = Some(grant);
         self.token = Some((token.to_vec(), epoch));
         self.refresh_caps();
         true
     }
 
-    /// Asks the gate again where tokens were made or withdrawn.
+    /// Asks the gate again where tokens were options or withdrawn.
     fn check_token(&mut self) {
         let Some((token, epoch)) = &self.token else { return };
-        let Some(gate) = &self.server.options.gate else { return };
-        let now = gate.epoch();
+        let Some(authenticator) = &self.server.options.authenticator else { return };
+        let now = authenticator.epoch();
         if now != *epoch {
-            self.grant = gate.open(token);
+            self.grant = authenticator.authenticate(token);
             self.token = self.grant.is_some().then(|| (token.clone(), now));
             self.refresh_caps();
         }
@@ -178,18 +177,18 @@ impl Session {
     }
 
     /// Lets go of what an idle connection does not need: a filter that was dropped is freed, then.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn release(&mut self) {
         self.known = None;
         self.missing = 1;
     }
 
     /// Bytes of the answers were sent: what they took is given back.
-    pub(super) fn sent(&mut self) {
+    pub(super) fn release_replies(&mut self) {
         self.reply.settle();
     }
 
     /// Does the commands that lie whole in the input from `at` on: bytes of those that were done, and what is next.
-    pub(super) fn run(&mut self, parser: &mut Parser, buffers: &mut Buffers, at: usize) -> (usize, Next) {
+    pub(super) fn run(&mut self, parser: &mut Parser, buffers: &mut Buffers, at: usize) -> (usize, NextStep) {
         let Buffers { input, spans, output, hashes, flags } = buffers;
         let mut swap = |session: &mut Session| {
             std::mem::swap(&mut session.reply.out, output);
@@ -198,39 +197,39 @@ impl Session {
         };
         swap(self);
         self.check_token();
-        let ran = self.run_all(parser, &input[at..], spans);
+        let ran = self.run_commands(parser, &input[at..], spans);
         swap(self);
         ran
     }
 
-    fn run_all(&mut self, parser: &mut Parser, input: &[u8], spans: &mut Vec<Span>) -> (usize, Next) {
+    fn run_commands(&mut self, parser: &mut Parser, input: &[u8], spans: &mut Vec<Span>) -> (usize, NextStep) {
         let server = self.server.clone();
         let mut turn = None;
         let (mut at, mut commands) = (0, 0);
         let next = loop {
             if self.closing {
-                break Next::Close;
+                break NextStep::Close;
             }
             if self.reply.out.len() >= OUTPUT || self.reply.file.is_some() {
-                break Next::Write;
+                break NextStep::Write;
             }
             let (words, length) = match parser.next(&input[at..], spans, &self.caps) {
-                Ok(Found::Missing(missing)) => {
+                Ok(Progress::Missing(missing)) => {
                     self.missing = missing;
-                    break Next::More;
+                    break NextStep::Read;
                 }
-                Ok(Found::Array(length)) => (&input[at..], length),
-                Ok(Found::Line(length)) => (parser.words(), length),
-                Err(Wrong::Http) => break Next::Close,
-                Err(Wrong::Protocol(text)) => {
+                Ok(Progress::Array(length)) => (&input[at..], length),
+                Ok(Progress::Line(length)) => (parser.words(), length),
+                Err(ParseError::Http) => break NextStep::Close,
+                Err(ParseError::Protocol(text)) => {
                     self.reply.error(&format!("ERR Protocol error: {text}"));
-                    break Next::Close;
+                    break NextStep::Close;
                 }
             };
             let args = Args::new(words, spans);
             if !args.is_empty() {
-                if let Err(halt) = self.answer(args, length, &mut turn, &server) {
-                    break halt.into();
+                if let Err(error) = self.handle(args, length, &mut turn, &server) {
+                    break error.into();
                 }
                 commands += 1;
             }
@@ -238,103 +237,103 @@ impl Session {
         };
         server.counters.commands.fetch_add(commands, Ordering::Relaxed);
         if commands > 0 {
-            self.note_client();
+            self.update_client();
         }
         (at, next)
     }
 
-    fn note_client(&self) {
+    fn update_client(&self) {
         self.client.heard.store(store::now(), Ordering::Relaxed);
         if let Some((_, command)) = &self.last {
             let mut about = self.client.about.lock();
-            (about.command, about.three) = (command.name, self.reply.three);
+            (about.command, about.is_resp3) = (command.name, self.reply.is_resp3);
         }
     }
 
     /// Answers one command of so many bytes; what to wait for instead.
-    fn answer<'a>(
+    fn handle<'a>(
         &mut self,
         args: Args<'_>,
         length: usize,
         turn: &mut Turn<'a>,
         server: &'a Server,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), CommandError> {
         let from = self.reply.out.len();
-        self.noted = false;
-        let done = match self.admitted(args) {
-            Err(halt) => {
+        self.recorded = false;
+        let done = match self.authorize(args) {
+            Err(error) => {
                 if let Some(transaction) = &mut self.transaction {
-                    transaction.spoil();
+                    transaction.abort();
                 }
-                Err(halt)
+                Err(error)
             }
             Ok(command) => match &mut self.transaction {
                 Some(transaction) if !command.is(flag::AT_ONCE) => transaction.queue(command, args, &mut self.reply),
-                _ => self.begin(command, args, length, turn, server),
+                _ => self.schedule(command, args, length, turn, server),
             },
         };
         match done {
             Ok(()) => {}
-            Err(Halt::Text(text)) => {
+            Err(CommandError::Refused(text)) => {
                 self.reply.out.truncate(from);
                 self.reply.file = None;
                 self.reply.error(&text);
             }
-            Err(halt) => {
+            Err(error) => {
                 self.reply.out.truncate(from);
-                return Err(halt);
+                return Err(error);
             }
         }
-        if self.noted {
+        if self.recorded {
             self.answers.push(from..self.reply.out.len());
         }
         Ok(())
     }
 
-    /// Runs a command. One that might have made a change and made none, because a key or a name was there already or
+    /// Runs a command. One that might have options a change and options none, because a key or a name was there already or
     /// was not, answers by what others have changed: it waits for that as for a change of its own.
     #[inline]
-    pub(super) fn run_command(&mut self, command: &Command<Session>, args: Args<'_>) -> Done {
-        let before = std::mem::take(&mut self.noted);
+    pub(super) fn run_command(&mut self, command: &Command<Session>, args: Args<'_>) -> CommandResult {
+        let before = std::mem::take(&mut self.recorded);
         let done = (command.run)(self, args);
-        if self.waits && !self.noted && command.is(flag::WRITE) {
-            self.note(Lsn(self.server.store.log().next() - 1));
+        if self.waits && !self.recorded && command.is(flag::WRITE) {
+            self.record(Lsn(self.server.store.log().next() - 1));
         }
-        self.noted |= before;
+        self.recorded |= before;
         done
     }
 
     /// Does a command, once nothing has to be waited for.
-    fn begin<'a>(
+    fn schedule<'a>(
         &mut self,
         command: &'static Command<Session>,
         args: Args<'_>,
         length: usize,
         turn: &mut Turn<'a>,
         server: &'a Server,
-    ) -> Done {
+    ) -> CommandResult {
         let is_large = args.len() >= MANY || length >= LARGE;
         let alone = command.is(flag::SLOW) && !command.is(flag::WRITE);
         if alone {
             *turn = None;
         } else if turn.is_none() && command.scope != Scope::Nothing {
-            *turn = Some(server.store.turn.try_read().ok_or(Halt::Pause)?);
+            *turn = Some(server.store.transaction_lock.try_read().ok_or(CommandError::InTransaction)?);
         }
         if !is_large && !command.is(flag::SLOW) {
-            return self.do_now(command, args);
+            return self.execute(command, args);
         }
         // Threads are for so many, so that those who wait for each other leave some to all others.
         let _slow = match self.slow.take() {
             Some(slow) => slow,
-            None => server.slow.clone().try_acquire_owned().map_err(|_| Halt::Turn)?,
+            None => server.slow.clone().try_acquire_owned().map_err(|_| CommandError::NoSlot)?,
         };
         let words = args.len().max(length / 8).min(server.store.options.limits.batch_keys);
         let _held = if is_large { Some(server.store.budget().take((words * WORD) as u64)?) } else { None };
-        aside(|| self.do_now(command, args))
+        aside(|| self.execute(command, args))
     }
 
     /// Does a command: what has no room among the answers is refused.
-    pub(super) fn do_now(&mut self, command: &Command<Session>, args: Args<'_>) -> Done {
+    pub(super) fn execute(&mut self, command: &Command<Session>, args: Args<'_>) -> CommandResult {
         if args.len() >= MANY && command.is(flag::WRITE) {
             // Before anything is changed.
             self.reply.ensure(args.len() * 8)?;
@@ -347,14 +346,14 @@ impl Session {
     }
 
     /// The command that is asked for, if it is one, has as many words as it should, and the client may.
-    fn admitted(&mut self, args: Args<'_>) -> Done<&'static Command<Session>> {
+    fn authorize(&mut self, args: Args<'_>) -> CommandResult<&'static Command<Session>> {
         let name = args.at(0);
         let command = match &self.last {
             Some((known, command)) if known == name => *command,
             _ => {
                 let found = self.table.find(name).ok_or_else(|| unknown(args));
                 if self.grant.is_none() && found.as_ref().map_or(true, |command| !command.is(flag::NO_AUTH)) {
-                    return Err(Halt::text("NOAUTH Authentication required."));
+                    return Err(CommandError::new("NOAUTH Authentication required."));
                 }
                 let found = found?;
                 self.last = Some((name.to_vec(), found));
@@ -365,25 +364,25 @@ impl Session {
             return if command.is(flag::NO_AUTH) {
                 command.check_arity(args.len()).map(|()| command)
             } else {
-                Err(Halt::text("NOAUTH Authentication required."))
+                Err(CommandError::new("NOAUTH Authentication required."))
             };
         };
         command.check_arity(args.len())?;
         if !grant.allows(command.scope) {
             let text = format!("NOPERM this token has no permissions to run the '{}' command", command.name);
-            return Err(Halt::text(text));
+            return Err(CommandError::new(text));
         }
         if !grant.patterns.is_empty() && !command.keys(args).all(|name| grant.covers(name)) {
-            return Err(Halt::text("NOPERM No permissions to access a key"));
+            return Err(CommandError::new("NOPERM No permissions to access a key"));
         }
         Ok(command)
     }
 
-    /// Waits until the changes are as safe as the service promises; what cannot be made safe is answered by a refusal.
+    /// Waits until the changes are as safe as the service promises; what cannot be options safe is answered by a refusal.
     pub(super) async fn settle(&mut self, buffers: &mut Buffers) {
         let Some(lsn) = self.changed.take() else { return };
         if let Err(fault) = self.server.store.log().durable(lsn.0).await {
-            let Halt::Text(text) = Halt::from(fault) else { return };
+            let CommandError::Refused(text) = CommandError::from(fault) else { return };
             let (mut reply, mut from) = (Reply::default(), 0); // no longer than the answers it replaces, or nearly
             for answer in &self.answers {
                 reply.out.extend_from_slice(&buffers.output[from..answer.start]);
@@ -398,8 +397,8 @@ impl Session {
 }
 
 #[cold]
-fn unknown(args: Args<'_>) -> Halt {
+fn unknown(args: Args<'_>) -> CommandError {
     let shown = |bytes: &[u8]| bytes[..bytes.len().min(128)].escape_ascii().to_string();
     let beginning: String = args.from(1).iter().take(8).map(|arg| format!("'{}' ", shown(arg))).collect();
-    Halt::text(format!("ERR unknown command '{}', with args beginning with: {beginning}", shown(args.at(0))))
+    CommandError::new(format!("ERR unknown command '{}', with args beginning with: {beginning}", shown(args.at(0))))
 }

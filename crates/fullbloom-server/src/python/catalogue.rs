@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::tokens::covers;
 use super::{Service, Versions};
+use crate::auth::covers;
 use crate::fault::Result;
 use crate::kind::{self, Spec};
 use crate::store::{Conflict, Renaming, Settings, Store, note_has_name};
@@ -51,7 +51,7 @@ impl Service {
         let store = &self.store;
         py.detach(|| {
             let wanted =
-                |name: &String| name.starts_with(prefix) && name.as_str() > after && covers(&patterns, name.as_str());
+                |name: &String| name.starts_with(prefix) && name.as_str() > after && covers(&patterns, name.as_bytes());
             let mut names: Vec<String> = store.filters().iter().map(|entry| entry.name()).filter(wanted).collect();
             if names.len() > most {
                 names.select_nth_unstable(most);

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::doors::Doors;
-use super::port::Port;
+use super::listener::Port;
 use super::raised;
+use crate::auth::Authenticator;
 use crate::fault::{Code, Fault, Result};
 use crate::limits::Limits;
 use crate::log::Durability;
@@ -21,7 +21,7 @@ use crate::store::{Options, Store, now};
 #[pyclass(frozen, module = "fullbloom_server")]
 pub(crate) struct Service {
     pub(super) store: Arc<Store>,
-    pub(super) doors: Arc<Doors>,
+    pub(super) authenticator: Arc<Authenticator>,
     pub(super) port: Mutex<Option<Port>>,
     /// When time last passed for filters with a window, by their numbers.
     passed: Mutex<HashMap<u64, f64>>,
@@ -98,7 +98,12 @@ impl Service {
         let limits = self::limits(limits)?;
         let options = Options { folder, durability, limits, salvage, plain, checkpoint_bytes };
         let store = py.detach(|| Store::open(options)).map_err(|fault| raised(py, &fault))?;
-        Ok(Service { store: Arc::new(store), doors: Arc::default(), port: Mutex::default(), passed: Mutex::default() })
+        Ok(Service {
+            store: Arc::new(store),
+            authenticator: Arc::default(),
+            port: Mutex::default(),
+            passed: Mutex::default(),
+        })
     }
 
     /// What was left out on the way back, for `salvage`.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::Service;
-use super::tokens::covers;
+use crate::auth::covers;
 use crate::kind::Kind;
 use crate::store::Entry;
 
@@ -80,13 +80,13 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, told: Told) -> PyResult<Bound<'py, 
     out.set_item("fill", told.fill)?;
     out.set_item("estimated", told.estimated.map(|(keys, _)| keys))?;
     out.set_item("estimated_deviation", told.estimated.map(|(_, deviation)| deviation))?;
-    let traffic = &entry.traffic;
+    let counters = &entry.counters;
     for (name, counter) in [
-        ("hits", &traffic.hits),
-        ("misses", &traffic.misses),
-        ("adds", &traffic.adds),
-        ("new", &traffic.new),
-        ("removed", &traffic.removed),
+        ("hits", &counters.hits),
+        ("misses", &counters.misses),
+        ("adds", &counters.adds),
+        ("new", &counters.new),
+        ("removed", &counters.removed),
     ] {
         out.set_item(name, counter.load(Ordering::Relaxed))?;
     }
@@ -126,7 +126,7 @@ impl Service {
         let store = &self.store;
         py.detach(|| {
             let mut entries = store.filters();
-            entries.retain(|entry| covers(&patterns, &entry.name()));
+            entries.retain(|entry| covers(&patterns, entry.name().as_bytes()));
             entries.sort_by_key(|entry| Reverse(entry.nbytes()));
             entries.iter().take(most).map(|entry| entry.id).collect()
         })

@@ -1,21 +1,82 @@
-//! [`Writing`]: filters on their way to disk, large ones to files of their own, small ones to a bundle of many: ten
-//! thousand small files take 40 seconds to be synced, a bundle of as many filters one sync.
+//! Files of filters: paths, [`FileWriter`], [`NewFile`].
 //!
-//! A name is never used twice, so what a crash leaves harms nothing, and nothing is noted before it is synced.
+//! Large filters have files of their own, small ones share a bundle: ten thousand small files take 40 seconds to sync, a
+//! bundle of as many filters takes one sync. A file name is never reused, so what a crash leaves behind does no harm, and
+//! nothing is recorded before it is synced.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::copier::Copier;
 use super::entry::{Entry, Place};
-use super::folder::{filters, sync};
+use super::{Snapshot, Store};
 use crate::budget::Budget;
 use crate::fault::{Fault, Result};
 use crate::fault_points::reach;
 use crate::kind::Kind;
+
+/// The folder of filters.
+pub(super) fn filters(folder: &Path) -> PathBuf {
+    folder.join("filters")
+}
+
+/// The folder of the log.
+pub(super) fn logs(folder: &Path) -> PathBuf {
+    folder.join("log")
+}
+
+/// The number of a file of filters.
+fn number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let own = name.strip_suffix(".bloom").and_then(|name| name.split_once('-'));
+    own.map_or_else(|| name.strip_suffix(".bundle"), |(_, file)| Some(file))?.parse().ok()
+}
+
+/// All files of filters with their numbers.
+pub(super) fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let all = filters(folder);
+    let paths = fs::read_dir(&all).map_err(Fault::io(&all))?.flatten().map(|found| found.path());
+    Ok(paths.filter_map(|path| Some((number(&path)?, path))).collect())
+}
+
+/// Has a file, or the names in a folder, on disk.
+pub(super) fn sync(path: &Path) -> Result<()> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(Fault::io(path))
+}
+
+/// A copy to be made.
+pub(super) type Copy = Box<dyn FnOnce() + Send>;
+
+/// Copies filters for a checkpoint, whose own thread runs at low priority.
+pub(super) struct Copier(Option<Sender<Copy>>);
+
+impl Copier {
+    /// One that has copies made by the thread that receives them.
+    pub(super) fn new() -> (Self, Receiver<Copy>) {
+        let (sender, copies) = channel();
+        (Copier(Some(sender)), copies)
+    }
+
+    /// One that makes them on the thread that asks for them.
+    pub(super) fn here() -> Self {
+        Copier(None)
+    }
+
+    /// [`Entry::snapshot`].
+    pub(super) fn snapshot(&self, entry: &Arc<Entry>, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
+        let asked = self.0.as_ref().and_then(|copies| {
+            let (done, copied) = channel();
+            let (entry, budget) = (entry.clone(), budget.clone());
+            copies.send(Box::new(move || drop(done.send(entry.snapshot(&budget))))).ok()?;
+            copied.recv().ok()
+        });
+        asked.unwrap_or_else(|| entry.snapshot(budget))
+    }
+}
 
 /// Bytes of cells up to which a filter goes to the bundle.
 pub(super) const SMALL: u64 = 16 << 10;
@@ -30,7 +91,7 @@ pub struct Done {
 }
 
 /// See the head of this file. What is not finished is removed.
-pub(super) struct Writing<'a> {
+pub(super) struct FileWriter<'a> {
     folder: &'a Path,
     next_file: &'a AtomicU64,
     budget: &'a Arc<Budget>,
@@ -73,10 +134,10 @@ fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u6
     Ok(container.nbytes() as u64)
 }
 
-impl<'a> Writing<'a> {
+impl<'a> FileWriter<'a> {
     pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64, budget: &'a Arc<Budget>, copier: &'a Copier) -> Self {
         let (paths, written) = (Vec::new(), Vec::new());
-        Writing { folder, next_file, budget, copier, bundle: None, paths, written, done: Done::default() }
+        FileWriter { folder, next_file, budget, copier, bundle: None, paths, written, done: Done::default() }
     }
 
     fn number(&self) -> u64 {
@@ -151,10 +212,60 @@ impl<'a> Writing<'a> {
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for FileWriter<'_> {
     fn drop(&mut self) {
         for path in &self.paths {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// A file that no record of the log names yet. Checkpoints keep it; it is removed when this is dropped, unless a record was written that names it.
+pub(super) struct NewFile<'a> {
+    store: &'a Store,
+    /// Its number.
+    pub(super) number: u64,
+    path: PathBuf,
+    recorded: bool,
+}
+
+impl Store {
+    /// Writes a filter to a file of its own, synced when this returns; none without a folder. No lock is needed.
+    pub(super) fn write_new(&self, id: u64, filter: &dyn Kind) -> Result<Option<NewFile<'_>>> {
+        let Some(folder) = &self.options.folder else { return Ok(None) };
+        let number = {
+            let mut new_files = self.new_files.lock();
+            let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+            new_files.insert(number);
+            number
+        };
+        let file = NewFile { store: self, number, path: Place::own(number).path(folder, id), recorded: false };
+        let here = Copier::here();
+        let mut writing = FileWriter::new(folder, &self.next_file, &self.budget, &here);
+        writing.own_as(number, id, filter)?;
+        writing.finish()?;
+        Ok(Some(file))
+    }
+
+    /// Numbers of the files that no record names yet, and the number of the next file, at one moment.
+    pub(super) fn unrecorded(&self) -> (BTreeSet<u64>, u64) {
+        let new_files = self.new_files.lock();
+        (new_files.clone(), self.next_file.load(Ordering::Relaxed))
+    }
+}
+
+impl NewFile<'_> {
+    /// Keeps the file: a record names it.
+    pub(super) fn keep(&mut self) {
+        self.recorded = true;
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        if !self.recorded {
+            let _ = fs::remove_file(&self.path);
+        }
+        self.store.new_files.lock().remove(&self.number);
     }
 }

@@ -1,4 +1,3 @@
-use super::large::two_complement;
 use super::*;
 
 const CAPS: Caps = Caps { keys: 4, key_bytes: 100 };

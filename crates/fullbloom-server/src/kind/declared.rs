@@ -51,7 +51,7 @@ impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
 }
 
 /// The text of a parameter, read, or its default; one without a default must be there.
-macro_rules! given {
+macro_rules! parse_parameter {
     ($spec:ident $name:ident) => {
         match $spec.option(stringify!($name)) {
             Some(text) => Parameter::read(stringify!($name), text)?,
@@ -69,10 +69,10 @@ macro_rules! given {
 }
 
 /// A constructor by texts, and the bytes that it would take; nothing for what is built of its keys.
-macro_rules! making {
-    (build $($rest:tt)*) => { making!(@built $($rest)*); };
-    (build_pairs $($rest:tt)*) => { making!(@built $($rest)*); };
-    (world $($rest:tt)*) => { making!(@built $($rest)*); };
+macro_rules! constructor {
+    (build $($rest:tt)*) => { constructor!(@built $($rest)*); };
+    (build_pairs $($rest:tt)*) => { constructor!(@built $($rest)*); };
+    (world $($rest:tt)*) => { constructor!(@built $($rest)*); };
     (@built $Class:ident $positional:tt $named:tt) => {
         pub(super) fn create(_: &Spec, _: KeyHasher) -> Result<Box<dyn Kind>> {
             Err(Fault::new(crate::fault::Code::Unsupported, concat!(
@@ -92,17 +92,17 @@ macro_rules! making {
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
             spec.check_names(stringify!($Class), NAMES)?;
             spec.check()?;
-            $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
-            $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
+            $(let $p: fullbloom_core::parameter_type!($pt) = parse_parameter!(spec $p $($pd)?);)*
+            $(let $k: fullbloom_core::parameter_type!($kt) = parse_parameter!(spec $k $kd);)*
             Ok(Box::new(Core::construct($($p,)* $($k,)* hasher)?))
         }
 
         pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
             spec.check_names(stringify!($Class), NAMES)?;
             spec.check()?;
-            $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
-            $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
-            Ok(making!(@bytes $($p)*)($($p,)* $($k,)*)?)
+            $(let $p: fullbloom_core::parameter_type!($pt) = parse_parameter!(spec $p $($pd)?);)*
+            $(let $k: fullbloom_core::parameter_type!($kt) = parse_parameter!(spec $k $kd);)*
+            Ok(constructor!(@bytes $($p)*)($($p,)* $($k,)*)?)
         }
     };
     // One that grows begins small.
@@ -111,7 +111,7 @@ macro_rules! making {
 }
 
 /// The methods that come with the way keys are added.
-macro_rules! adding {
+macro_rules! add_methods {
     (key) => {
         fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
             Ok(Addable::add_hashes(self, hashes, new)?)
@@ -124,12 +124,12 @@ macro_rules! adding {
         fn advance(&mut self, now: f64) -> Result<u64> {
             match self.pass_time(now) {
                 Some(passed) => Ok(passed?),
-                None => Err(self.cannot("let time pass: it has no window of time")),
+                None => Err(self.unsupported("let time pass: it has no window of time")),
             }
         }
     };
     (number) => {
-        adding!(key);
+        add_methods!(key);
     };
     (pair) => {
         fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
@@ -224,7 +224,7 @@ macro_rules! kind {
             #[allow(unused_imports)] // as above
             use crate::fault::{Fault, Result};
 
-            making!($adds $Class $positional $named);
+            constructor!($adds $Class $positional $named);
 
             impl Kind for Core {
                 fn variant(&self) -> &'static Variant {
@@ -263,10 +263,10 @@ macro_rules! kind {
                 fn duplicate(&self) -> Result<Box<dyn Kind>> {
                     Ok(Box::new(self.try_clone()?))
                 }
-                fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+                fn visit_written_words(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
                     Filter::writes(self, hashes, word)
                 }
-                fn of_parts(&self, parts: Parts) -> Result<Box<dyn Kind>> {
+                fn with_parts(&self, parts: Parts) -> Result<Box<dyn Kind>> {
                     let header = Filter::container(self).header;
                     Ok(Box::new(parts.load::<Self>(&header, *Filter::hasher(self))?))
                 }
@@ -285,7 +285,7 @@ macro_rules! kind {
                 fn as_any(&self) -> &dyn Any {
                     self
                 }
-                adding!($adds);
+                add_methods!($adds);
                 $(capability!($can);)*
             }
         }
@@ -302,7 +302,7 @@ macro_rules! kinds {
 
         /// A new filter; its options are checked.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-            match super::row_named(&spec.kind)?.id {
+            match super::registry_row(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }
@@ -310,7 +310,7 @@ macro_rules! kinds {
 
         /// Bytes of cells that it would take; 0 where that is not known beforehand.
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
-            match super::row_named(&spec.kind)?.id {
+            match super::registry_row(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }

@@ -91,7 +91,7 @@ pub trait Kind: Any + Send + Sync {
     /// Keys that were new when they were added, less those removed.
     fn num_added(&self) -> u64;
     /// True once it holds more keys than it was sized for, so that its rate is above the one that was asked for.
-    fn is_over(&self) -> bool {
+    fn is_over_capacity(&self) -> bool {
         self.num_added() > self.capacity() && self.fpr() > self.target_fpr()
     }
     /// Model rate at the present load.
@@ -112,12 +112,12 @@ pub trait Kind: Any + Send + Sync {
     fn duplicate(&self) -> Result<Box<dyn Kind>>;
     /// Hands `word` the section and the word of it for each word that adding one of the keys may write, while the filter
     /// does not grow. False of a kind in which adding may write anywhere: only an empty batch then tells.
-    fn writes(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
+    fn visit_written_words(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
         false
     }
     /// The filter of these cells, with the numbers of this one, whose cells they are.
-    fn of_parts(&self, _parts: Parts) -> Result<Box<dyn Kind>> {
-        Err(self.cannot("be copied in slices"))
+    fn with_parts(&self, _parts: Parts) -> Result<Box<dyn Kind>> {
+        Err(self.unsupported("be copied in slices"))
     }
     /// One answer (0 or 1) a hash.
     fn contains(&self, hashes: &[u64], found: &mut [u8]);
@@ -138,41 +138,41 @@ pub trait Kind: Any + Send + Sync {
     }
     /// Adds in order; `new` gets 1 for each key that was certainly new.
     fn add(&mut self, _hashes: &[u64], _new: Option<&mut [u8]>) -> Result<()> {
-        Err(self.cannot("add keys"))
+        Err(self.unsupported("add keys"))
     }
     /// Records the domains of keys that were added.
     fn record(&mut self, _domains: KeyDomains) {}
     /// Forgets every key.
     fn clear(&mut self) -> Result<()> {
-        Err(self.cannot("be cleared"))
+        Err(self.unsupported("be cleared"))
     }
     /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
     fn remove(&mut self, _hashes: &[u64], _removed: Option<&mut [u8]>) -> Result<()> {
-        Err(self.cannot("remove keys"))
+        Err(self.unsupported("remove keys"))
     }
     /// Occurrences of each key.
     fn count(&self, _hashes: &[u64], _counts: &mut [u64]) -> Result<()> {
-        Err(self.cannot("count keys"))
+        Err(self.unsupported("count keys"))
     }
     /// The cells of a key.
     fn positions(&self, _hash: u64) -> Result<Vec<u64>> {
-        Err(self.cannot("tell the positions of a key"))
+        Err(self.unsupported("tell the positions of a key"))
     }
     /// Takes in another of its class; on an error nothing has changed.
     fn merge(&mut self, _other: &dyn Kind) -> Result<()> {
-        Err(self.cannot("be merged"))
+        Err(self.unsupported("be merged"))
     }
     /// Lets time pass until `now`, in seconds: how many generations expired.
     fn advance(&mut self, _now: f64) -> Result<u64> {
-        Err(self.cannot("let time pass"))
+        Err(self.unsupported("let time pass"))
     }
     /// Adds keys with a label or value each.
     fn add_pairs(&mut self, _hashes: &[u64], _values: &[u64]) -> Result<()> {
-        Err(self.cannot("add keys with a value"))
+        Err(self.unsupported("add keys with a value"))
     }
     /// The label or value of each key; 0 for a key without one.
     fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
-        Err(self.cannot("tell the value of a key"))
+        Err(self.unsupported("tell the value of a key"))
     }
     /// True for a key that is certainly absent, of a kind whose absent keys have no value.
     fn lacks_value(&self, _hash: u64) -> bool {
@@ -181,16 +181,16 @@ pub trait Kind: Any + Send + Sync {
     /// Refuses a kind from which no key is removed.
     fn check_removes(&self) -> Result<()> {
         let does = ["remove", "delete"].iter().any(|what| self.variant().capabilities.contains(what));
-        if does { Ok(()) } else { Err(self.cannot("remove keys")) }
+        if does { Ok(()) } else { Err(self.unsupported("remove keys")) }
     }
     /// The refusal of what it cannot do.
-    fn cannot(&self, operation: &str) -> Fault {
+    fn unsupported(&self, operation: &str) -> Fault {
         Fault::unsupported(self.variant().class, operation)
     }
 }
 
 /// The row of the registry that is called `name`.
-pub fn row_named(name: &str) -> Result<&'static Variant> {
+pub fn registry_row(name: &str) -> Result<&'static Variant> {
     VARIANTS.iter().find(|variant| variant.name == name).ok_or_else(|| {
         let known: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
         Fault::invalid(format!("no kind is called {name:?}; there are {}", known.join(", ")))
@@ -203,7 +203,7 @@ pub fn by_role(role: &str) -> &'static Variant {
 }
 
 /// What [`Kind::values`] found for a key; `None` for a key that has no value.
-pub fn known_value(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
+pub fn value_if_present(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
     (value != 0 || !filter.lacks_value(hash)).then_some(value)
 }
 
@@ -216,7 +216,7 @@ pub fn info_number(filter: &dyn Kind, name: &str) -> Option<u64> {
 }
 
 /// Adds `keys` keys with `work` and records their domains; of a fault, if keys before the refused one were added.
-pub fn recorded(
+pub fn add_recorded(
     filter: &mut dyn Kind,
     domains: KeyDomains,
     keys: usize,
@@ -232,7 +232,7 @@ pub fn recorded(
 
 /// The row of the kind that is called `name`.
 pub fn by_name(name: &str) -> Result<&'static Variant> {
-    foreign::by_name(name).map_or_else(|| row_named(name), Ok)
+    foreign::by_name(name).map_or_else(|| registry_row(name), Ok)
 }
 
 /// True of a kind whose key hash may be keyed: others hold the numbers themselves, or hash as another program does.

@@ -112,14 +112,14 @@ impl Interner {
         if let Ok(row) = super::by_name(&settings.spec.kind) {
             settings.spec.kind = Cow::Borrowed(row.name);
         }
-        one(&mut self.options, &mut settings.spec.options);
-        one(&mut self.notes, &mut settings.notes);
+        intern_list(&mut self.options, &mut settings.spec.options);
+        intern_list(&mut self.notes, &mut settings.notes);
         settings
     }
 }
 
 /// Puts the list that was there first in place of an equal one.
-fn one<T: PartialEq + Clone>(known: &mut VecDeque<Arc<Vec<T>>>, list: &mut Arc<Vec<T>>) {
+fn intern_list<T: PartialEq + Clone>(known: &mut VecDeque<Arc<Vec<T>>>, list: &mut Arc<Vec<T>>) {
     if let Some(first) = known.iter().find(|first| *first == list) {
         *list = first.clone();
         return;

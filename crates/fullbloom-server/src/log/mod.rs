@@ -20,7 +20,7 @@ mod start;
 pub mod synced;
 pub mod writer;
 
-pub use record::{Read, Record};
+pub use record::{Record, StoredRecord};
 pub use start::Start;
 pub use writer::Log;
 

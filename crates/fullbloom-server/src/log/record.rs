@@ -51,7 +51,7 @@ pub enum Record<'a> {
 
 /// A record as read back: its hashes are its own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Read {
+pub struct StoredRecord {
     /// Which operation.
     pub op: u8,
     /// True where it was refused at one of its keys.
@@ -93,7 +93,7 @@ pub mod op {
     pub const PAIRS_TYPED: u8 = 20;
 
     /// True of those that are about the names of filters, not about what is in one.
-    pub fn of_catalogue(op: u8) -> bool {
+    pub fn is_catalogue_op(op: u8) -> bool {
         matches!(op, CREATE | CREATE_WHOLE | CREATE_EXPIRING | DROP | RENAME | RENAME_EXPIRING | EXPIRE | NOTE)
     }
 }
@@ -104,7 +104,7 @@ const HEAD: usize = 13;
 pub(super) const OPERATION: usize = 4;
 
 /// The operation of keys of some domains; appends the number of these unless the operation implies them.
-fn typed(out: &mut Vec<u8>, domains: KeyDomains, hashed: u8, typed: u8) -> u8 {
+fn write_domains(out: &mut Vec<u8>, domains: KeyDomains, hashed: u8, typed: u8) -> u8 {
     if domains == KeyDomains::HASHED {
         return hashed;
     }
@@ -149,7 +149,7 @@ impl Record<'_> {
                 (op::ADD, *id)
             }
             Record::AddTyped { id, domains, hashes } => {
-                let op = typed(out, *domains, op::ADD_HASHED, op::ADD_TYPED);
+                let op = write_domains(out, *domains, op::ADD_HASHED, op::ADD_TYPED);
                 words(out, hashes);
                 (op, *id)
             }
@@ -163,7 +163,7 @@ impl Record<'_> {
                 (op::PAIRS, *id)
             }
             Record::PairsTyped { id, domains, hashes, values } => {
-                let op = typed(out, *domains, op::PAIRS_HASHED, op::PAIRS_TYPED);
+                let op = write_domains(out, *domains, op::PAIRS_HASHED, op::PAIRS_TYPED);
                 words(out, hashes);
                 words(out, values);
                 (op, *id)
@@ -197,9 +197,9 @@ impl Record<'_> {
     }
 }
 
-impl Read {
+impl StoredRecord {
     /// The next record of `bytes`, and how long it is; `None` at their end.
-    pub fn next(bytes: &[u8]) -> Result<Option<(Read, usize)>> {
+    pub fn next(bytes: &[u8]) -> Result<Option<(StoredRecord, usize)>> {
         let wrong = || Fault::new(Code::Format, "a record is cut short");
         let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
             return if bytes.is_empty() { Ok(None) } else { Err(wrong()) };
@@ -209,7 +209,7 @@ impl Read {
         let (op, record) = record.split_first().ok_or_else(wrong)?;
         let (id, body) = record.split_first_chunk::<8>().ok_or_else(wrong)?;
         let (refused, op) = (op & op::REFUSED != 0, op & !op::REFUSED);
-        Ok(Some((Read { op, refused, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
+        Ok(Some((StoredRecord { op, refused, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
     }
 
     /// The body as words.
@@ -218,7 +218,7 @@ impl Read {
     }
 
     /// Of keys that were added: their domains, their hashes, and the values behind these.
-    pub fn added(&self) -> Result<(KeyDomains, Vec<u64>)> {
+    pub fn keys(&self) -> Result<(KeyDomains, Vec<u64>)> {
         let mut words = self.words();
         let domains = match self.op {
             op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
@@ -282,16 +282,16 @@ mod tests {
         let mut bytes = Vec::new();
         Record::Add { id: 7, hashes: &[1, u64::MAX] }.write(&mut bytes);
         Record::Rename { id: 8, name: "x".into(), expires: None }.write(&mut bytes);
-        let (first, length) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        let (first, length) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!((first.op, first.id, first.words()), (op::ADD, 7, vec![1, u64::MAX]));
-        let (second, _) = Read::next(&bytes[length..])?.unwrap_or_else(|| unreachable!());
+        let (second, _) = StoredRecord::next(&bytes[length..])?.unwrap_or_else(|| unreachable!());
         assert_eq!((second.op, second.id, second.text()?), (op::RENAME, 8, "x"));
         for cut in 1..length {
-            assert!(Read::next(&bytes[..cut]).is_err(), "{cut}");
+            assert!(StoredRecord::next(&bytes[..cut]).is_err(), "{cut}");
         }
         let mut bytes = Vec::new();
         Record::Note { id: 9, expires: 5, line: "a line", text: b"a text" }.write(&mut bytes);
-        let (mut note, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        let (mut note, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!((note.op, note.id, note.note()?), (op::NOTE, 9, (5, "a line", b"a text".as_slice())));
         note.body.truncate(21);
         assert!(note.note().is_err());
@@ -306,20 +306,20 @@ mod tests {
         {
             let mut bytes = Vec::new();
             Record::AddTyped { id: 7, domains, hashes: &[1, 2] }.write(&mut bytes);
-            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
-            assert_eq!((read.op, read.added()?), (op, (domains, vec![1, 2])));
+            let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            assert_eq!((read.op, read.keys()?), (op, (domains, vec![1, 2])));
             let mut bytes = Vec::new();
             Record::PairsTyped { id: 7, domains, hashes: &[1], values: &[5] }.write(&mut bytes);
-            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
-            assert_eq!((read.op, read.added()?), (op + 1, (domains, vec![1, 5])));
+            let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            assert_eq!((read.op, read.keys()?), (op + 1, (domains, vec![1, 5])));
         }
         let mut bytes = Vec::new();
         Record::Add { id: 7, hashes: &[1, 2] }.write(&mut bytes);
-        let (mut read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
-        assert_eq!(read.added()?, (text, vec![1, 2]));
+        let (mut read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        assert_eq!(read.keys()?, (text, vec![1, 2]));
         read.op = op::ADD_TYPED;
         read.body[7] = 255;
-        assert!(read.added().is_err());
+        assert!(read.keys().is_err());
         Ok(())
     }
 
@@ -346,7 +346,7 @@ mod tests {
         for (record, op, words, file, expires) in known {
             let mut bytes = Vec::new();
             record.write(&mut bytes);
-            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
             let text = if matches!(record, Record::Create { .. }) { line() } else { name() };
             let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).chain(text.bytes()).collect();
             assert_eq!((read.op, &read.body, read.file(), read.expires()), (op, &body, file, expires), "{record:?}");

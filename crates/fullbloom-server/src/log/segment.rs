@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem::Finder;
 
 use crate::fault::{Fault, Result};
-use crate::log::record::Read;
+use crate::log::record::StoredRecord;
 
 const MAGIC: &[u8; 8] = b"BLMYLOG2";
 /// Bytes of the header.
@@ -57,11 +57,11 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-fn long(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
@@ -180,7 +180,7 @@ pub enum End {
 
 /// How a segment is read.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reading {
+pub struct ReadOptions {
     /// True of the last segment, whose end a crash may have cut.
     pub last: bool,
     /// Number of the last record that is known, from elsewhere, to have been synced.
@@ -223,12 +223,16 @@ impl Segment {
     }
 
     /// Hands each record to `each`, with its number; tells how it ends, and the number after the last record read.
-    pub fn read(&self, reading: Reading, mut each: impl FnMut(u64, Read) -> Result<()>) -> Result<(End, u64)> {
+    pub fn read(
+        &self,
+        options: ReadOptions,
+        mut each: impl FnMut(u64, StoredRecord) -> Result<()>,
+    ) -> Result<(End, u64)> {
         let (mut at, mut next, mut end) = (self.start(), self.first, End::Whole);
         if matches!(self.head, Head::Bad(_)) {
             end = End::Damaged(0);
         }
-        if end != End::Whole && !reading.beyond_damage {
+        if end != End::Whole && !options.beyond_damage {
             return Ok((end, next));
         }
         while at < self.bytes.len() {
@@ -236,18 +240,18 @@ impl Segment {
             let Some(block) = sound else {
                 if end == End::Whole {
                     // The end of what a crash has left, unless something knows that more was synced.
-                    let lost = !reading.last || reading.synced >= next;
+                    let lost = !options.last || options.synced >= next;
                     let known = |block: &Block<'_>| block.first >= next && block.synced >= next;
-                    if !lost && matches!(self.search(at + 1, known), Found::Nothing) {
+                    if !lost && matches!(self.search(at + 1, known), SearchResult::None) {
                         return Ok((End::Cut(at as u64), next));
                     }
                     end = End::Damaged(at as u64);
                 }
-                if !reading.beyond_damage {
+                if !options.beyond_damage {
                     return Ok((end, next));
                 }
                 match self.search(at + 1, |block| block.first >= next) {
-                    Found::Block(later) => at = later,
+                    SearchResult::Block(later) => at = later,
                     _ => return Ok((end, next)),
                 }
                 continue;
@@ -255,19 +259,19 @@ impl Segment {
             next = block.first + u64::from(block.records);
             let mut rest = block.bytes;
             for number in block.first..next {
-                let Ok(Some((record, length))) = Read::next(rest) else {
+                let Ok(Some((record, length))) = StoredRecord::next(rest) else {
                     end = if end == End::Whole { End::Damaged(at as u64) } else { end };
                     break;
                 };
                 each(number, record)?;
                 rest = &rest[length..];
             }
-            if end != End::Whole && !reading.beyond_damage {
+            if end != End::Whole && !options.beyond_damage {
                 return Ok((end, next));
             }
             at += block.len;
         }
-        if end == End::Whole && reading.synced >= next && reading.last {
+        if end == End::Whole && options.synced >= next && options.last {
             end = End::Damaged(at as u64);
         }
         Ok((end, next))
@@ -284,13 +288,13 @@ impl Segment {
 
     /// The sound block at an offset.
     fn block(&self, at: usize) -> Option<Block<'_>> {
-        let (block, end) = self.stated(at)?;
+        let (block, end) = self.parse_block(at)?;
         let crc = if self.head == Head::First { at + 4 } else { at + 12 };
         (crc32fast::hash(&self.bytes[crc + 4..end]) == word(&self.bytes, crc)).then_some(block)
     }
 
     /// What the bytes at an offset say, if they could be a block, and where it would end; its CRC is not looked at.
-    fn stated(&self, at: usize) -> Option<(Block<'_>, usize)> {
+    fn parse_block(&self, at: usize) -> Option<(Block<'_>, usize)> {
         let (head, skip) = match self.mark() {
             Some(mark) if long(&self.bytes, at) == mark => (BLOCK, 8),
             None if self.head == Head::First => (BLOCK_1, 0),
@@ -312,31 +316,31 @@ impl Segment {
 
     /// The first sound block from an offset on that is wanted. One pass: in the first layout, whose blocks have no mark,
     /// it ends where as many bytes were hashed as the segment has and some more.
-    fn search(&self, from: usize, wanted: impl Fn(&Block<'_>) -> bool) -> Found {
+    fn search(&self, from: usize, wanted: impl Fn(&Block<'_>) -> bool) -> SearchResult {
         let mut budget = self.bytes.len() as u64 + SEARCHED;
         let mut look = |at: usize| {
-            let (block, _) = self.stated(at).filter(|(block, _)| wanted(block))?;
+            let (block, _) = self.parse_block(at).filter(|(block, _)| wanted(block))?;
             match budget.checked_sub(block.len as u64) {
                 Some(left) => budget = left,
-                None => return Some(Found::GaveUp),
+                None => return Some(SearchResult::GaveUp),
             }
-            self.block(at).map(|_| Found::Block(at))
+            self.block(at).map(|_| SearchResult::Block(at))
         };
         let rest = self.bytes.get(from..).unwrap_or_default();
         let found = match self.mark() {
             Some(mark) => Finder::new(&mark.to_le_bytes()).find_iter(rest).find_map(|at| look(from + at)),
             None => (from..self.bytes.len().saturating_sub(BLOCK_1)).find_map(look),
         };
-        found.unwrap_or(Found::Nothing)
+        found.unwrap_or(SearchResult::None)
     }
 }
 
 /// What came of a search.
-enum Found {
+enum SearchResult {
     /// A block at this offset.
     Block(usize),
     /// None.
-    Nothing,
+    None,
     /// Too many bytes looked as blocks do: nobody but who made them so has such a segment.
     GaveUp,
 }
@@ -380,19 +384,19 @@ mod tests {
         bytes
     }
 
-    fn read_back(bytes: &[u8], reading: Reading) -> Result<(End, Vec<u64>)> {
+    fn read_back(bytes: &[u8], options: ReadOptions) -> Result<(End, Vec<u64>)> {
         let folder = tempfile::tempdir().map_err(Fault::io(Path::new("a temporary folder")))?;
         let path = path(folder.path(), 1);
         fs::write(&path, bytes).map_err(Fault::io(&path))?;
         let mut seen = Vec::new();
-        let (end, _) = Segment::open(&path, 1)?.read(reading, |number, _| {
+        let (end, _) = Segment::open(&path, 1)?.read(options, |number, _| {
             seen.push(number);
             Ok(())
         })?;
         Ok((end, seen))
     }
 
-    const LAST: Reading = Reading { last: true, synced: 0, beyond_damage: false };
+    const LAST: ReadOptions = ReadOptions { last: true, synced: 0, beyond_damage: false };
 
     #[test]
     fn a_cut_at_any_byte_loses_the_last_block_alone() -> Result<()> {
@@ -406,7 +410,7 @@ mod tests {
             }
             // Known to have been synced, it is missed, also where it is cut off at its first byte.
             for cut in one..two.len() {
-                let known = Reading { synced: 2, ..LAST };
+                let known = ReadOptions { synced: 2, ..LAST };
                 assert_eq!(read_back(&two[..cut], known)?, (End::Damaged(one as u64), vec![1]), "{cut}");
             }
         }
@@ -424,7 +428,7 @@ mod tests {
                 bytes[at] ^= 1;
                 let damaged = End::Damaged(if at < start { 0 } else { start as u64 });
                 assert_eq!(read_back(&bytes, LAST)?.0, damaged, "{at}");
-                let (end, seen) = read_back(&bytes, Reading { beyond_damage: true, ..LAST })?;
+                let (end, seen) = read_back(&bytes, ReadOptions { beyond_damage: true, ..LAST })?;
                 assert_eq!(end, damaged, "{at}");
                 match (at < start, start == HEADER) {
                     (true, true) => assert_eq!(seen, [1, 2, 3], "{at}"),

@@ -26,7 +26,7 @@ impl Start {
     /// The segment with which it goes on: a new one, or one that was begun and never written to.
     pub(super) fn begin(&mut self, folder: &Path) -> Result<(File, Header)> {
         let path = segment::path(folder, self.next);
-        if let Some(begun) = reusable(folder, &path, self) {
+        if let Some(begun) = find_reusable(folder, &path, self) {
             return Ok(begun);
         }
         // A segment of this number that says something else stays until the next checkpoint.
@@ -36,7 +36,7 @@ impl Start {
 }
 
 /// The segment at `path`, if it is one that was begun as `start` would and never written to.
-fn reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)> {
+fn find_reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)> {
     let begun = Segment::open(path, start.next).ok().filter(Segment::is_empty)?;
     let Head::Sound(header) = begun.head else { return None };
     let alike = header.fingerprint == start.fingerprint && header.filter_bytes == start.filter_bytes;

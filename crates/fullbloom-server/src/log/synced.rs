@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::segment::{long, word};
 use crate::fault::{Code, Fault, Result};
 
 const MAGIC: &[u8; 8] = b"BLMYSYN1";
@@ -32,12 +33,10 @@ impl Synced {
     pub fn read(folder: &Path) -> Self {
         let bytes = fs::read(folder.join(FILE)).unwrap_or_default();
         let Ok(bytes) = <[u8; LENGTH]>::try_from(bytes) else { return Synced::default() };
-        let long = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        let crc = bytes[24..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-        if !bytes.starts_with(MAGIC) || crc32fast::hash(&bytes[..24]) != crc {
+        if !bytes.starts_with(MAGIC) || crc32fast::hash(&bytes[..24]) != word(&bytes, 24) {
             return Synced::default();
         }
-        Synced { newest: long(8), record: long(16) }
+        Synced { newest: long(&bytes, 8), record: long(&bytes, 16) }
     }
 
     fn bytes(self) -> [u8; LENGTH] {
@@ -66,23 +65,24 @@ pub(super) struct Unsynced {
 pub(super) struct SyncedFile {
     /// None where it cannot be written: the log is as good without it.
     file: Option<File>,
-    said: Synced,
+    written: Synced,
 }
 
 impl SyncedFile {
-    pub(super) fn open(folder: &Path, said: Synced) -> Self {
+    pub(super) fn open(folder: &Path, written: Synced) -> Self {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join(FILE)).ok();
         let file = file.filter(|file| file.set_len(LENGTH as u64).is_ok());
-        let mut opened = SyncedFile { file, said: Synced::default() };
-        opened.say(said);
+        let mut opened = SyncedFile { file, written: Synced::default() };
+        opened.update(written);
         opened
     }
 
     /// Says that more is on disk than it said before.
-    pub(super) fn say(&mut self, more: Synced) {
-        let next = Synced { newest: self.said.newest.max(more.newest), record: self.said.record.max(more.record) };
-        if next != self.said {
-            self.said = next;
+    pub(super) fn update(&mut self, more: Synced) {
+        let next =
+            Synced { newest: self.written.newest.max(more.newest), record: self.written.record.max(more.record) };
+        if next != self.written {
+            self.written = next;
             if let Some(file) = &self.file {
                 let _ = file.write_all_at(&next.bytes(), 0);
             }
@@ -105,12 +105,12 @@ impl Progress {
         match &self.trouble {
             _ if self.durable >= number => Ok(()),
             Some(why) => Err(Fault::new(Code::ReadOnly, format!("not acknowledged: {why}"))),
-            None => Err(stopped()),
+            None => Err(stopping_fault()),
         }
     }
 }
 
 /// The refusal of a service that ends.
-pub(super) fn stopped() -> Fault {
+pub(super) fn stopping_fault() -> Fault {
     Fault::new(Code::ReadOnly, "not acknowledged: the service stops")
 }

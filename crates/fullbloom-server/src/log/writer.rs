@@ -14,19 +14,19 @@ use tokio::sync::watch;
 use super::record::{OPERATION, op};
 use super::segment::{self, Header};
 use super::start::{Start, begin};
-use super::synced::{Progress, Synced, SyncedFile, Unsynced, stopped};
+use super::synced::{Progress, Synced, SyncedFile, Unsynced, stopping_fault};
 use super::{Durability, Record};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 
 /// Bytes that may wait to be written. Beyond it changes are refused: the disk is slower than they come.
-const WAITING: usize = 256 << 20;
+const MAX_PENDING: usize = 256 << 20;
 /// Room for changes that is kept when there are none.
 const KEPT: usize = 4 << 20;
 /// Without `always`, how long changes are gathered before they are written.
-const GATHERED: Duration = Duration::from_millis(10);
+const WRITE_DELAY: Duration = Duration::from_millis(10);
 /// With `everysec`, how long after the beginning of a sync the next one begins.
-const SYNCED_EVERY: Duration = Duration::from_secs(1);
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// How long after a full disk the next attempt is made.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -77,15 +77,15 @@ pub struct Log {
 impl Log {
     /// A log that keeps nothing.
     pub fn in_memory() -> Self {
-        Log { mode: Durability::Off, shared: shared(1), threads: Mutex::default(), folder: None }
+        Log { mode: Durability::Off, shared: new_shared(1), threads: Mutex::default(), folder: None }
     }
 
     /// A log in `folder` that goes on in a new segment, or in one that was begun and never written to.
     pub fn open(folder: &Path, mode: Durability, mut start: Start) -> Result<Self> {
         let (file, header) = start.begin(folder)?;
-        let shared = shared(start.next);
-        let said = Synced { newest: header.first, record: start.next - 1 };
-        *shared.syncing.lock() = Some(SyncedFile::open(folder, said));
+        let shared = new_shared(start.next);
+        let written = Synced { newest: header.first, record: start.next - 1 };
+        *shared.syncing.lock() = Some(SyncedFile::open(folder, written));
         shared.waiting.lock().boundary = header.first;
         let file = Arc::new(file);
         shared.segment.lock().file = Some(file.clone());
@@ -175,7 +175,7 @@ impl Log {
             waiting.block[at + OPERATION] |= flag;
         }
         waiting.records += records.len() as u32;
-        if waiting.block.len() > WAITING {
+        if waiting.block.len() > MAX_PENDING {
             self.shared.troubled.store(true, Ordering::Release);
         }
         Ok(number)
@@ -192,17 +192,17 @@ impl Log {
     }
 
     /// Waits until a change is as safe as the mode promises; at once but for `always`.
-    pub async fn durable(&self, number: u64) -> Result<()> {
+    pub async fn wait_until_durable(&self, number: u64) -> Result<()> {
         if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
         }
         let mut progress = self.shared.progress.subscribe();
         let reached = progress.wait_for(|p| p.durable >= number || p.trouble.is_some()).await;
-        reached.map_err(|_| stopped()).and_then(|p| p.confirm(number))
+        reached.map_err(|_| stopping_fault()).and_then(|p| p.confirm(number))
     }
 
-    /// [`Log::durable`] for a thread of its own.
-    pub fn wait(&self, number: u64) -> Result<()> {
+    /// [`Log::wait_until_durable`] for a thread of its own.
+    pub fn wait_blocking(&self, number: u64) -> Result<()> {
         if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl Log {
             }
             let mut waiting = self.shared.waiting.lock();
             if waiting.stop {
-                return Err(stopped());
+                return Err(stopping_fault());
             }
             let _ = self.shared.rotated.wait_for(&mut waiting, Duration::from_millis(5));
         }
@@ -264,7 +264,7 @@ impl Drop for Log {
     }
 }
 
-fn shared(next: u64) -> Arc<Shared> {
+fn new_shared(next: u64) -> Arc<Shared> {
     Arc::new(Shared {
         waiting: Mutex::new(Waiting { next, ..Waiting::default() }),
         work: Condvar::new(),
@@ -304,12 +304,12 @@ impl Shared {
     }
 
     /// Says that records up to this number are on disk: first to whoever reads the folder after a crash.
-    fn reached(&self, record: u64) {
+    fn mark_durable(&self, record: u64) {
         if record <= self.progress.borrow().durable {
             return;
         }
         if let Some(file) = self.syncing.lock().as_mut() {
-            file.say(Synced { newest: 0, record });
+            file.update(Synced { newest: 0, record });
         }
         self.progress.send_modify(|p| p.durable = p.durable.max(record));
         self.rotated.notify_all();
@@ -320,9 +320,9 @@ impl Shared {
         let mut began: Option<Instant> = None;
         loop {
             let mut segment = self.segment.lock();
-            while !segment.stop && (!segment.dirty || began.is_some_and(|began| began.elapsed() < SYNCED_EVERY)) {
+            while !segment.stop && (!segment.dirty || began.is_some_and(|began| began.elapsed() < SYNC_INTERVAL)) {
                 match began.filter(|_| segment.dirty) {
-                    Some(began) => drop(self.to_sync.wait_until(&mut segment, began + SYNCED_EVERY)),
+                    Some(began) => drop(self.to_sync.wait_until(&mut segment, began + SYNC_INTERVAL)),
                     None => self.to_sync.wait(&mut segment),
                 }
             }
@@ -334,7 +334,7 @@ impl Shared {
             if !self.sync(Some(folder), &file) {
                 return;
             }
-            self.reached(record);
+            self.mark_durable(record);
         }
     }
 }
@@ -356,7 +356,7 @@ impl Writer {
     fn run(&mut self) {
         let mut block = Vec::new();
         loop {
-            let (first, records, rotate, stop) = self.take(&mut block);
+            let (first, records, rotate, stop) = self.take_pending(&mut block);
             let last = (first + u64::from(records)).saturating_sub(1);
             if !block.is_empty() {
                 self.header.seal(&mut block, first, self.shared.progress.borrow().durable, records);
@@ -367,7 +367,7 @@ impl Writer {
                 if block.capacity() > KEPT {
                     block = Vec::new();
                 }
-                self.note_written(last);
+                self.record_written(last);
             }
             if self.unsynced && (self.mode == Durability::Always || rotate || stop) {
                 if !self.shared.sync(Some(&self.folder), &self.file) {
@@ -376,7 +376,7 @@ impl Writer {
                 self.unsynced = false;
             }
             if !self.unsynced {
-                self.shared.reached(last);
+                self.shared.mark_durable(last);
             }
             if rotate {
                 self.begin_segment(last + 1);
@@ -389,7 +389,7 @@ impl Writer {
     }
 
     /// Waits for work and takes it.
-    fn take(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
+    fn take_pending(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
         let mut waiting = self.shared.waiting.lock();
         while waiting.block.is_empty() && !waiting.rotate && !waiting.stop {
             self.shared.work.wait(&mut waiting);
@@ -397,7 +397,7 @@ impl Writer {
         if self.mode != Durability::Always && !waiting.rotate && !waiting.stop {
             // Gathers: a write for each change would cost more than the change.
             drop(waiting);
-            std::thread::sleep(GATHERED);
+            std::thread::sleep(WRITE_DELAY);
             waiting = self.shared.waiting.lock();
         }
         std::mem::swap(&mut waiting.block, block);
@@ -410,7 +410,7 @@ impl Writer {
     }
 
     /// Leaves what was written to the thread that syncs, where there is one.
-    fn note_written(&self, record: u64) {
+    fn record_written(&self, record: u64) {
         let mut segment = self.shared.segment.lock();
         (segment.record, segment.dirty) = (record, true);
         if self.mode == Durability::EverySecond {
@@ -472,7 +472,7 @@ impl Writer {
                     (segment.file, segment.dirty) = (Some(self.file.clone()), false);
                     drop(segment);
                     if let Some(file) = self.shared.syncing.lock().as_mut() {
-                        file.say(Synced { newest: first, record: first - 1 });
+                        file.update(Synced { newest: first, record: first - 1 });
                     }
                 }
                 let mut waiting = self.shared.waiting.lock();

@@ -9,10 +9,10 @@ use super::{Service, Versions};
 use crate::auth::covers;
 use crate::fault::Result;
 use crate::kind::{self, Spec};
-use crate::store::{Conflict, Renaming, Settings, Store, note_has_name};
+use crate::store::{Conflict, RenameOptions, Settings, Store, note_has_name};
 
 /// Refuses a name under which RESP clients keep a note: over HTTP none is seen, and none replaced.
-pub(super) fn free_of_notes(store: &Store, name: &str) -> Result<()> {
+pub(super) fn check_not_note(store: &Store, name: &str) -> Result<()> {
     match store.get(name.as_bytes()) {
         Ok(entry) if entry.is_note() => Err(note_has_name()),
         _ => Ok(()),
@@ -38,9 +38,9 @@ impl Service {
         let spec = Spec { kind: kind.to_string().into(), options: Arc::new(options), seed, keyed };
         self.change(py, |store| {
             kind::by_name(&spec.kind)?;
-            free_of_notes(store, name)?;
+            check_not_note(store, name)?;
             let settings = Settings { strict, ..Settings::of(spec) };
-            store.create_until(name.as_bytes(), settings, expires).map(|(entry, lsn)| (entry.id, lsn))
+            store.create_with_expiry(name.as_bytes(), settings, expires).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 
@@ -84,7 +84,7 @@ impl Service {
     fn delete(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<Option<u64>> {
         self.change(py, |store| {
             let dropped = store.drop_at(name.as_bytes(), versions.as_deref())?;
-            Ok(dropped.map_or((None, store.catalogued()), |(number, lsn)| (Some(number), lsn)))
+            Ok(dropped.map_or((None, store.catalogue_lsn()), |(number, lsn)| (Some(number), lsn)))
         })
     }
 
@@ -102,11 +102,11 @@ impl Service {
     ) -> PyResult<()> {
         self.change(py, |store| {
             store.filter(old.as_bytes())?;
-            free_of_notes(store, new)?;
+            check_not_note(store, new)?;
             let conflict = if replace || old == new { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
             let expires = expires.map(|at| Some(at).filter(|&at| at != 0));
-            let wanted = Renaming { to: new.as_bytes(), conflict, versions: versions.as_deref(), expires };
-            store.rename_as(old.as_bytes(), &wanted).map(|lsn| ((), lsn))
+            let wanted = RenameOptions { to: new.as_bytes(), conflict, versions: versions.as_deref(), expires };
+            store.rename_with(old.as_bytes(), &wanted).map(|lsn| ((), lsn))
         })
     }
 
@@ -115,17 +115,17 @@ impl Service {
     fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
             let entry = store.filter(name.as_bytes())?;
-            store.expire(entry.at(versions.as_deref()), at).map(|lsn| ((), lsn))
+            store.set_expiry(entry.at(versions.as_deref()), at).map(|lsn| ((), lsn))
         })
     }
 
     /// True of a kind whose filters are keyed where nobody says whether they are.
     fn is_keyed_unasked(&self, kind: &str) -> bool {
-        self.store.is_keyed_unasked(kind)
+        self.store.is_keyed_by_default(kind)
     }
 
     /// Says which names live on other nodes, and at which address.
     fn set_elsewhere(&self, names: HashMap<String, String>) {
-        self.store.set_elsewhere(names);
+        self.store.set_remote_names(names);
     }
 }

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Service, raised};
+use super::{Service, to_exception};
 use crate::fault::{Code, Fault, Result};
 use crate::resp::{self, Listener, Options};
 use crate::store::Store;
@@ -79,7 +79,7 @@ impl Service {
             let tls = tls.map(|(certificate, key)| self::tls(&certificate, &key)).transpose()?;
             Port::open(store, Options { address, tls, authenticator: Some(authenticator), keys, flush, paused: true })
         };
-        let port = py.detach(open).map_err(|fault: Fault| raised(py, &fault))?;
+        let port = py.detach(open).map_err(|fault: Fault| to_exception(py, &fault))?;
         let address = port.listener.address();
         *self.port.lock() = Some(port);
         Ok((address.ip().to_string(), address.port()))

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use super::{Service, raised};
+use super::{Service, to_exception};
 use crate::budget;
 
 /// Bytes of memory that are taken from the service's budget, until the end of a `with`, or `release`.
@@ -14,12 +14,12 @@ pub(crate) struct Held(Mutex<budget::Held>);
 impl Held {
     /// Takes more bytes; a fault (`overloaded`, `limit`) where there are none.
     fn grow(&self, py: Python<'_>, nbytes: u64) -> PyResult<()> {
-        self.0.lock().grow(nbytes).map_err(|fault| raised(py, &fault))
+        self.0.lock().grow(nbytes).map_err(|fault| to_exception(py, &fault))
     }
 
     /// Holds exactly so many bytes from here on.
     fn resize(&self, py: Python<'_>, nbytes: u64) -> PyResult<()> {
-        self.0.lock().set(nbytes).map_err(|fault| raised(py, &fault))
+        self.0.lock().set(nbytes).map_err(|fault| to_exception(py, &fault))
     }
 
     /// Gives everything back; it may grow again.
@@ -48,7 +48,7 @@ impl Service {
     /// Takes bytes of memory for what is held for a client, as a context manager; a fault `overloaded` where clients hold
     /// too many now, `limit` where there are never so many. It takes no lock and may be called on an event loop.
     fn hold(&self, py: Python<'_>, nbytes: u64) -> PyResult<Held> {
-        let held = self.store.budget().take(nbytes).map_err(|fault| raised(py, &fault))?;
+        let held = self.store.budget().take(nbytes).map_err(|fault| to_exception(py, &fault))?;
         Ok(Held(Mutex::new(held)))
     }
 

@@ -38,7 +38,7 @@ create_exception!(fullbloom_server, Fault, PyException, "A refusal; `code` says 
 type Versions = Option<Vec<(u64, u64)>>;
 
 /// The exception of a fault.
-fn raised(py: Python<'_>, refusal: &Refusal) -> PyErr {
+fn to_exception(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let error = Fault::new_err(refusal.text.clone());
     match error.value(py).setattr("code", refusal.code.name()) {
         Ok(()) => error,
@@ -48,19 +48,19 @@ fn raised(py: Python<'_>, refusal: &Refusal) -> PyErr {
 
 impl Service {
     /// Does `work` while other threads run.
-    fn ask<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<T>) -> PyResult<T> {
+    fn call<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<T>) -> PyResult<T> {
         let store = &self.store;
-        py.detach(|| work(store)).map_err(|fault| raised(py, &fault))
+        py.detach(|| work(store)).map_err(|fault| to_exception(py, &fault))
     }
 
     /// Makes a change, and waits until it is as safe as the mode promises; a refusal waits for what it rests on.
     fn change<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<(T, Lsn)>) -> PyResult<T> {
-        self.ask(py, |store| {
+        self.call(py, |store| {
             let turn = store.transaction_lock.read();
             let done = work(store);
             drop(turn);
             let lsn = done.as_ref().map_or_else(|_| store.log().next() - 1, |(_, lsn)| lsn.0);
-            store.log().wait(lsn)?;
+            store.log().wait_blocking(lsn)?;
             done.map(|(done, _)| done)
         })
     }

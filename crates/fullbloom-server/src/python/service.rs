@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::listener::Port;
-use super::raised;
+use super::to_exception;
 use crate::auth::Authenticator;
 use crate::fault::{Code, Fault, Result};
 use crate::limits::Limits;
@@ -28,7 +28,7 @@ pub(crate) struct Service {
 }
 
 /// Reads the caps that are given by name.
-fn limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+fn parse_limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     let Some(given) = given else { return Ok(limits) };
     for (name, value) in given.iter() {
@@ -42,13 +42,13 @@ fn limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
             "key_bytes" => limits.key_bytes = value.extract()?,
             "connections" => limits.connections = value.extract()?,
             "receive" => limits.receive = Duration::try_from_secs_f64(value.extract()?).unwrap_or(limits.receive),
-            other => return Err(raised(name.py(), &Fault::invalid(format!("no cap is called {other:?}")))),
+            other => return Err(to_exception(name.py(), &Fault::invalid(format!("no cap is called {other:?}")))),
         }
     }
     Ok(limits)
 }
 
-fn durability(name: &str) -> Result<Durability> {
+fn parse_durability(name: &str) -> Result<Durability> {
     Durability::parse(name)
         .ok_or_else(|| Fault::invalid(format!("durability must be always, everysec or off, got {name:?}")))
 }
@@ -94,10 +94,10 @@ impl Service {
         plain: bool,
         checkpoint_bytes: u64,
     ) -> PyResult<Self> {
-        let durability = self::durability(durability).map_err(|fault| raised(py, &fault))?;
-        let limits = self::limits(limits)?;
+        let durability = parse_durability(durability).map_err(|fault| to_exception(py, &fault))?;
+        let limits = parse_limits(limits)?;
         let options = Options { folder, durability, limits, salvage, plain, checkpoint_bytes };
-        let store = py.detach(|| Store::open(options)).map_err(|fault| raised(py, &fault))?;
+        let store = py.detach(|| Store::open(options)).map_err(|fault| to_exception(py, &fault))?;
         Ok(Service {
             store: Arc::new(store),
             authenticator: Arc::default(),
@@ -109,7 +109,7 @@ impl Service {
     /// What was left out on the way back, for `salvage`.
     #[getter]
     fn salvaged(&self) -> Vec<String> {
-        self.store.salvaged.clone()
+        self.store.skipped.clone()
     }
 
     /// The mode of durability.
@@ -120,14 +120,14 @@ impl Service {
 
     /// Writes what changed since the last checkpoint: files and bytes of them.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        self.ask(py, |store| store.checkpoint().map(|done| (done.files, done.bytes)))
+        self.call(py, |store| store.checkpoint().map(|done| (done.files, done.bytes)))
     }
 
     /// What is due by the clock: filters whose time has come are dropped, time passes for those with a window, and a
     /// checkpoint is written if one is due.
     fn tick(&self, py: Python<'_>) -> PyResult<usize> {
         let passed = &self.passed;
-        self.ask(py, |store| {
+        self.call(py, |store| {
             let dropped = store.drop_expired()?;
             pass_time(store, &mut passed.lock())?;
             if store.is_due() {
@@ -139,7 +139,7 @@ impl Service {
 
     /// Writes a checkpoint and closes the log; changes are refused from here on.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, |store| {
+        self.call(py, |store| {
             let done = store.checkpoint().map(drop);
             store.log().close();
             done

@@ -37,7 +37,7 @@ pub(super) struct Client {
 
 impl Client {
     /// One line, as `CLIENT LIST` has it.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let (about, now) = (self.about.lock().clone(), store::now());
         let seconds = |then: u64| now.saturating_sub(then) / 1000;
         format!(

@@ -34,7 +34,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const UNCOUNTED: usize = 4 << 10;
 /// Bytes of a file that are sent at once.
 const PIECE: usize = 256 << 10;
-/// How long a client that waits for a transaction waits until it looks again.
+/// How long a client that waits_for_disk for a transaction waits_for_disk until it looks again.
 const AGAIN: Duration = Duration::from_millis(5);
 
 struct Connection {
@@ -87,7 +87,7 @@ impl Connection {
                 }
                 self.buffers = self.server.buffers();
             } else {
-                if !self.count() {
+                if !self.charge_input() {
                     return self.refuse().await;
                 }
                 let timeout_after = self.server.store.options.limits.receive;
@@ -98,12 +98,12 @@ impl Connection {
                 }
             }
             loop {
-                let Some(room) = self.make_room() else { return self.refuse().await };
+                let Some(room) = self.reserve_input() else { return self.refuse().await };
                 let Some(read) = self.read_now()? else {
                     consume_budget().await;
                     break;
                 };
-                if read == 0 || !self.answer().await? {
+                if read == 0 || !self.handle_input().await? {
                     return Ok(());
                 }
                 consume_budget().await;
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     /// Takes what a command that has begun to arrive holds while the rest is waited for; false where there is no memory.
-    fn count(&mut self) -> bool {
+    fn charge_input(&mut self) -> bool {
         if self.buffers.input.len() <= UNCOUNTED {
             self.buffers.input.shrink_to(UNCOUNTED);
         }
@@ -143,7 +143,7 @@ impl Connection {
 
     /// Room to read into: at most as much again as has come in, so that nobody is given memory for what they only state.
     /// None where clients hold so much that there is none to give.
-    fn make_room(&mut self) -> Option<usize> {
+    fn reserve_input(&mut self) -> Option<usize> {
         let input = &self.buffers.input;
         let wanted = self.session.missing().clamp(1, input.len().max(READ));
         if input.capacity() - input.len() < wanted {
@@ -158,7 +158,7 @@ impl Connection {
 
     /// Reads what is there; `None` where nothing is.
     fn read_now(&mut self) -> io::Result<Option<usize>> {
-        // Whoever waits does so in `readable`, which knows nothing of the task's budget: a read that is put off for want
+        // Whoever waits_for_disk does so in `readable`, which knows nothing of the task's budget: a read that is put off for want
         // of it would be tried for ever. The budget is that of `consume_budget`.
         let mut reading = std::pin::pin!(unconstrained(self.stream.read_buf(&mut self.buffers.input)));
         match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -168,7 +168,7 @@ impl Connection {
     }
 
     /// Answers the commands that have come in whole; false when the connection is to be closed.
-    async fn answer(&mut self) -> io::Result<bool> {
+    async fn handle_input(&mut self) -> io::Result<bool> {
         let mut at = 0;
         loop {
             let (taken, next) = self.session.run(&mut self.parser, &mut self.buffers, at);
@@ -181,7 +181,7 @@ impl Connection {
                 NextStep::Write => self.write().await?,
                 NextStep::WaitForFilter(entry) => {
                     self.write().await?;
-                    entry.idle().await;
+                    entry.wait_until_idle().await;
                 }
                 NextStep::WaitForTransaction => {
                     self.write().await?;
@@ -205,7 +205,7 @@ impl Connection {
     /// Sends the answers, once the disk has what they promise. Meanwhile nothing is read: who does not take answers is
     /// not given more.
     async fn write(&mut self) -> io::Result<()> {
-        self.session.settle(&mut self.buffers).await;
+        self.session.wait_until_durable(&mut self.buffers).await;
         let file = self.session.reply.file.take();
         if self.buffers.output.is_empty() && file.is_none() {
             return Ok(());

@@ -11,7 +11,7 @@ use super::server::{Buffers, Options, Server};
 use super::session::{NextStep, Session};
 use crate::store::Store;
 
-/// See the head of this file. Nothing waits for the disk: answers are those of a store that keeps nothing.
+/// See the head of this file. Nothing waits_for_disk for the disk: answers are those of a store that keeps nothing.
 pub struct Dialogue {
     session: Session,
     parser: Parser,

@@ -48,9 +48,7 @@ pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
     let address = socket.local_addr().map_err(wrong)?;
     if !address.ip().is_loopback() {
         let Some(authenticator) = &options.authenticator else {
-            let text = format!(
-                "{address} is wait_for_shutdown from other machines: make a token first, or listen on 127.0.0.1"
-            );
+            let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
             return Err(Fault::new(Code::Denied, text));
         };
         authenticator.require_token();
@@ -159,7 +157,7 @@ fn keep_alive(socket: &TcpListener) {
 
 /// Says why, if that costs no waiting, and closes.
 fn turn_away(socket: TcpStream) {
-    let _ = socket.try_write(b"-ERR max number of clients wait_for_shutdown\r\n");
+    let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
 }
 
 /// One connection, from its first byte to its last.

@@ -6,7 +6,7 @@
 //! | `clients`, [`server`] | the connected clients; what all connections share |
 //! | `error`, `command` | why a command failed; a row of the command table |
 //! | `transaction`, `transfer` | queued commands; filters sent and received in chunks |
-//! | `session` | the state of one client, and the execution of its commands; nothing waits here |
+//! | `session` | the state of one client, and the execution of its commands; nothing waits_for_disk here |
 //! | `commands` | the command table, and one file of handlers for each family |
 //! | [`dialogue`] | a client without a socket |
 //! | `stream`, `connection` | plain or TLS bytes; reading, waiting for the disk, writing |

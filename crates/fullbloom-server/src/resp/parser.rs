@@ -70,19 +70,19 @@ pub struct Caps {
     /// Bytes of a command.
     pub request: usize,
     /// True where nobody has said who they are yet.
-    pub unknown: bool,
+    pub unauthenticated: bool,
 }
 
 impl Caps {
     /// Of a client that may send what the service takes.
     pub fn of(limits: &Limits) -> Self {
         let request = limits.request_bytes.min(u32::MAX as usize / 2);
-        Caps { arguments: limits.batch_keys.saturating_add(64), bulk: request, request, unknown: false }
+        Caps { arguments: limits.batch_keys.saturating_add(64), bulk: request, request, unauthenticated: false }
     }
 
     /// Of a client that has to say who it is first: what that takes.
     pub fn before_auth() -> Self {
-        Caps { arguments: 10, bulk: 16 << 10, request: 64 << 10, unknown: true }
+        Caps { arguments: 10, bulk: 16 << 10, request: 64 << 10, unauthenticated: true }
     }
 }
 
@@ -192,7 +192,7 @@ impl Parser {
         match count {
             Some(count) if count <= 0 => Ok(0),
             Some(count) if count as usize <= caps.arguments => Ok(count as usize),
-            Some(_) if caps.unknown => Err(wrong("unauthenticated multibulk length")),
+            Some(_) if caps.unauthenticated => Err(wrong("unauthenticated multibulk length")),
             _ => Err(wrong("invalid multibulk length")),
         }
     }
@@ -215,7 +215,9 @@ impl Parser {
                 };
                 let length = match length {
                     Some(length) if length >= 0 && length as u64 <= caps.bulk as u64 => length as usize,
-                    Some(length) if length >= 0 && caps.unknown => return Err(wrong("unauthenticated bulk length")),
+                    Some(length) if length >= 0 && caps.unauthenticated => {
+                        return Err(wrong("unauthenticated bulk length"));
+                    }
                     _ => return Err(wrong("invalid bulk length")),
                 };
                 if next + length + 2 > caps.request {
@@ -334,7 +336,7 @@ fn quoted(line: &[u8], mut at: usize, quote: u8, words: &mut Vec<u8>) -> Option<
 mod tests {
     use super::*;
 
-    const CAPS: Caps = Caps { arguments: 100, bulk: 1000, request: 2000, unknown: false };
+    const CAPS: Caps = Caps { arguments: 100, bulk: 1000, request: 2000, unauthenticated: false };
 
     /// All commands in `bytes`, handed over in the pieces that end at `cuts`.
     fn commands(bytes: &[u8], cuts: &[usize], caps: &Caps) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {

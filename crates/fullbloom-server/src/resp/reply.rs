@@ -22,16 +22,16 @@ pub struct Reply {
     /// What is taken for them beyond [`FREE`]; without, they have no bound.
     pub held: Option<Held>,
     /// Why bytes were left out: there was no memory for them.
-    pub refused: Option<Fault>,
+    pub fault: Option<Fault>,
     /// Bytes that there may be before more are taken.
-    pub(super) granted: usize,
+    pub(super) reserved: usize,
 }
 
 impl Reply {
     /// Has room for so many bytes more, beyond those free of charge taken from the budget.
     pub fn ensure(&mut self, more: usize) -> Result<()> {
         let wanted = self.out.len().saturating_add(more);
-        if wanted <= self.granted.max(FREE) {
+        if wanted <= self.reserved.max(FREE) {
             return Ok(());
         }
         let Some(held) = &mut self.held else { return Ok(()) };
@@ -44,29 +44,29 @@ impl Reply {
                 wanted
             }
         };
-        self.granted = all;
+        self.reserved = all;
         self.out.reserve_exact(all - self.out.len());
         Ok(())
     }
 
     /// True where so many bytes more may be written; what is not is noted.
     #[inline]
-    fn admits(&mut self, more: usize) -> bool {
-        self.out.len() + more <= self.granted.max(FREE) || self.takes(more)
+    fn has_space(&mut self, more: usize) -> bool {
+        self.out.len() + more <= self.reserved.max(FREE) || self.reserve(more)
     }
 
     #[cold]
-    fn takes(&mut self, more: usize) -> bool {
-        if self.refused.is_none() {
-            self.refused = self.ensure(more).err();
+    fn reserve(&mut self, more: usize) -> bool {
+        if self.fault.is_none() {
+            self.fault = self.ensure(more).err();
         }
-        self.refused.is_none()
+        self.fault.is_none()
     }
 
     /// Forgets what was taken: the answers were sent.
-    pub fn settle(&mut self) {
-        if self.granted > 0 {
-            self.granted = 0;
+    pub fn release(&mut self) {
+        if self.reserved > 0 {
+            self.reserved = 0;
             if let Some(held) = &mut self.held {
                 held.release();
             }
@@ -74,7 +74,7 @@ impl Reply {
     }
 
     /// The file of a filter, sent behind what was said so far.
-    pub fn send(&mut self, file: Arc<Snapshot>) {
+    pub fn file(&mut self, file: Arc<Snapshot>) {
         self.head(b'$', file.nbytes() as i64);
         self.file = Some(file);
     }
@@ -107,7 +107,7 @@ impl Reply {
 
     /// A head: what follows, and how much of it.
     fn head(&mut self, sort: u8, number: i64) {
-        if !self.admits(32) {
+        if !self.has_space(32) {
             return;
         }
         self.out.push(sort);
@@ -131,7 +131,7 @@ impl Reply {
     }
 
     /// A whole number, or nothing.
-    pub fn maybe(&mut self, number: Option<u64>) {
+    pub fn count_or_null(&mut self, number: Option<u64>) {
         match number {
             Some(number) => self.count(number),
             None => self.null(),
@@ -152,7 +152,7 @@ impl Reply {
 
     /// Many of them, as an array.
     pub fn booleans(&mut self, flags: &[u8]) {
-        if !self.admits(flags.len() * 4 + 32) {
+        if !self.has_space(flags.len() * 4 + 32) {
             return;
         }
         self.array(flags.len());
@@ -173,7 +173,7 @@ impl Reply {
 
     /// Any bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
-        if !self.admits(bytes.len() + 32) {
+        if !self.has_space(bytes.len() + 32) {
             return;
         }
         self.head(b'$', bytes.len() as i64);
@@ -183,7 +183,7 @@ impl Reply {
 
     /// So many bytes, which `write` appends.
     pub fn bulk_with(&mut self, length: u64, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
-        if !self.admits(length as usize + 32) {
+        if !self.has_space(length as usize + 32) {
             return Ok(());
         }
         self.head(b'$', length as i64);
@@ -202,7 +202,7 @@ impl Reply {
         if !self.is_resp3 {
             return self.text(text);
         }
-        if !self.admits(text.len() + 32) {
+        if !self.has_space(text.len() + 32) {
             return;
         }
         self.head(b'=', text.len() as i64 + 4);
@@ -249,14 +249,14 @@ mod tests {
         reply.bulk(&[b'a'; 1000]);
         assert_eq!(budget.held(), 0);
         reply.bulk(&vec![b'a'; 500_000]);
-        assert!(reply.refused.is_none() && budget.held() as usize >= reply.out.len());
+        assert!(reply.fault.is_none() && budget.held() as usize >= reply.out.len());
         let before = reply.out.len();
         reply.bulk(&vec![b'a'; 600_000]);
         reply.bulk(&vec![b'a'; 100_000]);
-        assert!(reply.refused.take().is_some_and(|fault| fault.text.contains("limits.memory_bytes")));
+        assert!(reply.fault.take().is_some_and(|fault| fault.text.contains("limits.memory_bytes")));
         assert_eq!(reply.out.len(), before);
         reply.out.clear();
-        reply.settle();
+        reply.release();
         assert_eq!(budget.held(), 0);
         reply.ensure(1 << 20)?;
         Ok(())

@@ -49,14 +49,14 @@ pub(super) struct Incoming {
 struct All {
     last: i64,
     out: BTreeMap<i64, Outgoing>,
-    coming: HashMap<Vec<u8>, Incoming>,
+    incoming: HashMap<Vec<u8>, Incoming>,
 }
 
 impl All {
     fn sweep(&mut self) {
         let late = |used: &Instant| used.elapsed() > TIMEOUT;
         self.out.retain(|_, dump| !late(&dump.used));
-        self.coming.retain(|_, filter| !late(&filter.used));
+        self.incoming.retain(|_, filter| !late(&filter.used));
     }
 }
 
@@ -78,11 +78,11 @@ impl Incoming {
 pub struct Transfers {
     all: Mutex<All>,
     /// How many come in.
-    coming: AtomicUsize,
+    incoming: AtomicUsize,
 }
 
 /// The place that the number of a piece tells, from 1 on.
-fn place(number: i64) -> i64 {
+fn offset_of(number: i64) -> i64 {
     number & ((1 << PLACE) - 1)
 }
 
@@ -91,7 +91,7 @@ impl Transfers {
     pub(super) fn sweep(&self) {
         let mut all = self.all.lock();
         all.sweep();
-        self.coming.store(all.coming.len(), Ordering::Release);
+        self.incoming.store(all.incoming.len(), Ordering::Release);
     }
 
     /// Begins a dump of filter `id`: the number of its head.
@@ -107,12 +107,12 @@ impl Transfers {
     }
 
     /// The piece of filter `id` that is asked for by a number: the number of the next one, or 0, and where it lies.
-    pub(super) fn piece(&self, id: u64, number: i64) -> Option<(i64, Arc<Snapshot>, Range<u64>)> {
+    pub(super) fn chunk(&self, id: u64, number: i64) -> Option<(i64, Arc<Snapshot>, Range<u64>)> {
         let mut all = self.all.lock();
         let dump = number >> PLACE;
         let outgoing = all.out.get_mut(&dump).filter(|outgoing| outgoing.id == id)?;
         outgoing.used = Instant::now();
-        let (file, from) = (outgoing.file.clone(), u64::try_from(place(number) - 1).ok()?);
+        let (file, from) = (outgoing.file.clone(), u64::try_from(offset_of(number) - 1).ok()?);
         let range = from.min(file.nbytes())..file.nbytes().min(from.saturating_add(PIECE));
         if range.is_empty() {
             all.out.remove(&dump);
@@ -122,20 +122,33 @@ impl Transfers {
     }
 
     /// Waits for a filter of this name from a client, in place of another one that was waited for.
-    pub(super) fn expect(&self, name: &[u8], settings: Settings, total: u64, client: u64, budget: &Arc<Budget>) {
+    pub(super) fn begin_incoming(
+        &self,
+        name: &[u8],
+        settings: Settings,
+        total: u64,
+        client: u64,
+        budget: &Arc<Budget>,
+    ) {
         self.sweep();
         let (bytes, used, held) = (Vec::new(), Instant::now(), budget.empty());
         let filter = Incoming { settings, bytes, total: total as usize, used, held, clients: HashSet::from([client]) };
         let mut all = self.all.lock();
-        all.coming.insert(name.to_vec(), filter);
-        self.coming.store(all.coming.len(), Ordering::Release);
+        all.incoming.insert(name.to_vec(), filter);
+        self.incoming.store(all.incoming.len(), Ordering::Release);
     }
 
     /// Takes in a piece from a client: the filter, once it is whole.
-    pub(super) fn take(&self, name: &[u8], number: i64, piece: &[u8], client: u64) -> CommandResult<Option<Incoming>> {
+    pub(super) fn receive(
+        &self,
+        name: &[u8],
+        number: i64,
+        piece: &[u8],
+        client: u64,
+    ) -> CommandResult<Option<Incoming>> {
         let mut all = self.all.lock();
-        let filter = all.coming.get_mut(name).ok_or_else(Fault::missing)?;
-        let start = u64::try_from(number).ok().and_then(|_| place(number).checked_sub(1 + piece.len() as i64));
+        let filter = all.incoming.get_mut(name).ok_or_else(Fault::missing)?;
+        let start = u64::try_from(number).ok().and_then(|_| offset_of(number).checked_sub(1 + piece.len() as i64));
         if start != Some(filter.bytes.len() as i64) {
             return Err(CommandError::new("ERR invalid offset - no link found"));
         }
@@ -147,23 +160,23 @@ impl Transfers {
         filter.used = Instant::now();
         filter.clients.insert(client);
         let whole = filter.bytes.len() == filter.total;
-        let filter = if whole { all.coming.remove(name) } else { None };
-        self.coming.store(all.coming.len(), Ordering::Release);
+        let filter = if whole { all.incoming.remove(name) } else { None };
+        self.incoming.store(all.incoming.len(), Ordering::Release);
         Ok(filter)
     }
 
     /// A client is gone: so is what only it has sent pieces of.
     pub(super) fn forget(&self, client: u64) {
-        if self.coming.load(Ordering::Acquire) == 0 {
+        if self.incoming.load(Ordering::Acquire) == 0 {
             return;
         }
         let mut all = self.all.lock();
-        all.coming.retain(|_, filter| !filter.clients.remove(&client) || !filter.clients.is_empty());
-        self.coming.store(all.coming.len(), Ordering::Release);
+        all.incoming.retain(|_, filter| !filter.clients.remove(&client) || !filter.clients.is_empty());
+        self.incoming.store(all.incoming.len(), Ordering::Release);
     }
 
     /// True of the number of a head.
     pub(super) fn is_head(number: i64) -> bool {
-        number > 0 && place(number) == 1
+        number > 0 && offset_of(number) == 1
     }
 }

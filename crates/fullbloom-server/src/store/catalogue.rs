@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use fullbloom_core::container::{Parsed, Verify};
+
 use super::cells::Reserved;
 use super::entry::{self, Place};
 use super::files::SMALL;
@@ -10,7 +12,7 @@ use super::target::{Conflict, Versions};
 use super::{Entry, Lsn, Settings, Store, Target, now};
 use crate::blocking::aside;
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Kind};
+use crate::kind::{self, Kind, Spec};
 use crate::log::Record;
 
 /// Longest name.
@@ -36,7 +38,7 @@ enum Contents {
 
 /// Another name for a filter.
 #[derive(Clone, Copy, Debug)]
-pub struct Renaming<'a> {
+pub struct RenameOptions<'a> {
     /// The name.
     pub to: &'a [u8],
     /// What is done about what has it.
@@ -56,35 +58,35 @@ impl Store {
     /// The filter or note of this name, unless its time has come.
     pub fn get(&self, name: &[u8]) -> Result<Arc<Entry>> {
         let name = std::str::from_utf8(name).map_err(|_| Fault::missing())?;
-        let Some(entry) = self.standing(name) else {
-            self.check_here(name)?;
+        let Some(entry) = self.find_by_name(name) else {
+            self.check_local(name)?;
             return Err(Fault::missing());
         };
-        if entry.expires().is_none() || entry.lives(now()) {
+        if entry.expires().is_none() || entry.is_alive(now()) {
             return Ok(entry);
         }
         // A disk that takes no change does not make it live any longer.
         let _ = self.drop_if_expired(&entry);
         // Meanwhile it may live again, or another filter may have its name.
-        self.standing(name).filter(|entry| entry.lives(now())).ok_or_else(Fault::missing)
+        self.find_by_name(name).filter(|entry| entry.is_alive(now())).ok_or_else(Fault::missing)
     }
 
     /// What has a name here, whether its time has come or not.
-    pub(super) fn standing(&self, name: &str) -> Option<Arc<Entry>> {
+    pub(super) fn find_by_name(&self, name: &str) -> Option<Arc<Entry>> {
         self.names.read().get(name).cloned()
     }
 
     /// Refuses a name that lives on another node, and says on which.
-    pub(super) fn check_here(&self, name: &str) -> Result<()> {
-        match self.elsewhere.read().get(name) {
+    pub(super) fn check_local(&self, name: &str) -> Result<()> {
+        match self.remote_names.read().get(name) {
             None => Ok(()),
             Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} lives on {node}"))),
         }
     }
 
     /// Says which names live on other nodes, and where.
-    pub fn set_elsewhere(&self, names: impl IntoIterator<Item = (String, String)>) {
-        *self.elsewhere.write() = names.into_iter().collect();
+    pub fn set_remote_names(&self, names: impl IntoIterator<Item = (String, String)>) {
+        *self.remote_names.write() = names.into_iter().collect();
     }
 
     /// All filters whose time has not come, in order of their numbers; notes are none.
@@ -97,13 +99,13 @@ impl Store {
     /// All filters and notes whose time has not come, in order of their numbers.
     pub fn entries(&self) -> Vec<Arc<Entry>> {
         let now = now();
-        self.names.read().entries().filter(|entry| entry.lives(now)).cloned().collect()
+        self.names.read().entries().filter(|entry| entry.is_alive(now)).cloned().collect()
     }
 
     /// Those of some numbers that there are.
-    pub fn numbered(&self, numbers: &[u64]) -> Vec<Arc<Entry>> {
+    pub fn entries_with_ids(&self, ids: &[u64]) -> Vec<Arc<Entry>> {
         let names = self.names.read();
-        numbers.iter().filter_map(|&number| names.numbered(number).cloned()).collect()
+        ids.iter().filter_map(|&id| names.by_id(id).cloned()).collect()
     }
 
     /// Those among the `most` filters with the next numbers above `number`, in order, and the number to go on from; 0 at
@@ -114,7 +116,7 @@ impl Store {
         let mut rest = names.after(number);
         let mut page: Vec<Arc<Entry>> = rest.by_ref().take(most).cloned().collect();
         let next = if rest.next().is_some() { page.last().map_or(0, |entry| entry.id) } else { 0 };
-        page.retain(|entry| entry.lives(now));
+        page.retain(|entry| entry.is_alive(now));
         (page, next)
     }
 
@@ -136,11 +138,16 @@ impl Store {
 
     /// Makes an empty filter. Faults: `Exists`, `Invalid`, `Limit`, `Elsewhere`, `Unsupported`.
     pub fn create(&self, name: &[u8], settings: Settings) -> Result<(Arc<Entry>, Lsn)> {
-        self.create_until(name, settings, None)
+        self.create_with_expiry(name, settings, None)
     }
 
     /// [`Store::create`] of a filter that is dropped at a time, in milliseconds since 1970, if any is given.
-    pub fn create_until(&self, name: &[u8], settings: Settings, expires: Option<u64>) -> Result<(Arc<Entry>, Lsn)> {
+    pub fn create_with_expiry(
+        &self,
+        name: &[u8],
+        settings: Settings,
+        expires: Option<u64>,
+    ) -> Result<(Arc<Entry>, Lsn)> {
         let name = check_name(name)?;
         self.check_conflict(name, Conflict::Refuse)?;
         let nbytes = kind::nbytes_for(&settings.spec)?;
@@ -150,7 +157,7 @@ impl Store {
         // Zeros of a gigabyte take the kernel a second to supply.
         let mut filter = if nbytes < entry::SMALL { create() } else { aside(create) }?;
         filter.bound(self.options.limits.filter_bytes);
-        self.insert(name, settings, filter, expires, Contents::Empty, Conflict::Refuse, room)
+        self.create_entry(name, settings, filter, expires, Contents::Empty, Conflict::Refuse, room)
     }
 
     /// Puts a filter that is there already under a name, in place of one that has it if `replace`.
@@ -161,12 +168,12 @@ impl Store {
         filter: Box<dyn Kind>,
         replace: bool,
     ) -> Result<(Arc<Entry>, Lsn)> {
-        self.restore_over(name, settings, filter, if replace { Conflict::Replace } else { Conflict::Refuse })
+        self.restore_with(name, settings, filter, if replace { Conflict::Replace } else { Conflict::Refuse })
     }
 
-    /// [`Store::restore`] in place of what `conflict` allows. Until this returns the old filter is found under the name,
+    /// [`Store::restore`] in place of what `conflict` allows. NoteExpiry this returns the old filter is found under the name,
     /// and afterwards the new one; a fault changes nothing.
-    pub fn restore_over(
+    pub fn restore_with(
         &self,
         name: &[u8],
         settings: Settings,
@@ -176,29 +183,39 @@ impl Store {
         let name = check_name(name)?;
         settings.spec.check()?;
         filter.bound(self.options.limits.filter_bytes);
-        let room = self.reserve(filter.nbytes(), self.standing(name).as_deref())?;
-        self.insert(name, settings, filter, None, Contents::InFile, conflict, room)
+        let room = self.reserve(filter.nbytes(), self.find_by_name(name).as_deref())?;
+        self.create_entry(name, settings, filter, None, Contents::InFile, conflict, room)
+    }
+
+    /// The spec of the filter in the bytes of a file, and the filter, or why it cannot be loaded.
+    pub fn read_filter(&self, bytes: &[u8]) -> Result<(Spec, Result<Box<dyn Kind>>)> {
+        let header = Parsed::new(bytes, Verify::Header)?.header;
+        let (seed, keyed) = (header.seed, header.secret_fingerprint != 0);
+        let secret = keyed.then(|| self.master.secret_of(seed));
+        let filter = kind::load(bytes, secret, self.options.limits.filter_bytes);
+        let kind = filter.as_ref().map_or("", |filter| filter.variant().name).into();
+        Ok((Spec { kind, seed, keyed, ..Spec::default() }, filter))
     }
 
     /// The filter or note that a change takes a name over from; its time has not come.
-    fn holder(&self, name: &str) -> Result<Option<Arc<Entry>>> {
-        self.check_here(name)?;
-        Ok(self.standing(name).filter(|entry| entry.lives(now())))
+    fn find_holder(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+        self.check_local(name)?;
+        Ok(self.find_by_name(name).filter(|entry| entry.is_alive(now())))
     }
 
     /// Refuses early what [`Conflict::check`] will refuse: before memory is asked for, or a file written.
     fn check_conflict(&self, name: &str, conflict: Conflict<'_>) -> Result<()> {
-        conflict.check(self.holder(name)?.as_deref())
+        conflict.check(self.find_holder(name)?.as_deref())
     }
 
     /// Refuses a filter with so many bytes, in place of `replaced`: both are in memory for a moment.
-    pub(super) fn check_room(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<()> {
+    pub(super) fn check_limits(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<()> {
         self.check_bytes(nbytes)?;
-        self.check_number(replaced)
+        self.check_count(replaced)
     }
 
     /// Refuses one filter more than there may be, unless it replaces one.
-    fn check_number(&self, replaced: Option<&Entry>) -> Result<()> {
+    fn check_count(&self, replaced: Option<&Entry>) -> Result<()> {
         let most = self.options.limits.filters;
         if self.len() - usize::from(replaced.is_some()) < most {
             return Ok(());
@@ -208,7 +225,7 @@ impl Store {
 
     /// Takes bytes of all filters for one that is being made, until it is counted with them.
     fn reserve(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<Reserved> {
-        self.check_room(nbytes, replaced)?;
+        self.check_limits(nbytes, replaced)?;
         // Others may have taken them meanwhile.
         self.cells.reserve(nbytes).ok_or_else(|| self.too_large(nbytes, self.options.limits.total_bytes, "all filters"))
     }
@@ -234,7 +251,7 @@ impl Store {
 
     #[allow(clippy::too_many_arguments)] // the parts of an entry, and what is asked of its name
     /// Puts a new entry under a name, in one record of the log. Its file is written first, and removed upon a fault.
-    fn insert(
+    fn create_entry(
         &self,
         name: &str,
         settings: Settings,
@@ -251,14 +268,14 @@ impl Store {
         entry.set_expires(expires);
         let mut file = match contents {
             Contents::Empty => None,
-            Contents::InFile => self.write_new(id, entry.look().as_ref())?,
+            Contents::InFile => self.write_new(id, entry.read().as_ref())?,
         };
-        let _one = self.change_names();
-        let holder = self.holder(name)?;
+        let _one = self.lock_catalogue();
+        let holder = self.find_holder(name)?;
         // Nobody changes it between the check of its version and the record.
-        let _still = holder.as_ref().map(|holder| holder.look());
+        let _still = holder.as_ref().map(|holder| holder.read());
         conflict.check(holder.as_deref())?;
-        self.check_number(self.standing(name).as_deref())?;
+        self.check_count(self.find_by_name(name).as_deref())?;
         let whole = file.as_ref().map(|file| file.number);
         let line = kind::settings::line(name, entry.created, &entry.settings);
         let lsn = self.append_to_catalogue(&Record::Create { id, line, whole, expires })?;
@@ -267,55 +284,55 @@ impl Store {
             file.keep();
             // The next checkpoint puts a small one into a bundle.
             if entry.nbytes() > SMALL {
-                entry.note_saved(lsn, Place::own(file.number));
+                entry.record_saved(lsn, Place::own(file.number));
             }
         }
         // From here on it is counted as one of them.
         drop(room);
-        self.put(entry.clone());
+        self.insert_entry(entry.clone());
         Ok((entry, Lsn(lsn)))
     }
 
     /// Logs a change of names or of expiries. Called while `changing` is held.
     pub(super) fn append_to_catalogue(&self, record: &Record<'_>) -> Result<u64> {
         let lsn = self.log.append(record)?;
-        self.catalogued.store(lsn, Ordering::Release);
+        self.catalogue_lsn.store(lsn, Ordering::Release);
         self.reach("catalogue.logged")?;
         Ok(lsn)
     }
 
     /// Number of the last change of names or of expiries: what an answer about a name rests on.
-    pub fn catalogued(&self) -> Lsn {
-        Lsn(self.catalogued.load(Ordering::Acquire))
+    pub fn catalogue_lsn(&self) -> Lsn {
+        Lsn(self.catalogue_lsn.load(Ordering::Acquire))
     }
 
     /// Takes one up under its name: what lost the name to it.
-    pub(super) fn put(&self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
+    pub(super) fn insert_entry(&self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         entry.share(&self.cells);
-        self.cells.add(entry.counted.load(Ordering::Relaxed));
+        self.cells.add(entry.counted_bytes.load(Ordering::Relaxed));
         let before = self.names.write().insert(entry);
         if let Some(before) = &before {
-            self.cells.remove(before.counted.load(Ordering::Relaxed));
+            self.cells.remove(before.counted_bytes.load(Ordering::Relaxed));
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before
     }
 
-    pub(super) fn take(&self, name: &str) -> Option<Arc<Entry>> {
+    pub(super) fn remove_entry(&self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.names.write().remove(name)?;
-        self.cells.remove(entry.counted.load(Ordering::Relaxed));
+        self.cells.remove(entry.counted_bytes.load(Ordering::Relaxed));
         self.epoch.fetch_add(1, Ordering::Release);
         Some(entry)
     }
 
     /// Drops the filter or note of this name; none where there was none.
     pub fn drop_filter(&self, name: &[u8]) -> Result<Option<Lsn>> {
-        Ok(self.drop_named(name, |_| Ok(true))?.map(|(_, lsn)| lsn))
+        Ok(self.drop_by_name(name, |_| Ok(true))?.map(|(_, lsn)| lsn))
     }
 
     /// Drops the filter of this name, in one of these versions if any are given, and gives its number. A note stays.
     pub fn drop_at(&self, name: &[u8], versions: Option<Versions<'_>>) -> Result<Option<(u64, Lsn)>> {
-        self.drop_named(
+        self.drop_by_name(
             name,
             |entry| if entry.is_note() { Ok(false) } else { entry.at(versions).check().map(|()| true) },
         )
@@ -323,67 +340,67 @@ impl Store {
 
     /// Drops a filter or note, whatever its name is by now, unless it is gone already.
     pub fn drop_entry(&self, entry: &Entry) -> Result<Option<Lsn>> {
-        self.drop_this(entry, |_| true)
+        self.drop_if(entry, |_| true)
     }
 
     /// Drops a filter or note whose time has come; looked at again, as another time may have been set meanwhile.
     pub(super) fn drop_if_expired(&self, entry: &Entry) -> Result<Option<Lsn>> {
-        self.drop_this(entry, |entry| !entry.lives(now()))
+        self.drop_if(entry, |entry| !entry.is_alive(now()))
     }
 
-    fn drop_this(&self, entry: &Entry, is_due: impl FnOnce(&Entry) -> bool) -> Result<Option<Lsn>> {
-        let _one = self.change_names();
-        if !self.is_here(entry) || !is_due(entry) {
+    fn drop_if(&self, entry: &Entry, is_due: impl FnOnce(&Entry) -> bool) -> Result<Option<Lsn>> {
+        let _one = self.lock_catalogue();
+        if !self.is_current(entry) || !is_due(entry) {
             return Ok(None);
         }
         self.log.admit()?;
-        self.drop_logged(entry).map(Some)
+        self.log_and_drop(entry).map(Some)
     }
 
-    fn drop_named(&self, name: &[u8], check: impl FnOnce(&Entry) -> Result<bool>) -> Result<Option<(u64, Lsn)>> {
-        let _one = self.change_names();
+    fn drop_by_name(&self, name: &[u8], check: impl FnOnce(&Entry) -> Result<bool>) -> Result<Option<(u64, Lsn)>> {
+        let _one = self.lock_catalogue();
         let Ok(name) = std::str::from_utf8(name) else { return Ok(None) };
-        self.check_here(name)?;
-        let Some(entry) = self.standing(name) else { return Ok(None) };
+        self.check_local(name)?;
+        let Some(entry) = self.find_by_name(name) else { return Ok(None) };
         self.log.admit()?;
-        let _still = entry.look();
+        let _still = entry.read();
         if !check(&entry)? {
             return Ok(None);
         }
-        self.drop_logged(&entry).map(|lsn| Some((entry.id, lsn)))
+        self.log_and_drop(&entry).map(|lsn| Some((entry.id, lsn)))
     }
 
     /// Drops what is here under its name. Called while `changing` is held.
-    fn drop_logged(&self, entry: &Entry) -> Result<Lsn> {
+    fn log_and_drop(&self, entry: &Entry) -> Result<Lsn> {
         let lsn = self.append_to_catalogue(&Record::Drop { id: entry.id })?;
-        self.take(&entry.key());
+        self.remove_entry(&entry.shared_name());
         Ok(Lsn(lsn))
     }
 
     /// True of an entry that has its name still, which another client may have dropped or replaced.
-    fn is_here(&self, entry: &Entry) -> bool {
-        self.standing(&entry.key()).is_some_and(|standing| standing.id == entry.id)
+    fn is_current(&self, entry: &Entry) -> bool {
+        self.find_by_name(&entry.shared_name()).is_some_and(|find_by_name| find_by_name.id == entry.id)
     }
 
     /// Gives a filter another name, in place of what has it.
     pub fn rename(&self, from: &[u8], to: &[u8]) -> Result<Lsn> {
-        self.rename_as(from, &Renaming { to, conflict: Conflict::Replace, versions: None, expires: None })
+        self.rename_with(from, &RenameOptions { to, conflict: Conflict::Replace, versions: None, expires: None })
     }
 
     /// Gives a filter another name, in one record of the log: what has that name is found under it until then.
-    pub fn rename_as(&self, from: &[u8], wanted: &Renaming<'_>) -> Result<Lsn> {
+    pub fn rename_with(&self, from: &[u8], wanted: &RenameOptions<'_>) -> Result<Lsn> {
         let to = check_name(wanted.to)?;
-        self.check_here(to)?;
+        self.check_local(to)?;
         let entry = self.get(from)?;
-        let _one = self.change_names();
-        if !self.is_here(&entry) {
+        let _one = self.lock_catalogue();
+        if !self.is_current(&entry) {
             return Err(Fault::missing());
         }
         self.log.admit()?;
-        let holder = self.holder(to)?;
+        let holder = self.find_holder(to)?;
         let is_itself = holder.as_ref().is_some_and(|holder| holder.id == entry.id);
         let replaced = holder.as_ref().filter(|_| !is_itself);
-        let (_still, _replaced) = (entry.look(), replaced.map(|replaced| replaced.look()));
+        let (_still, _replaced) = (entry.read(), replaced.map(|replaced| replaced.read()));
         entry.at(wanted.versions).check()?;
         if !is_itself || matches!(wanted.conflict, Conflict::Refuse) {
             wanted.conflict.check(holder.as_deref())?;
@@ -392,7 +409,7 @@ impl Store {
         let record = Record::Rename { id: entry.id, name: to.to_string(), expires };
         let lsn = self.append_to_catalogue(&record)?;
         // In one step for whoever looks: there is never nothing under a name that had something.
-        self.move_to(&entry.key(), to);
+        self.rename_entry(&entry.shared_name(), to);
         if let Some(at) = wanted.expires {
             entry.set_expires(at);
         }
@@ -400,39 +417,39 @@ impl Store {
     }
 
     /// Moves what is under one name to another: what lost the name to it.
-    pub(super) fn move_to(&self, from: &str, to: &str) -> Option<Arc<Entry>> {
+    pub(super) fn rename_entry(&self, from: &str, to: &str) -> Option<Arc<Entry>> {
         let mut names = self.names.write();
         let entry = names.remove(from)?;
         entry.rename(to);
         let before = names.insert(entry);
         if let Some(before) = &before {
-            self.cells.remove(before.counted.load(Ordering::Relaxed));
+            self.cells.remove(before.counted_bytes.load(Ordering::Relaxed));
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before
     }
 
     /// Says when a filter is dropped, in milliseconds since 1970, or that it is not.
-    pub fn expire<'a>(&self, target: impl Into<Target<'a>>, at: Option<u64>) -> Result<Lsn> {
+    pub fn set_expiry<'a>(&self, target: impl Into<Target<'a>>, at: Option<u64>) -> Result<Lsn> {
         let target = target.into();
-        let lsn = self.expire_if(target, |_| Some(at))?;
+        let lsn = self.update_expiry(target, |_| Some(at))?;
         lsn.ok_or_else(Fault::missing)
     }
 
     /// Says when a filter is dropped, as `decide` makes of what was said before; nothing changes where that is nothing, or
     /// the filter is gone.
-    pub fn expire_if<'a>(
+    pub fn update_expiry<'a>(
         &self,
         target: impl Into<Target<'a>>,
         decide: impl FnOnce(Option<u64>) -> Option<Option<u64>>,
     ) -> Result<Option<Lsn>> {
-        let _one = self.change_names();
+        let _one = self.lock_catalogue();
         self.log.admit()?;
         let target = target.into();
         let entry = target.entry;
-        let _still = entry.look();
+        let _still = entry.read();
         target.check()?;
-        let wanted = if self.is_here(entry) { decide(entry.expires()) } else { None };
+        let wanted = if self.is_current(entry) { decide(entry.expires()) } else { None };
         let Some(at) = wanted else { return Ok(None) };
         let lsn = self.append_to_catalogue(&Record::Expire { id: entry.id, at: at.unwrap_or(0) })?;
         entry.set_expires(at);
@@ -442,7 +459,7 @@ impl Store {
     /// Drops the filters whose time has come: how many.
     pub fn drop_expired(&self) -> Result<usize> {
         let now = now();
-        let due: Vec<Arc<Entry>> = self.names.read().entries().filter(|entry| !entry.lives(now)).cloned().collect();
+        let due: Vec<Arc<Entry>> = self.names.read().entries().filter(|entry| !entry.is_alive(now)).cloned().collect();
         let mut dropped = 0;
         for entry in due {
             dropped += usize::from(self.drop_if_expired(&entry)?.is_some());

@@ -64,7 +64,7 @@ impl Cells {
     }
 
     /// What a filter asks before it grows; `own` are the bytes that are counted for it.
-    pub(super) fn of(&self, own: &Arc<AtomicU64>) -> Arc<dyn Growth> {
+    pub(super) fn share_of(&self, own: &Arc<AtomicU64>) -> Arc<dyn Growth> {
         Arc::new(Share { all: self.0.clone(), own: own.clone() })
     }
 

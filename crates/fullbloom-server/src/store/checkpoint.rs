@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub use super::files::Done;
+pub use super::files::Written;
 use super::files::{Copier, FileWriter};
-use super::files::{filters, logs, numbered, sync};
+use super::files::{filters_dir, list_filter_files, log_dir, sync};
 use super::manifest::{Manifest, Row};
 use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
@@ -28,13 +28,13 @@ fn give_way() {
 impl Store {
     /// True when enough was logged since the last checkpoint.
     pub fn is_due(&self) -> bool {
-        let since = self.log.nbytes() - self.checkpointed.load(Ordering::Relaxed);
+        let since = self.log.nbytes() - self.checkpoint_bytes_logged.load(Ordering::Relaxed);
         self.options.folder.is_some() && since >= self.options.checkpoint_bytes
     }
 
     /// Writes what changed since the last checkpoint. Look-ups go on; changes of a filter wait while it is copied, or,
     /// where there is no memory for a copy, while its bytes are handed to the kernel.
-    pub fn checkpoint(&self) -> Result<Done> {
+    pub fn checkpoint(&self) -> Result<Written> {
         let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread is gone"));
         let (copier, copies) = Copier::new();
         std::thread::scope(|scope| {
@@ -50,19 +50,19 @@ impl Store {
         })
     }
 
-    fn checkpoint_by(&self, copier: &Copier) -> Result<Done> {
-        let Some(folder) = &self.options.folder else { return Ok(Done::default()) };
-        let _one = self.checkpointing.lock();
+    fn checkpoint_by(&self, copier: &Copier) -> Result<Written> {
+        let Some(folder) = &self.options.folder else { return Ok(Written::default()) };
+        let _one = self.checkpoint_lock.lock();
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
         self.reach("checkpoint.rotated")?;
         let mut writing = FileWriter::new(folder, &self.next_file, &self.budget, copier);
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
-        let places = entries.iter().map(|entry| entry.saved().1).filter(|place| place.len > 0);
+        let places = entries.iter().map(|entry| entry.saved_state().1).filter(|place| place.len > 0);
         let scattered = places.map(|place| place.file).collect::<HashSet<_>>().len() > BUNDLES;
         for entry in entries {
-            let (lsn, place) = entry.saved();
-            if place.file == 0 || lsn != entry.settled_lsn() || (scattered && place.len > 0) {
+            let (lsn, place) = entry.saved_state();
+            if place.file == 0 || lsn != entry.read_lsn() || (scattered && place.len > 0) {
                 writing.add(&entry)?;
             }
         }
@@ -70,7 +70,7 @@ impl Store {
         self.reach("checkpoint.written")?;
         let (manifest, unrecorded) = self.manifest(boundary, &mut writing)?;
         manifest.write(folder)?;
-        self.checkpointed.store(logged, Ordering::Relaxed);
+        self.checkpoint_bytes_logged.store(logged, Ordering::Relaxed);
         self.remove_old(folder, &manifest, &unrecorded)?;
         self.reach("checkpoint.done")?;
         Ok(writing.done)
@@ -78,14 +78,14 @@ impl Store {
 
     /// The catalogue as it is at one moment, each filter on disk; and the files of filters that later records may name.
     fn manifest(&self, boundary: u64, writing: &mut FileWriter<'_>) -> Result<(Manifest, BTreeSet<u64>)> {
-        let _one = self.change_names();
+        let _one = self.lock_catalogue();
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
-        entries.iter().filter(|entry| entry.saved().1.file == 0).try_for_each(|entry| writing.add(entry))?;
+        entries.iter().filter(|entry| entry.saved_state().1.file == 0).try_for_each(|entry| writing.add(entry))?;
         writing.finish()?;
         // Before the rows: a merge that notes its file after its row was read may be over before the files are listed.
-        let (unrecorded, next_file) = self.unrecorded();
+        let (unrecorded, next_file) = self.unrecorded_files();
         let rows = entries.iter().map(|entry| {
-            let (lsn, place) = entry.saved();
+            let (lsn, place) = entry.saved_state();
             let (expires, settings) = (entry.expires().unwrap_or(0), entry.settings.clone());
             Row { id: entry.id, lsn, place, expires, name: entry.name(), created: entry.created, settings }
         });
@@ -98,13 +98,13 @@ impl Store {
     /// Removes files and segments that neither the manifest nor a later record needs. What stays by a fault is removed next time.
     fn remove_old(&self, folder: &Path, manifest: &Manifest, unrecorded: &BTreeSet<u64>) -> Result<()> {
         let needed: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
-        for (file, path) in numbered(folder)? {
+        for (file, path) in list_filter_files(folder)? {
             if file < manifest.next_file && !needed.contains(&path) && !unrecorded.contains(&file) {
                 let _ = fs::remove_file(path);
                 self.reach("checkpoint.removed")?;
             }
         }
-        for (first, path) in segment::list(&logs(folder))? {
+        for (first, path) in segment::list(&log_dir(folder))? {
             if first < manifest.boundary {
                 let _ = fs::remove_file(path);
                 self.reach("checkpoint.removed")?;
@@ -115,18 +115,18 @@ impl Store {
 
     /// Writes a checkpoint and copies it into `target`, from which a store opens. Clients go on meanwhile; what they
     /// change after the checkpoint is not in the copy.
-    pub fn backup(&self, target: &Path) -> Result<Done> {
+    pub fn backup(&self, target: &Path) -> Result<Written> {
         let Some(folder) = self.options.folder.clone() else {
             return Err(Fault::invalid("the service keeps nothing, so there is nothing to back up"));
         };
         self.checkpoint()?;
         // No checkpoint removes files meanwhile.
-        let _one = self.checkpointing.lock();
+        let _one = self.checkpoint_lock.lock();
         let manifest = Manifest::read(&folder)?.unwrap_or_default();
         // The copy has no log, and needs none.
         let manifest = Manifest { boundary: 0, ..manifest };
-        let mut done = Done::default();
-        for part in [filters(target), logs(target)] {
+        let mut done = Written::default();
+        for part in [filters_dir(target), log_dir(target)] {
             fs::create_dir_all(&part).map_err(Fault::io(&part))?;
         }
         let files: HashSet<_> =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, seen, temporary};
 use super::*;
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::{Action, ENOSPC, arm};
@@ -21,12 +21,12 @@ fn bloom(capacity: u64) -> Settings {
 fn added(store: &Store, name: &[u8], hashes: &[u64]) -> Result<()> {
     let entry = store.get(name)?;
     let lsn = store.add(&entry, hashes, &mut vec![0; hashes.len()])?;
-    store.log().wait(lsn.0)
+    store.log().wait_blocking(lsn.0)
 }
 
 fn has(store: &Store, name: &[u8], hashes: &[u64]) -> usize {
     let mut found = vec![0; hashes.len()];
-    store.get(name).map(|entry| entry.look().contains(hashes, &mut found)).unwrap_or_default();
+    store.get(name).map(|entry| entry.read().contains(hashes, &mut found)).unwrap_or_default();
     found.iter().filter(|&&one| one == 1).count()
 }
 
@@ -39,7 +39,7 @@ fn reopened(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
 
 /// Filters of both sorts of files and a keyed one, changes after a checkpoint, and `segments` segments of them.
 fn filled(folder: &Path, segments: u64) -> Result<Store> {
-    let store = opened(folder)?;
+    let store = open_store(folder)?;
     let mut draws = Draws(7);
     store.create(b"small", bloom(100))?;
     store.create(b"large", bloom(20_000))?;
@@ -56,7 +56,7 @@ fn filled(folder: &Path, segments: u64) -> Result<Store> {
         }
         keyed.spec.seed += 1;
         let (_, lsn) = store.create(format!("late{segment}").as_bytes(), keyed.clone())?;
-        store.log().wait(lsn.0)?;
+        store.log().wait_blocking(lsn.0)?;
         if segment + 1 < segments {
             // A checkpoint that comes to nothing leaves a segment more.
             let full = arm(folder, "manifest.create", 0, Action::Fail(ENOSPC));
@@ -106,12 +106,12 @@ fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() ->
             store.log().close();
         }
         let expected = seen(&store);
-        let original = copied(folder.path());
+        let original = copy_folder(folder.path());
         drop(store);
         for file in files(original.path()) {
             let bytes = fs::read(original.path().join(&file)).unwrap();
             for (fault, changed) in faults(&bytes, &mut draws) {
-                let copy = copied(original.path());
+                let copy = copy_folder(original.path());
                 let path = copy.path().join(&file);
                 match changed {
                     None => fs::remove_file(&path),
@@ -120,16 +120,17 @@ fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() ->
                 .unwrap();
                 let what = format!("{case}: {} {fault}", file.display());
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
-                match opened(copy.path()) {
+                match open_store(copy.path()) {
                     Ok(store) => assert!(seen(&store) == expected, "{what}: it opens, and is not whole"),
                     Err(refusal) => {
                         assert!(refusal.text.contains(&*name), "{what}: {refusal}");
-                        let salvaged = reopened(copy.path(), |options| options.salvage = true);
-                        let salvaged = salvaged.unwrap_or_else(|fault| panic!("{what}: --salvage: {fault}"));
-                        assert!(!salvaged.salvaged.is_empty(), "{what}");
-                        let (left, before) = (seen(&salvaged), files(original.path()).len());
-                        drop(salvaged);
-                        let again = opened(copy.path()).unwrap_or_else(|fault| panic!("{what}, afterwards: {fault}"));
+                        let skipped = reopened(copy.path(), |options| options.salvage = true);
+                        let skipped = skipped.unwrap_or_else(|fault| panic!("{what}: --salvage: {fault}"));
+                        assert!(!skipped.skipped.is_empty(), "{what}");
+                        let (left, before) = (seen(&skipped), files(original.path()).len());
+                        drop(skipped);
+                        let again =
+                            open_store(copy.path()).unwrap_or_else(|fault| panic!("{what}, afterwards: {fault}"));
                         assert!(seen(&again) == left, "{what}, afterwards");
                         // Whatever was left out, no file of filters went away unseen.
                         let kept = fs::read_dir(copy.path().join("damaged")).into_iter().flatten().count();
@@ -150,7 +151,7 @@ fn a_lost_manifest_costs_no_file_of_filters() -> Result<()> {
     drop(store);
     let before = fs::read_dir(folder.path().join("filters")).into_iter().flatten().count();
     fs::remove_file(folder.path().join("manifest")).unwrap();
-    let refusal = opened(folder.path()).err().unwrap();
+    let refusal = open_store(folder.path()).err().unwrap();
     assert!(refusal.text.contains("manifest") && refusal.text.contains("--salvage"), "{refusal}");
     let store = reopened(folder.path(), |options| options.salvage = true)?;
     store.checkpoint()?;
@@ -164,7 +165,7 @@ fn a_lost_manifest_costs_no_file_of_filters() -> Result<()> {
 fn salvage_finds_what_lies_behind_damage() -> Result<()> {
     let folder = temporary();
     let keys: Vec<u64> = (0..500).map(|key| Draws(key).next()).collect();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     store.create(b"a", bloom(100_000))?;
     keys.iter().try_for_each(|key| added(&store, b"a", &[*key]))?;
     drop(store);
@@ -173,10 +174,10 @@ fn salvage_finds_what_lies_behind_damage() -> Result<()> {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&path, bytes).unwrap();
-    assert!(opened(folder.path()).is_err());
+    assert!(open_store(folder.path()).is_err());
     let store = reopened(folder.path(), |options| options.salvage = true)?;
     assert_eq!(has(&store, b"a", &keys), 499);
-    assert_eq!(store.salvaged.len(), 1);
+    assert_eq!(store.skipped.len(), 1);
     Ok(())
 }
 
@@ -184,13 +185,13 @@ fn salvage_finds_what_lies_behind_damage() -> Result<()> {
 fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
     for (name, all) in [("v1", 100), ("v1-without-manifest", 50)] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/folders").join(name);
-        let folder = copied(&source);
+        let folder = copy_folder(&source);
         let expected = {
-            let store = opened(folder.path())?;
+            let store = open_store(folder.path())?;
             let words = |name: &str| {
                 let mut words = Vec::new();
                 let entry = store.get(name.as_bytes()).unwrap_or_else(|_| panic!("{name}"));
-                (0..all).for_each(|key| entry.text.push(format!("key-{key}").as_bytes(), &mut words));
+                (0..all).for_each(|key| entry.keying.push(format!("key-{key}").as_bytes(), &mut words));
                 words
             };
             for (name, keys) in
@@ -200,18 +201,18 @@ fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
             }
             let counted = store.get(b"counted")?;
             let mut counts = [0; 10];
-            counted.look().count(&words("counted")[..10], &mut counts)?;
+            counted.read().count(&words("counted")[..10], &mut counts)?;
             assert!(counts.iter().all(|&count| count >= 2));
             assert_eq!(store.get(b"large")?.expires(), Some(4_102_444_800_000));
             assert!(store.get(b"gone").is_err() && store.get(b"plain").is_err());
             added(&store, b"renamed", &[1])?;
             seen(&store)
         };
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         assert!(seen(&store) == expected);
         store.checkpoint()?;
         drop(store);
-        assert!(seen(&opened(folder.path())?) == expected);
+        assert!(seen(&open_store(folder.path())?) == expected);
     }
     Ok(())
 }
@@ -220,12 +221,12 @@ fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
 fn a_lower_cap_takes_nothing_of_what_was_acknowledged() -> Result<()> {
     let folder = temporary();
     let keys: Vec<u64> = (0..20_000).map(|key| Draws(key).next()).collect();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     store.create(b"g", Settings::of(Spec { kind: "scalable".into(), seed: 5, ..Spec::default() }))?;
     keys.chunks(500).try_for_each(|some| added(&store, b"g", some))?;
     drop(store);
     for checkpoint in [false, true] {
-        let copy = copied(folder.path());
+        let copy = copy_folder(folder.path());
         let store = reopened(copy.path(), |options| options.limits.filter_bytes = 4096)?;
         assert_eq!(has(&store, b"g", &keys), keys.len(), "after a checkpoint: {checkpoint}");
         // From here on the cap holds.
@@ -233,10 +234,10 @@ fn a_lower_cap_takes_nothing_of_what_was_acknowledged() -> Result<()> {
         let refusal = added(&store, b"g", &more).err().map(|fault| fault.code);
         assert!(matches!(refusal, Some(Code::Full | Code::Limit)), "{refusal:?}");
         // What was refused in part is so again, under any cap.
-        store.log().wait(store.log().next() - 1)?;
-        let again = reopened(copied(copy.path()).path(), |_| {})?;
+        store.log().wait_blocking(store.log().next() - 1)?;
+        let again = reopened(copy_folder(copy.path()).path(), |_| {})?;
         assert!(seen(&again) == seen(&store));
-        opened(folder.path())?.checkpoint()?;
+        open_store(folder.path())?.checkpoint()?;
     }
     Ok(())
 }
@@ -266,10 +267,10 @@ fn a_record_that_cannot_be_done_again_is_refused_by_name() -> Result<()> {
         bytes.extend(block);
         fs::write(&path, bytes).unwrap();
         fs::remove_file(logs.join("synced")).unwrap();
-        let refusal = opened(folder.path()).err().unwrap_or_else(|| panic!("{record:?} is swallowed"));
+        let refusal = open_store(folder.path()).err().unwrap_or_else(|| panic!("{record:?} is swallowed"));
         assert!(refusal.text.contains("--salvage") && refusal.text.contains(".log: record"), "{refusal}");
         let store = reopened(folder.path(), |options| options.salvage = true)?;
-        assert_eq!((store.salvaged.len(), store.len()), (1, 3), "{record:?}");
+        assert_eq!((store.skipped.len(), store.len()), (1, 3), "{record:?}");
     }
     Ok(())
 }
@@ -286,7 +287,7 @@ fn with_everysec_what_is_written_does_not_wait_for_a_sync() -> Result<()> {
     // Far less than until the sync, which does not end.
     let end = std::time::Instant::now() + Duration::from_secs(20);
     loop {
-        let crashed = opened(copied(folder.path()).path())?;
+        let crashed = open_store(copy_folder(folder.path()).path())?;
         if has(&crashed, b"a", &[1, 2]) == 2 {
             break;
         }
@@ -326,11 +327,11 @@ fn a_backup_needs_no_log_and_its_copy_is_missed_when_it_lacks_a_file() -> Result
     store.backup(target.path())?;
     let expected = seen(&store);
     for start in 0..3 {
-        let copy = opened(target.path())?;
+        let copy = open_store(target.path())?;
         assert!(seen(&copy) == expected, "start {start}");
     }
     fs::remove_file(target.path().join("manifest")).unwrap();
-    let refusal = opened(target.path()).err().map(|fault: Fault| fault.text).unwrap_or_default();
+    let refusal = open_store(target.path()).err().map(|fault: Fault| fault.text).unwrap_or_default();
     assert!(refusal.contains("manifest"), "{refusal}");
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! [`Entry`]: one named filter, and who waits for whom.
 //!
 //! Locks are taken in this order, each by try first and then aside, so that no worker of a runtime stops: the store's
-//! `turn`; `merging` of one filter; [`Entry::steady`]; the store's `changing`; `whole` of one filter; the filter's lock; the log's. The filter's
+//! `turn`; `merging` of one filter; [`Entry::read_upgradable`]; the store's `changing`; `whole` of one filter; the filter's lock; the log's. The filter's
 //! lock is fair: a reader waits behind a change that waits, so nobody looks at one filter twice at once
-//! ([`Entry::look`] while holding a look would wait for itself), and only the holder of `changing` looks at two filters.
+//! ([`Entry::read`] while holding a look would wait for itself), and only the holder of `changing` looks at two filters.
 //! Who holds `steady` excludes changes, never looks. Copies of most filters let changes in between slices (`slices`).
 //! Other work over a whole filter holds `whole`, one at a time, and where there are changes leaves ten times as long between two as the last one took: of a hundred changes at most one waits,
 //! whatever is fetched, and a connection that would have to wait for such work lets its thread go meanwhile
-//! ([`Entry::idle`]).
+//! ([`Entry::wait_until_idle`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,6 +37,15 @@ pub struct Counters {
     pub new: AtomicU64,
     /// Keys taken out.
     pub removed: AtomicU64,
+}
+
+impl Counters {
+    /// The values, by name.
+    pub fn values(&self) -> [(&'static str, u64); 5] {
+        let counters = [&self.hits, &self.misses, &self.adds, &self.new, &self.removed];
+        let names = ["hits", "misses", "adds", "new", "removed"];
+        std::array::from_fn(|at| (names[at], counters[at].load(Ordering::Relaxed)))
+    }
 }
 
 /// Where a filter lies on disk: in a file of its own, or, if it is small, in a bundle of many.
@@ -74,28 +83,28 @@ pub struct Entry {
     /// What was asked of it.
     pub counters: Counters,
     /// How texts become hashes, which may be several words; those of a filter that is replaced stay the same.
-    pub text: Keying,
+    pub keying: Keying,
     name: RwLock<Arc<str>>,
     filter: RwLock<Box<dyn Kind>>,
     /// When it is dropped, in milliseconds since 1970; 0 never.
     expires: AtomicU64,
     /// Bytes of cells that the store counts for it.
-    pub(super) counted: Arc<AtomicU64>,
+    pub(super) counted_bytes: Arc<AtomicU64>,
     /// Number of the last record of the log that changed it.
     pub(super) lsn: AtomicU64,
     /// Number of the last record that what lies on disk holds, and where that lies.
     saved: Mutex<(u64, Place)>,
-    /// [`Entry::moves`] of when it was last sampled.
+    /// [`Entry::activity`] of when it was last sampled.
     pub sampled: AtomicU64,
     /// Work over the whole filter that looks at it, and such that changes it.
-    pub(super) looking: AtomicUsize,
+    pub(super) long_reads: AtomicUsize,
     changing: AtomicUsize,
     /// Connections that wait for such work.
     waiting: AtomicUsize,
     idle: Notify,
-    pub(super) whole: Mutex<Whole>,
+    pub(super) scan: Mutex<ScanState>,
     /// One merge into it at a time.
-    pub(super) merging: Mutex<()>,
+    pub(super) merge_lock: Mutex<()>,
     /// What is added while it is copied.
     pub(super) journals: Journals,
 }
@@ -108,7 +117,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 
 /// The last work over the whole filter.
 #[derive(Default)]
-pub(super) struct Whole {
+pub(super) struct ScanState {
     /// When it ended, how long it took, and the number of the last change of then.
     pub(super) last: Option<(Instant, Duration, u64)>,
     /// The copy that it made, as long as somebody has it.
@@ -116,12 +125,12 @@ pub(super) struct Whole {
 }
 
 /// Says that work over the whole filter is under way; those who wait are told of its end.
-pub(super) struct Long<'a> {
+pub(super) struct TaskGuard<'a> {
     count: &'a AtomicUsize,
     idle: &'a Notify,
 }
 
-impl Drop for Long<'_> {
+impl Drop for TaskGuard<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::AcqRel);
         self.idle.notify_waiters();
@@ -138,15 +147,15 @@ impl Drop for Waiting<'_> {
 }
 
 /// A filter that nobody changes; others look at it meanwhile.
-pub(super) struct Steady<'a> {
+pub(super) struct UpgradableFilter<'a> {
     pub(super) filter: RwLockUpgradableReadGuard<'a, Box<dyn Kind>>,
-    long: Long<'a>,
+    long: TaskGuard<'a>,
 }
 
-impl<'a> Steady<'a> {
+impl<'a> UpgradableFilter<'a> {
     /// Goes on to change it.
-    pub(super) fn change(self) -> (RwLockWriteGuard<'a, Box<dyn Kind>>, Long<'a>) {
-        let Steady { filter, long } = self;
+    pub(super) fn upgrade(self) -> (RwLockWriteGuard<'a, Box<dyn Kind>>, TaskGuard<'a>) {
+        let UpgradableFilter { filter, long } = self;
         (aside(|| RwLockUpgradableReadGuard::upgrade(filter)), long)
     }
 }
@@ -158,20 +167,20 @@ impl Entry {
             settings,
             created,
             counters: Counters::default(),
-            text: filter.keying(),
+            keying: filter.keying(),
             name: RwLock::new(name.into()),
-            counted: Arc::new(AtomicU64::new(filter.nbytes())),
+            counted_bytes: Arc::new(AtomicU64::new(filter.nbytes())),
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
             lsn: AtomicU64::new(0),
             sampled: AtomicU64::new(0),
             saved: Mutex::new((0, Place::default())),
-            looking: AtomicUsize::new(0),
+            long_reads: AtomicUsize::new(0),
             changing: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             idle: Notify::new(),
-            whole: Mutex::default(),
-            merging: Mutex::default(),
+            scan: Mutex::default(),
+            merge_lock: Mutex::default(),
             journals: Journals::default(),
         }
     }
@@ -182,7 +191,7 @@ impl Entry {
     }
 
     /// Its name, as the catalogue has it.
-    pub(super) fn key(&self) -> Arc<str> {
+    pub(super) fn shared_name(&self) -> Arc<str> {
         self.name.read().clone()
     }
 
@@ -192,7 +201,7 @@ impl Entry {
 
     /// Refuses hashes that somebody else has computed, where they are not those of the key rule.
     pub fn check_hashes(&self) -> Result<()> {
-        if self.text.is_own() {
+        if self.keying.is_own() {
             return Ok(());
         }
         Err(Fault::unsupported(&self.settings.spec.kind, "take hashes: send its keys"))
@@ -201,10 +210,10 @@ impl Entry {
     /// Refuses words that are not those of so many keys: a filter that has several a key would pass over some.
     #[inline]
     pub(super) fn check_words(&self, words: &[u64], keys: usize) -> Result<()> {
-        if words.len() == keys * self.text.width() {
+        if words.len() == keys * self.keying.width() {
             return Ok(());
         }
-        let (kind, width) = (&self.settings.spec.kind, self.text.width());
+        let (kind, width) = (&self.settings.spec.kind, self.keying.width());
         Err(Fault::invalid(format!("{keys} keys of a {kind} are {} words, got {}", keys * width, words.len())))
     }
 
@@ -214,7 +223,7 @@ impl Entry {
     }
 
     /// True until its time has come.
-    pub(super) fn lives(&self, now: u64) -> bool {
+    pub(super) fn is_alive(&self, now: u64) -> bool {
         self.expires().is_none_or(|at| at > now)
     }
 
@@ -224,64 +233,64 @@ impl Entry {
 
     /// The filter, to be asked for a moment. Nobody looks twice at once: see the head of this file.
     #[inline]
-    pub fn look(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
+    pub fn read(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
         self.filter.try_read().unwrap_or_else(|| aside(|| self.filter.read()))
     }
 
-    /// [`Entry::look`], unless somebody changes it.
-    pub fn try_look(&self) -> Option<RwLockReadGuard<'_, Box<dyn Kind>>> {
+    /// [`Entry::read`], unless somebody changes it.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, Box<dyn Kind>>> {
         self.filter.try_read()
     }
 
     /// The filter, to be changed; the store's own, since changes are logged.
     #[inline]
-    pub(super) fn change(&self) -> RwLockWriteGuard<'_, Box<dyn Kind>> {
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Box<dyn Kind>> {
         self.filter.try_write().unwrap_or_else(|| aside(|| self.filter.write()))
     }
 
     /// The filter, which nobody changes while others go on looking at it.
-    pub(super) fn steady(&self) -> Steady<'_> {
-        let long = self.long(&self.looking);
+    pub(super) fn read_upgradable(&self) -> UpgradableFilter<'_> {
+        let long = self.begin_task(&self.long_reads);
         let filter = self.filter.try_upgradable_read().unwrap_or_else(|| aside(|| self.filter.upgradable_read()));
-        Steady { filter, long }
+        UpgradableFilter { filter, long }
     }
 
     /// Has what it grows by taken from the bytes of all filters.
     pub(super) fn share(&self, cells: &Cells) {
-        self.change().share(cells.of(&self.counted));
+        self.write().share(cells.share_of(&self.counted_bytes));
     }
 
-    pub(super) fn long<'a>(&'a self, count: &'a AtomicUsize) -> Long<'a> {
+    pub(super) fn begin_task<'a>(&'a self, count: &'a AtomicUsize) -> TaskGuard<'a> {
         count.fetch_add(1, Ordering::AcqRel);
-        Long { count, idle: &self.idle }
+        TaskGuard { count, idle: &self.idle }
     }
 
     /// Says that a change of the whole filter is under way, if it is a large one.
-    pub(super) fn long_change(&self) -> Option<Long<'_>> {
-        (self.nbytes() >= SMALL).then(|| self.long(&self.changing))
+    pub(super) fn begin_long_change(&self) -> Option<TaskGuard<'_>> {
+        (self.nbytes() >= SMALL).then(|| self.begin_task(&self.changing))
     }
 
     /// Does `work` with the whole filter, which nobody changes meanwhile.
-    pub fn over<T>(&self, work: impl FnOnce(&dyn Kind) -> T) -> T {
+    pub fn with_whole<T>(&self, work: impl FnOnce(&dyn Kind) -> T) -> T {
         if self.nbytes() < SMALL {
-            return work(self.look().as_ref());
+            return work(self.read().as_ref());
         }
-        let mut whole = self.whole_turn();
-        let (begun, long) = (Instant::now(), self.long(&self.looking));
-        let done = work(self.look().as_ref());
+        let mut whole = self.lock_scan();
+        let (begun, long) = (Instant::now(), self.begin_task(&self.long_reads));
+        let done = work(self.read().as_ref());
         drop(long);
         whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
         done
     }
 
-    fn whole_turn(&self) -> parking_lot::MutexGuard<'_, Whole> {
-        let whole = self.whole.try_lock().unwrap_or_else(|| aside(|| self.whole.lock()));
+    fn lock_scan(&self) -> parking_lot::MutexGuard<'_, ScanState> {
+        let whole = self.scan.try_lock().unwrap_or_else(|| aside(|| self.scan.lock()));
         self.pause(&whole);
         whole
     }
 
     /// Lets changes through for as long as the last work over the whole filter kept them waiting.
-    pub(super) fn pause(&self, whole: &Whole) {
+    pub(super) fn pause(&self, whole: &ScanState) {
         let Some((ended, took, lsn)) = whole.last else { return };
         let left = (took * PAUSES).min(LONGEST).saturating_sub(ended.elapsed());
         let changes = self.waiting.load(Ordering::Acquire) > 0 || self.lsn.load(Ordering::Acquire) != lsn;
@@ -293,7 +302,7 @@ impl Entry {
     /// True while work over the whole filter is under way, for which a change would wait.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.looking.load(Ordering::Acquire) + self.changing.load(Ordering::Acquire) > 0
+        self.long_reads.load(Ordering::Acquire) + self.changing.load(Ordering::Acquire) > 0
     }
 
     /// True while a change of the whole filter is under way, for which a look would wait.
@@ -303,7 +312,7 @@ impl Entry {
     }
 
     /// Waits until work over the whole filter that is under way ends, for the first time.
-    pub async fn idle(&self) {
+    pub async fn wait_until_idle(&self) {
         let notified = self.idle.notified();
         tokio::pin!(notified);
         notified.as_mut().enable();
@@ -316,19 +325,19 @@ impl Entry {
 
     /// Number of the last record that changed it, read under the filter's lock: no change is between its record in the
     /// log and this number.
-    pub(super) fn settled_lsn(&self) -> u64 {
-        let _still = self.look();
+    pub(super) fn read_lsn(&self) -> u64 {
+        let _still = self.read();
         self.lsn.load(Ordering::Relaxed)
     }
 
     /// Number of the last record that what lies on disk holds, and where that lies.
-    pub(super) fn saved(&self) -> (u64, Place) {
+    pub(super) fn saved_state(&self) -> (u64, Place) {
         *self.saved.lock()
     }
 
     /// Notes where what all records up to `lsn` have made of it lies on disk, unless more is there already: a merge may
     /// have written it while a checkpoint was on its way.
-    pub(super) fn note_saved(&self, lsn: u64, place: Place) {
+    pub(super) fn record_saved(&self, lsn: u64, place: Place) {
         let mut saved = self.saved.lock();
         if lsn >= saved.0 {
             *saved = (lsn, place);
@@ -341,14 +350,12 @@ impl Entry {
     }
 
     /// Grows with every change of the filter, and with every question.
-    pub fn moves(&self) -> u64 {
-        let t = &self.counters;
-        let asked = [&t.hits, &t.misses, &t.adds, &t.new, &t.removed].map(|counter| counter.load(Ordering::Relaxed));
-        asked.iter().fold(self.version(), |sum, count| sum.wrapping_add(*count))
+    pub fn activity(&self) -> u64 {
+        self.counters.values().iter().fold(self.version(), |sum, (_, count)| sum.wrapping_add(*count))
     }
 
     /// Bytes of its cells.
     pub fn nbytes(&self) -> u64 {
-        self.counted.load(Ordering::Relaxed)
+        self.counted_bytes.load(Ordering::Relaxed)
     }
 }

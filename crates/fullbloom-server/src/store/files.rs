@@ -20,12 +20,12 @@ use crate::fault_points::reach;
 use crate::kind::Kind;
 
 /// The folder of filters.
-pub(super) fn filters(folder: &Path) -> PathBuf {
+pub(super) fn filters_dir(folder: &Path) -> PathBuf {
     folder.join("filters")
 }
 
 /// The folder of the log.
-pub(super) fn logs(folder: &Path) -> PathBuf {
+pub(super) fn log_dir(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
@@ -37,8 +37,8 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 /// All files of filters with their numbers.
-pub(super) fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let all = filters(folder);
+pub(super) fn list_filter_files(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let all = filters_dir(folder);
     let paths = fs::read_dir(&all).map_err(Fault::io(&all))?.flatten().map(|found| found.path());
     Ok(paths.filter_map(|path| Some((number(&path)?, path))).collect())
 }
@@ -83,7 +83,7 @@ pub(super) const SMALL: u64 = 16 << 10;
 
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
+pub struct Written {
     /// Files written.
     pub files: u64,
     /// Bytes of them.
@@ -99,7 +99,7 @@ pub(super) struct FileWriter<'a> {
     bundle: Option<Bundle>,
     paths: Vec<PathBuf>,
     written: Vec<(Arc<Entry>, u64, Place)>,
-    pub(super) done: Done,
+    pub(super) done: Written,
 }
 
 struct Bundle {
@@ -137,7 +137,7 @@ fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u6
 impl<'a> FileWriter<'a> {
     pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64, budget: &'a Arc<Budget>, copier: &'a Copier) -> Self {
         let (paths, written) = (Vec::new(), Vec::new());
-        FileWriter { folder, next_file, budget, copier, bundle: None, paths, written, done: Done::default() }
+        FileWriter { folder, next_file, budget, copier, bundle: None, paths, written, done: Written::default() }
     }
 
     fn number(&self) -> u64 {
@@ -145,14 +145,14 @@ impl<'a> FileWriter<'a> {
     }
 
     /// Writes `filter` to a file of its own: its number.
-    pub(super) fn own(&mut self, id: u64, filter: &dyn Kind) -> Result<u64> {
+    pub(super) fn write_own(&mut self, id: u64, filter: &dyn Kind) -> Result<u64> {
         let file = self.number();
-        self.own_as(file, id, filter)?;
+        self.write_own_as(file, id, filter)?;
         Ok(file)
     }
 
     /// Writes `filter` to the file of a number that no other has.
-    pub(super) fn own_as(&mut self, file: u64, id: u64, filter: &dyn Kind) -> Result<()> {
+    pub(super) fn write_own_as(&mut self, file: u64, id: u64, filter: &dyn Kind) -> Result<()> {
         let path = Place::own(file).path(self.folder, id);
         let mut out = create(&path)?;
         self.paths.push(path.clone());
@@ -163,21 +163,21 @@ impl<'a> FileWriter<'a> {
 
     /// Writes a filter as it is now, from a copy where there is memory for one, so that changes do not wait for the disk.
     pub(super) fn add(&mut self, entry: &Arc<Entry>) -> Result<()> {
-        let small = entry.counted.load(Ordering::Relaxed) <= SMALL;
+        let small = entry.counted_bytes.load(Ordering::Relaxed) <= SMALL;
         let lsn = || entry.lsn.load(Ordering::Relaxed);
         let (lsn, place) = if small {
-            entry.over(|filter| (lsn(), self.bundled(filter)))
+            entry.with_whole(|filter| (lsn(), self.write_bundled(filter)))
         } else {
             match self.copier.snapshot(entry, self.budget) {
-                Ok(copy) => (copy.lsn, self.own(entry.id, copy.filter()).map(Place::own)),
-                Err(_) => entry.over(|filter| (lsn(), self.own(entry.id, filter).map(Place::own))),
+                Ok(copy) => (copy.lsn, self.write_own(entry.id, copy.filter()).map(Place::own)),
+                Err(_) => entry.with_whole(|filter| (lsn(), self.write_own(entry.id, filter).map(Place::own))),
             }
         };
         self.written.push((entry.clone(), lsn, place?));
         Ok(())
     }
 
-    fn bundled(&mut self, filter: &dyn Kind) -> Result<Place> {
+    fn write_bundled(&mut self, filter: &dyn Kind) -> Result<Place> {
         let bundle = match &mut self.bundle {
             Some(bundle) => bundle,
             none => {
@@ -202,11 +202,11 @@ impl<'a> FileWriter<'a> {
         let wrong = Fault::io(self.folder);
         reach("files.sync", self.folder).map_err(&wrong)?;
         self.paths.iter().try_for_each(|path| sync(path))?;
-        sync(&filters(self.folder))?;
+        sync(&filters_dir(self.folder))?;
         reach("files.synced", self.folder).map_err(&wrong)?;
         self.paths.clear();
         for (entry, lsn, place) in self.written.drain(..) {
-            entry.note_saved(lsn, place);
+            entry.record_saved(lsn, place);
         }
         Ok(())
     }
@@ -226,7 +226,7 @@ pub(super) struct NewFile<'a> {
     /// Its number.
     pub(super) number: u64,
     path: PathBuf,
-    recorded: bool,
+    is_recorded: bool,
 }
 
 impl Store {
@@ -239,16 +239,16 @@ impl Store {
             new_files.insert(number);
             number
         };
-        let file = NewFile { store: self, number, path: Place::own(number).path(folder, id), recorded: false };
+        let file = NewFile { store: self, number, path: Place::own(number).path(folder, id), is_recorded: false };
         let here = Copier::here();
         let mut writing = FileWriter::new(folder, &self.next_file, &self.budget, &here);
-        writing.own_as(number, id, filter)?;
+        writing.write_own_as(number, id, filter)?;
         writing.finish()?;
         Ok(Some(file))
     }
 
     /// Numbers of the files that no record names yet, and the number of the next file, at one moment.
-    pub(super) fn unrecorded(&self) -> (BTreeSet<u64>, u64) {
+    pub(super) fn unrecorded_files(&self) -> (BTreeSet<u64>, u64) {
         let new_files = self.new_files.lock();
         (new_files.clone(), self.next_file.load(Ordering::Relaxed))
     }
@@ -257,13 +257,13 @@ impl Store {
 impl NewFile<'_> {
     /// Keeps the file: a record names it.
     pub(super) fn keep(&mut self) {
-        self.recorded = true;
+        self.is_recorded = true;
     }
 }
 
 impl Drop for NewFile<'_> {
     fn drop(&mut self) {
-        if !self.recorded {
+        if !self.is_recorded {
             let _ = fs::remove_file(&self.path);
         }
         self.store.new_files.lock().remove(&self.number);

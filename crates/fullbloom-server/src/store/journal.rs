@@ -19,7 +19,7 @@ struct Journal {
     runs: Vec<Run>,
     words: usize,
     /// True once anything else was changed than by adding keys, or too many were added.
-    is_spoiled: bool,
+    is_invalid: bool,
 }
 
 struct Shared {
@@ -36,31 +36,31 @@ pub(super) struct Journals {
 }
 
 /// A journal that is written until this is dropped.
-pub(super) struct Journaling<'a> {
+pub(super) struct JournalGuard<'a> {
     journals: &'a Journals,
     shared: Arc<Shared>,
 }
 
 impl Journals {
     /// Begins a journal of a filter of so many bytes. Called while nobody changes the filter.
-    pub(super) fn begin(&self, nbytes: u64) -> Journaling<'_> {
+    pub(super) fn begin(&self, nbytes: u64) -> JournalGuard<'_> {
         let shared = Arc::new(Shared { journal: Mutex::default(), nbytes });
         let mut all = self.all.lock();
         all.push(shared.clone());
         self.count.store(all.len(), Ordering::Release);
-        Journaling { journals: self, shared }
+        JournalGuard { journals: self, shared }
     }
 
     /// Notes a change of the filter, which has so many bytes now. Called while nobody else changes or copies it.
     #[inline]
-    pub(super) fn note(&self, record: &Record<'_>, nbytes: u64) {
+    pub(super) fn record(&self, record: &Record<'_>, nbytes: u64) {
         if self.count.load(Ordering::Acquire) > 0 {
-            self.note_in_all(record, nbytes);
+            self.record_in_all(record, nbytes);
         }
     }
 
     #[cold]
-    fn note_in_all(&self, record: &Record<'_>, nbytes: u64) {
+    fn record_in_all(&self, record: &Record<'_>, nbytes: u64) {
         let added = match record {
             Record::Add { hashes, .. } => Some((KeyDomains::TEXT, *hashes)),
             Record::AddTyped { domains, hashes, .. } => Some((*domains, *hashes)),
@@ -72,14 +72,14 @@ impl Journals {
                 Some((domains, words)) if nbytes == shared.nbytes && journal.words + words.len() <= MOST => {
                     journal.add(domains, words);
                 }
-                _ => journal.spoil(),
+                _ => journal.invalidate(),
             }
         }
     }
 
     /// Says that the filter was replaced.
-    pub(super) fn spoil(&self) {
-        self.all.lock().iter().for_each(|shared| shared.journal.lock().spoil());
+    pub(super) fn invalidate(&self) {
+        self.all.lock().iter().for_each(|shared| shared.journal.lock().invalidate());
     }
 }
 
@@ -92,16 +92,16 @@ impl Journal {
         }
     }
 
-    fn spoil(&mut self) {
-        *self = Journal { is_spoiled: true, ..Journal::default() };
+    fn invalidate(&mut self) {
+        *self = Journal { is_invalid: true, ..Journal::default() };
     }
 }
 
-impl Journaling<'_> {
+impl JournalGuard<'_> {
     /// The keys that were added since this was called last; none once anything else was changed.
     pub(super) fn take(&self) -> Option<Vec<Run>> {
         let mut journal = self.shared.journal.lock();
-        if journal.is_spoiled {
+        if journal.is_invalid {
             return None;
         }
         journal.words = 0;
@@ -109,7 +109,7 @@ impl Journaling<'_> {
     }
 }
 
-impl Drop for Journaling<'_> {
+impl Drop for JournalGuard<'_> {
     fn drop(&mut self) {
         let mut all = self.journals.all.lock();
         all.retain(|shared| !Arc::ptr_eq(shared, &self.shared));

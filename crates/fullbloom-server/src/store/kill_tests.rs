@@ -1,7 +1,7 @@
 //! Faults at any moment. A process that is killed at any fault point keeps what it acknowledged, and has nothing else but the change that it
 //! was about: each point in turn, in a child, compared with a store in memory that made the same changes.
 
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, seen, temporary};
 use super::*;
 use crate::fault::Result;
 use crate::fault_points::{Action, Child, ENOSPC, POINTS, arm};
@@ -25,20 +25,20 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
         (0, Ok(_)) => store.drop_filter(&name),
         (1, Ok(_)) => {
             let expires = (key % 3 == 0).then_some(Some(FAR));
-            let wanted = Renaming { to: &other, conflict: Conflict::Replace, versions: None, expires };
-            store.rename_as(&name, &wanted).map(Some)
+            let wanted = RenameOptions { to: &other, conflict: Conflict::Replace, versions: None, expires };
+            store.rename_with(&name, &wanted).map(Some)
         }
-        (2, Ok(entry)) => store.expire(&entry, Some(FAR + key % 9)).map(Some),
+        (2, Ok(entry)) => store.set_expiry(&entry, Some(FAR + key % 9)).map(Some),
         (3, Ok(entry)) => store.clear(&entry).map(Some),
         (4, Ok(entry)) => {
             let source = store.get(&other).unwrap_or_else(|_| entry.clone());
             store.merge(&entry, &source).map(Some)
         }
         (5, Ok(entry)) => {
-            let copy = entry.look().duplicate()?;
+            let copy = entry.read().duplicate()?;
             store.restore(&other, entry.settings.clone(), copy, true).map(|(_, lsn)| Some(lsn))
         }
-        (6, _) => store.set_note(b"note", &key.to_le_bytes(), None, Until::Always).map(|done| done.lsn),
+        (6, _) => store.set_note(b"note", &key.to_le_bytes(), None, NoteExpiry::Never).map(|done| done.lsn),
         (7, Ok(entry)) => store.remove(&entry, &[key % 400], &mut [0]).map(Some),
         (_, Ok(entry)) => {
             let hashes: Vec<u64> = (0..1 + key % 20).map(|_| draws.below(400)).collect();
@@ -50,10 +50,10 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
             let capacity = if what == 14 { 100_000 } else { 500 };
             let named = if kind == "scalable" { "initial_capacity" } else { "capacity" };
             let spec = Spec { kind: kind.into(), seed: 5, ..Spec::default() }.with(named, capacity);
-            store.create_until(&name, Settings::of(spec), (key % 5 == 0).then_some(FAR)).map(|(_, lsn)| Some(lsn))
+            store.create_with_expiry(&name, Settings::of(spec), (key % 5 == 0).then_some(FAR)).map(|(_, lsn)| Some(lsn))
         }
     };
-    store.log().wait(store.log().next() - 1)?;
+    store.log().wait_blocking(store.log().next() - 1)?;
     if number % 12 == 7 {
         store.checkpoint()?;
     }
@@ -64,7 +64,7 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
 fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Result<()> {
     let mut draws = Draws(seed);
     for half in [0..STEPS / 2, STEPS / 2..STEPS] {
-        let store = opened(folder)?;
+        let store = open_store(folder)?;
         for number in half {
             step(&store, &mut draws, number)?;
             each(number);
@@ -114,7 +114,7 @@ fn a_store_killed_at_any_point_has_what_it_acknowledged_and_no_more() -> Result<
             let case = format!("{point} after {skip} times, seed {seed}, {} steps acknowledged", reported.len());
             assert!(ended, "{case}: it was not reached");
             for again in ["", ", again"] {
-                let now = seen(&opened(folder.path()).unwrap_or_else(|fault| panic!("{case}{again}: {fault}")));
+                let now = seen(&open_store(folder.path()).unwrap_or_else(|fault| panic!("{case}{again}: {fault}")));
                 let next = &states[(reported.len() + 1).min(STEPS as usize)];
                 assert!(now == states[reported.len()] || now == *next, "{case}{again}");
             }
@@ -148,15 +148,15 @@ fn a_store_whose_disk_is_full_at_any_point_has_what_it_acknowledged() -> Result<
     for _ in 0..rounds(1) {
         for point in WRITES {
             let folder = temporary();
-            let store = opened(folder.path())?;
+            let store = open_store(folder.path())?;
             let (entry, lsn) = store.create(b"a", Settings::of(spec.clone()))?;
-            store.log().wait(lsn.0)?;
+            store.log().wait_blocking(lsn.0)?;
             let mut added = Vec::new();
             for phase in 0..3 {
                 let full = (phase == 1).then(|| arm(folder.path(), point, draws.below(2), Action::Fail(ENOSPC)));
                 for _ in 0..2 + draws.below(3) {
                     let key = draws.below(1000);
-                    let done = store.add(&entry, &[key], &mut [0]).and_then(|lsn| store.log().wait(lsn.0));
+                    let done = store.add(&entry, &[key], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0));
                     added.extend(done.ok().map(|()| key));
                     for _ in 0..draws.below(3) {
                         // Refused, or nothing but a note of where the log begins: no harm either way.
@@ -169,11 +169,12 @@ fn a_store_whose_disk_is_full_at_any_point_has_what_it_acknowledged() -> Result<
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }
             }
-            let crashed = opened(copied(folder.path()).path()).unwrap_or_else(|fault| panic!("{point}: {fault}"));
+            let crashed =
+                open_store(copy_folder(folder.path()).path()).unwrap_or_else(|fault| panic!("{point}: {fault}"));
             let entry = crashed.get(b"a")?;
             for key in &added {
                 let (mut count, least) = ([0], added.iter().filter(|other| *other == key).count() as u64);
-                entry.look().count(&[*key], &mut count)?;
+                entry.read().count(&[*key], &mut count)?;
                 assert!(count[0] >= least, "{point}: {} of {least} acknowledged", count[0]);
             }
         }
@@ -184,13 +185,13 @@ fn a_store_whose_disk_is_full_at_any_point_has_what_it_acknowledged() -> Result<
 #[test]
 fn a_checkpoint_between_a_record_and_its_number_keeps_the_change() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     let (entry, _) = store.create(b"a", Settings::of(spec))?;
     store.checkpoint()?;
     let paused = arm(folder.path(), "change.appended", 0, Action::Pause);
     std::thread::scope(|scope| {
-        let added = scope.spawn(|| store.add(&entry, &[7], &mut [0]).and_then(|lsn| store.log().wait(lsn.0)));
+        let added = scope.spawn(|| store.add(&entry, &[7], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0)));
         paused.wait();
         let checkpoint = scope.spawn(|| store.checkpoint());
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -199,8 +200,8 @@ fn a_checkpoint_between_a_record_and_its_number_keeps_the_change() -> Result<()>
         checkpoint.join().unwrap_or_else(gone)?;
         added.join().unwrap_or_else(|_| unreachable!())
     })?;
-    let (crashed, mut found) = (opened(copied(folder.path()).path())?, [0]);
-    crashed.get(b"a")?.look().contains(&[7], &mut found);
+    let (crashed, mut found) = (open_store(copy_folder(folder.path()).path())?, [0]);
+    crashed.get(b"a")?.read().contains(&[7], &mut found);
     assert_eq!(found, [1]);
     Ok(())
 }

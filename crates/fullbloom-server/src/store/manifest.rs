@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::entry::Place;
-use super::files::numbered;
+use super::files::list_filter_files;
 use super::salvage::Salvage;
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
@@ -71,19 +71,19 @@ impl Manifest {
 
     /// The manifest that a store begins with: none for a folder that has nothing of a store. What is missing or damaged is
     /// left out, lines that read apart.
-    pub(super) fn opened(folder: &Path, segments: &[(u64, PathBuf)], salvage: &mut Salvage) -> Result<Self> {
+    pub(super) fn open(folder: &Path, segments: &[(u64, PathBuf)], salvage: &mut Salvage) -> Result<Self> {
         let path = Self::path(folder);
         match Self::read(folder) {
             Ok(Some(manifest)) => Ok(manifest),
             Ok(None) if is_new(folder, segments)? => Ok(Manifest::default()),
             Ok(None) => {
                 let what = format!("{}: it is missing, though the folder has a log or filters", path.display());
-                salvage.leave_out(None, what)?;
+                salvage.skip(None, what)?;
                 Ok(Manifest::default())
             }
             Err(fault) if fault.code != Code::Format => Err(fault),
             Err(fault) => {
-                salvage.leave_out(Some(&path), fault.text)?;
+                salvage.skip(Some(&path), fault.text)?;
                 Self::parse(&Self::text(folder)?.unwrap_or_default(), true)
             }
         }
@@ -119,7 +119,7 @@ impl Manifest {
         }
         let mut manifest = Manifest::default();
         for line in body.lines().skip(1) {
-            match manifest.take_line(line) {
+            match manifest.parse_line(line) {
                 None if !damaged => return Err(wrong()),
                 _ => {}
             }
@@ -135,7 +135,7 @@ impl Manifest {
     }
 
     /// Takes in a line, if it reads.
-    fn take_line(&mut self, line: &str) -> Option<()> {
+    fn parse_line(&mut self, line: &str) -> Option<()> {
         let (what, rest) = line.split_once(' ')?;
         let mut words = rest.splitn(if what == "filter" { 7 } else { 2 }, ' ');
         if what == "key" {
@@ -197,10 +197,10 @@ fn damaged(folder: &Path, why: &str) -> Fault {
 /// wrote none before its first checkpoint.
 fn is_new(folder: &Path, segments: &[(u64, PathBuf)]) -> Result<bool> {
     match segments.first() {
-        None => Ok(numbered(folder)?.is_empty()),
+        None => Ok(list_filter_files(folder)?.is_empty()),
         Some((1, path)) => {
             let first = Segment::open(path, 1)?;
-            let begun = segments.len() == 1 && first.is_empty() && numbered(folder)?.is_empty();
+            let begun = segments.len() == 1 && first.is_empty() && list_filter_files(folder)?.is_empty();
             Ok(begun || first.head == Head::First)
         }
         Some(_) => Ok(false),

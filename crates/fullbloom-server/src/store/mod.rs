@@ -7,7 +7,7 @@
 //! * `notes`: small texts beside the filters;
 //! * `operations`: keys in, answers out; `target`: what a change is about, and when it is made;
 //! * `secrets`: what keyed filters are keyed with;
-//! * `reading`: what an entry says without waiting; [`snapshot`]: a filter as it was at one moment; `slices`: how it is
+//! * `options`: what an entry says without waiting; [`snapshot`]: a filter as it was at one moment; `slices`: how it is
 //!   copied; `journal`: what is added meanwhile; `merging`: one filter into another;
 //! * `backup`: a copy of it all, while it runs;
 //! * `folder`, `manifest`, `writing`, `new_file`, `checkpoint`, `copier`, `replay`: the files, and the way back from them;
@@ -40,7 +40,7 @@ mod journal;
 #[cfg(test)]
 mod kill_tests;
 mod manifest;
-mod merging;
+mod merge;
 mod names;
 mod notes;
 #[cfg(test)]
@@ -63,9 +63,9 @@ mod tests;
 use cells::Cells;
 
 pub use crate::kind::{Flavour, Settings};
-pub use catalogue::Renaming;
+pub use catalogue::RenameOptions;
 pub use entry::{Counters, Entry};
-pub use notes::{Noted, Until};
+pub use notes::{NoteExpiry, NoteUpdate};
 pub use operations::Lsn;
 pub use secrets::{Master, random};
 pub use snapshot::Snapshot;
@@ -112,11 +112,11 @@ pub struct Store {
     /// One change of the catalogue at a time, so that names and log tell the same story.
     changing: Mutex<()>,
     /// Names that live on other nodes, with the address of the node.
-    elsewhere: RwLock<HashMap<String, String>>,
+    remote_names: RwLock<HashMap<String, String>>,
     /// Counts changes of the catalogue: who holds on to an entry asks it.
     epoch: AtomicU64,
     /// Number of the last record about names and expiries.
-    catalogued: AtomicU64,
+    catalogue_lsn: AtomicU64,
     next_id: AtomicU64,
     next_file: AtomicU64,
     /// Files of filters that no record names yet.
@@ -126,10 +126,10 @@ pub struct Store {
     master: Master,
     log: Log,
     /// One checkpoint at a time.
-    checkpointing: Mutex<()>,
-    checkpointed: AtomicU64,
+    checkpoint_lock: Mutex<()>,
+    checkpoint_bytes_logged: AtomicU64,
     /// What was left out on the way back, for `--salvage`.
-    pub salvaged: Vec<String>,
+    pub skipped: Vec<String>,
 }
 
 impl Store {
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Keeps others from changing the catalogue; see the head of [`entry`].
-    fn change_names(&self) -> MutexGuard<'_, ()> {
+    fn lock_catalogue(&self) -> MutexGuard<'_, ()> {
         self.changing.try_lock().unwrap_or_else(|| aside(|| self.changing.lock()))
     }
 
@@ -173,7 +173,7 @@ impl Store {
     }
 
     /// True of a kind whose filters are keyed where nobody says whether they are.
-    pub fn is_keyed_unasked(&self, kind: &str) -> bool {
+    pub fn is_keyed_by_default(&self, kind: &str) -> bool {
         !self.options.plain && kind::takes_secret(kind)
     }
 

@@ -9,7 +9,7 @@ use super::Entry;
 #[derive(Default)]
 pub(super) struct Names {
     by_name: HashMap<Arc<str>, Arc<Entry>>,
-    by_number: BTreeMap<u64, Arc<Entry>>,
+    by_id: BTreeMap<u64, Arc<Entry>>,
     notes: usize,
 }
 
@@ -18,8 +18,8 @@ impl Names {
         self.by_name.get(name)
     }
 
-    pub(super) fn numbered(&self, number: u64) -> Option<&Arc<Entry>> {
-        self.by_number.get(&number)
+    pub(super) fn by_id(&self, id: u64) -> Option<&Arc<Entry>> {
+        self.by_id.get(&id)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -33,22 +33,22 @@ impl Names {
 
     /// All, in order of their numbers.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.by_number.values()
+        self.by_id.values()
     }
 
     /// Those with a number above `number`, in order.
     pub(super) fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Entry>> {
-        self.by_number.range(number.saturating_add(1)..).map(|(_, entry)| entry)
+        self.by_id.range(number.saturating_add(1)..).map(|(_, entry)| entry)
     }
 
     /// Takes a filter up under the name it has: what lost that name to it.
     pub(super) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
-        let before = self.by_name.insert(entry.key(), entry.clone());
+        let before = self.by_name.insert(entry.shared_name(), entry.clone());
         if let Some(before) = &before {
             self.forget(before);
         }
         self.notes += usize::from(entry.is_note());
-        self.by_number.insert(entry.id, entry);
+        self.by_id.insert(entry.id, entry);
         before
     }
 
@@ -59,7 +59,7 @@ impl Names {
     }
 
     fn forget(&mut self, entry: &Entry) {
-        self.by_number.remove(&entry.id);
+        self.by_id.remove(&entry.id);
         self.notes -= usize::from(entry.is_note());
     }
 }
@@ -77,7 +77,7 @@ mod tests {
         let make = |name: String| store.create(name.as_bytes(), Settings::of(spec.clone()));
         (0..100).try_for_each(|i| make(format!("f{i}")).map(drop))?;
         store.rename(b"f50", b"g50")?;
-        store.expire(store.get(b"f7")?.as_ref(), Some(1))?;
+        store.set_expiry(store.get(b"f7")?.as_ref(), Some(1))?;
         let (mut at, mut seen) = (0, Vec::new());
         for step in 0.. {
             // Those asked for are looked at, not those there are.

@@ -6,10 +6,10 @@ use fullbloom_core::key::KeyDomains;
 
 use super::{Entry, Store, Target};
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{Kind, recorded};
+use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
 
-/// Number of a record of the log: what it says is on disk once [`Log::durable`](crate::log::Log::durable) is as large.
+/// Number of a record of the log: what it says is on disk once [`Log::wait_until_durable`](crate::log::Log::wait_until_durable) is as large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
 
@@ -31,8 +31,9 @@ fn is_long(record: &Record<'_>) -> bool {
 impl Entry {
     /// Adds in order, unless the filter is not to have keys beyond its capacity and would: on the way back as when it
     /// happened, so that what was refused stays so.
-    pub(super) fn add_to(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        if self.settings.strict && filter.num_added() + (hashes.len() / self.text.width()) as u64 > filter.capacity() {
+    pub(super) fn add_checked(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        if self.settings.strict && filter.num_added() + (hashes.len() / self.keying.width()) as u64 > filter.capacity()
+        {
             return Err(Fault::new(Code::Full, "non scaling filter is full"));
         }
         filter.add(hashes, new)
@@ -42,13 +43,13 @@ impl Entry {
 impl Store {
     /// One answer (0 or 1) a hash.
     pub fn contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) {
-        entry.look().contains(hashes, found);
+        entry.read().contains(hashes, found);
         self.count_answers(entry, found);
     }
 
     /// [`Store::contains`], but false, with nothing answered, while the filter is being changed.
-    pub fn contains_now(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) -> bool {
-        let Some(filter) = entry.try_look() else { return false };
+    pub fn try_contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) -> bool {
+        let Some(filter) = entry.try_read() else { return false };
         filter.contains(hashes, found);
         drop(filter);
         self.count_answers(entry, found);
@@ -70,8 +71,8 @@ impl Store {
         let (id, domains) = (entry.id, target.domains);
         let typed = Record::AddTyped { id, domains, hashes };
         let record = if domains == KeyDomains::TEXT { Record::Add { id, hashes } } else { typed };
-        let lsn = self.changed(target, &record, |filter| {
-            recorded(filter, domains, hashes.len(), |filter| entry.add_to(filter, hashes, Some(new)))
+        let lsn = self.apply(target, &record, |filter| {
+            add_recorded(filter, domains, hashes.len(), |filter| entry.add_checked(filter, hashes, Some(new)))
         })?;
         entry.counters.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
         entry.counters.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
@@ -82,15 +83,15 @@ impl Store {
     pub fn add_absent(&self, entry: &Entry, words: &[u64]) -> Result<Option<Lsn>> {
         self.log.admit()?;
         entry.check_words(words, 1)?;
-        let mut filter = entry.change();
+        let mut filter = entry.write();
         let mut found = [0];
         filter.contains(words, &mut found);
         if found != [0] {
             return Ok(None);
         }
         let text = KeyDomains::TEXT;
-        let done = recorded(filter.as_mut(), text, 1, |filter| entry.add_to(filter, words, None));
-        let lsn = self.logged(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
+        let done = add_recorded(filter.as_mut(), text, 1, |filter| entry.add_checked(filter, words, None));
+        let lsn = self.log_change(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
         entry.counters.adds.fetch_add(1, Ordering::Relaxed);
         entry.counters.new.fetch_add(1, Ordering::Relaxed);
         Ok(Some(lsn))
@@ -104,8 +105,8 @@ impl Store {
         let (id, domains) = (entry.id, target.domains);
         let typed = Record::PairsTyped { id, domains, hashes, values };
         let record = if domains == KeyDomains::TEXT { Record::Pairs { id, hashes, values } } else { typed };
-        let lsn = self.changed(target, &record, |filter| {
-            recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
+        let lsn = self.apply(target, &record, |filter| {
+            add_recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;
         entry.counters.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)
@@ -117,7 +118,7 @@ impl Store {
         let entry = target.entry;
         entry.check_words(hashes, removed.len())?;
         let record = Record::Remove { id: entry.id, hashes };
-        let lsn = self.changed(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
+        let lsn = self.apply(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
         entry.counters.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
     }
@@ -125,35 +126,35 @@ impl Store {
     /// Forgets every key of a filter.
     pub fn clear<'a>(&self, target: impl Into<Target<'a>>) -> Result<Lsn> {
         let target = target.into();
-        self.changed(target, &Record::Clear { id: target.entry.id }, |filter| filter.clear())
+        self.apply(target, &Record::Clear { id: target.entry.id }, |filter| filter.clear())
     }
 
     /// Lets time pass for a filter with a window, in seconds.
     pub fn advance<'a>(&self, target: impl Into<Target<'a>>, now: f64) -> Result<Lsn> {
         let target = target.into();
-        self.changed(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
+        self.apply(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
     }
 
     /// Takes in a piece of a filter as another program keeps it; one that is refused changes nothing.
     pub fn load_piece(&self, entry: &Entry, number: i64, bytes: &[u8]) -> Result<Lsn> {
         self.log.admit()?;
-        let _long = entry.long_change();
-        let mut filter = entry.change();
-        let cannot = filter.cannot("be loaded in pieces");
-        filter.dump_format_mut().ok_or(cannot)?.load(number, bytes)?;
-        self.logged(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
+        let _long = entry.begin_long_change();
+        let mut filter = entry.write();
+        let unsupported = filter.unsupported("be loaded in pieces");
+        filter.dump_format_mut().ok_or(unsupported)?.load(number, bytes)?;
+        self.log_change(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
     }
 
     /// Makes room where keys were removed, in a filter that keeps it otherwise.
     pub fn compact(&self, entry: &Entry) -> Result<Lsn> {
-        self.changed(entry.into(), &Record::Compact { id: entry.id }, |filter| {
+        self.apply(entry.into(), &Record::Compact { id: entry.id }, |filter| {
             filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact())
         })
     }
 
     /// Makes a change and logs it. A change that fails may have been made in part, so it is logged as well: on the way
     /// back it fails at the same key.
-    fn changed(
+    fn apply(
         &self,
         target: Target<'_>,
         record: &Record<'_>,
@@ -161,15 +162,15 @@ impl Store {
     ) -> Result<Lsn> {
         self.log.admit()?;
         let entry = target.entry;
-        let _long = if is_long(record) { entry.long_change() } else { None };
-        let mut filter = entry.change();
+        let _long = if is_long(record) { entry.begin_long_change() } else { None };
+        let mut filter = entry.write();
         target.check()?;
         let done = work(filter.as_mut());
-        self.logged(entry, filter.as_ref(), record, done)
+        self.log_change(entry, filter.as_ref(), record, done)
     }
 
     /// Logs what was done with a filter, which is still held.
-    pub(super) fn logged(
+    pub(super) fn log_change(
         &self,
         entry: &Entry,
         filter: &dyn Kind,
@@ -180,7 +181,7 @@ impl Store {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}
         }
-        entry.journals.note(record, filter.nbytes());
+        entry.journals.record(record, filter.nbytes());
         self.reach("change.applied")?;
         let lsn = if done.is_ok() { self.log.append(record)? } else { self.log.append_refused(record)? };
         self.reach("change.appended")?;
@@ -192,7 +193,7 @@ impl Store {
 
     /// Notes the bytes of a filter that may have grown.
     pub(super) fn recount(&self, entry: &Entry, nbytes: u64) {
-        let before = entry.counted.swap(nbytes, Ordering::Relaxed);
+        let before = entry.counted_bytes.swap(nbytes, Ordering::Relaxed);
         if before != nbytes {
             self.cells.add(nbytes.wrapping_sub(before));
         }

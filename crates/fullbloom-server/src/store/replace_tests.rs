@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, seen, temporary};
 use super::*;
 use crate::fault::{Code, Result};
 use crate::fault_points::{Action, Child, ENOSPC, arm};
@@ -21,7 +21,7 @@ fn settings() -> Settings {
 
 /// A filter of one key.
 fn holding(key: u64) -> Result<Box<dyn Kind>> {
-    source(key)?.look().duplicate()
+    source(key)?.read().duplicate()
 }
 
 /// [`holding`], of another store.
@@ -34,7 +34,7 @@ fn source(key: u64) -> Result<Arc<Entry>> {
 
 fn holds(entry: &Entry, key: u64) -> bool {
     let mut found = [0];
-    entry.look().contains(&[key], &mut found);
+    entry.read().contains(&[key], &mut found);
     found == [1]
 }
 
@@ -61,8 +61,8 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
     let look = || drop(store.get(b"a"));
     let work = || -> Result<()> {
         for round in 0..long(18_000) {
-            let (old, _) = store.create_until(b"a", settings(), Some(now() + 1))?;
-            while old.lives(now()) {
+            let (old, _) = store.create_with_expiry(b"a", settings(), Some(now() + 1))?;
+            while old.is_alive(now()) {
                 std::hint::spin_loop();
             }
             let (fresh, _) = store.create(b"a", settings())?;
@@ -81,24 +81,24 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
 #[test]
 fn an_expiry_that_is_put_off_in_time_drops_nothing() -> Result<()> {
     let store = Store::open(Options::default())?;
-    let (entry, _) = store.create_until(b"a", settings(), Some(now() + 3_600_000))?;
+    let (entry, _) = store.create_with_expiry(b"a", settings(), Some(now() + 3_600_000))?;
     let dropped = beside(
         || {
-            let _ = store.expire(&entry, Some(1));
-            let _ = store.expire(&entry, None);
+            let _ = store.set_expiry(&entry, Some(1));
+            let _ = store.set_expiry(&entry, None);
         },
         || (0..long(20_000)).map(|_| store.drop_expired().unwrap_or(0)).sum::<usize>(),
     );
     // What was dropped had expired at that moment: it is gone for everybody, and its expiry cannot be put off any more.
     assert_eq!(dropped, usize::from(store.get(b"a").is_err()));
-    assert_eq!(store.expire(&entry, None).is_err(), dropped == 1);
+    assert_eq!(store.set_expiry(&entry, None).is_err(), dropped == 1);
     Ok(())
 }
 
 #[test]
 fn who_looks_while_a_filter_is_replaced_finds_the_old_or_the_new_one() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     store.restore(b"a", settings(), holding(7)?, false)?;
     let gaps = AtomicU64::new(0);
     let look = || {
@@ -109,7 +109,7 @@ fn who_looks_while_a_filter_is_replaced_finds_the_old_or_the_new_one() -> Result
         for round in 0..long(400) {
             match round % 3 {
                 0 => drop(store.restore(b"a", settings(), holding(7)?, true)?),
-                1 => drop(store.restore_over(b"a", settings(), holding(7)?, Conflict::ReplaceFilter(None))?),
+                1 => drop(store.restore_with(b"a", settings(), holding(7)?, Conflict::ReplaceFilter(None))?),
                 _ => {
                     store.restore(b"b", settings(), holding(7)?, false)?;
                     store.rename(b"b", b"a")?;
@@ -143,11 +143,11 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
             let (of_source, of_target) = (versions(&source), versions(&target));
             let changed = if refused % 2 == 0 {
                 let conflict = Conflict::ReplaceFilter(None);
-                let wanted = Renaming { to: b"target", conflict, versions: Some(&of_source), expires: None };
-                store.rename_as(b"source", &wanted).map(drop)
+                let wanted = RenameOptions { to: b"target", conflict, versions: Some(&of_source), expires: None };
+                store.rename_with(b"source", &wanted).map(drop)
             } else {
                 let conflict = Conflict::ReplaceFilter(Some(&of_target));
-                store.restore_over(b"target", settings(), holding(1)?, conflict).map(drop)
+                store.restore_with(b"target", settings(), holding(1)?, conflict).map(drop)
             };
             match changed {
                 Err(fault) if fault.code == Code::Changed => {
@@ -174,11 +174,15 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
     let stale = [(store.get(b"source")?.id, 0)];
     for round in 0..long(1600) {
         let (wanted, held) = (Conflict::ReplaceFilter(Some(&stale)), store.get(b"target")?.id);
-        let renaming =
-            Renaming { to: b"target", conflict: Conflict::Replace, versions: Some(&stale), expires: Some(Some(1)) };
+        let renaming = RenameOptions {
+            to: b"target",
+            conflict: Conflict::Replace,
+            versions: Some(&stale),
+            expires: Some(Some(1)),
+        };
         let fault = match round % 3 {
-            0 => store.rename_as(b"source", &renaming).err(),
-            1 => store.restore_over(b"target", settings(), holding(1)?, wanted).err(),
+            0 => store.rename_with(b"source", &renaming).err(),
+            1 => store.restore_with(b"target", settings(), holding(1)?, wanted).err(),
             _ => store.drop_at(b"target", Some(&stale)).err(),
         };
         assert_eq!(fault.map(|fault| fault.code), Some(Code::Changed));
@@ -196,8 +200,8 @@ fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
             store.add(&entry, &[round], &mut [0])?;
         }
         let renaming = |from: &[u8]| {
-            let wanted = Renaming { to: b"c", conflict: Conflict::Refuse, versions: None, expires: None };
-            store.rename_as(from, &wanted)
+            let wanted = RenameOptions { to: b"c", conflict: Conflict::Refuse, versions: None, expires: None };
+            store.rename_with(from, &wanted)
         };
         let won = std::thread::scope(|scope| {
             let other = scope.spawn(|| renaming(b"a").is_ok());
@@ -215,20 +219,20 @@ fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
 fn making_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
     const FAR: u64 = 4_102_444_800_000;
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut before = store.log().next();
     let mut one = || -> Result<()> {
         assert_eq!(store.log().next() - before, 1);
         before = store.log().next();
-        store.log().wait(before - 1)?;
-        assert!(seen(&opened(copied(folder.path()).path())?) == seen(&store), "record {before}");
+        store.log().wait_blocking(before - 1)?;
+        assert!(seen(&open_store(copy_folder(folder.path()).path())?) == seen(&store), "record {before}");
         Ok(())
     };
-    store.create_until(b"a", settings(), Some(FAR))?;
+    store.create_with_expiry(b"a", settings(), Some(FAR))?;
     one()?;
     for expires in [Some(Some(FAR + 1)), Some(None), None, Some(Some(FAR + 2))] {
-        let wanted = Renaming { to: b"a", conflict: Conflict::Replace, versions: None, expires };
-        store.rename_as(b"a", &wanted)?;
+        let wanted = RenameOptions { to: b"a", conflict: Conflict::Replace, versions: None, expires };
+        store.rename_with(b"a", &wanted)?;
         one()?;
     }
     assert_eq!(store.get(b"a")?.expires(), Some(FAR + 2));
@@ -242,10 +246,10 @@ fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
     let points = ["file.create", "file.created", "file.written", "files.sync", "files.synced", "log.append"];
     for round in 0..rounds(1).div_ceil(5) {
         let folder = temporary();
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         store.restore(b"a", settings(), holding(1)?, false)?;
         store.restore(b"b", settings(), holding(2)?, false)?;
-        store.log().wait(store.log().next() - 1)?;
+        store.log().wait_blocking(store.log().next() - 1)?;
         let files = || std::fs::read_dir(folder.path().join("filters")).into_iter().flatten().count();
         let (before, count) = (seen(&store), files());
         for point in points {
@@ -261,7 +265,7 @@ fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
                 drop(armed);
                 assert!(seen(&store) == before, "{case}");
                 assert_eq!(files(), count, "{case}");
-                assert!(seen(&opened(copied(folder.path()).path())?) == before, "{case}, after a crash");
+                assert!(seen(&open_store(copy_folder(folder.path()).path())?) == before, "{case}, after a crash");
             }
         }
         // And there is room again.
@@ -276,11 +280,11 @@ fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
 #[ignore = "the child of the test below: ended at a point"]
 fn replacing() -> Result<()> {
     let this = Child::this();
-    let store = opened(&this.folder)?;
+    let store = open_store(&this.folder)?;
     for name in ["a", "b", "c"] {
         store.restore(name.as_bytes(), settings(), holding(0)?, false)?;
     }
-    store.log().wait(store.log().next() - 1)?;
+    store.log().wait_blocking(store.log().next() - 1)?;
     for key in 1..40 {
         this.report(&format!("began {key}"));
         match key % 4 {
@@ -292,7 +296,7 @@ fn replacing() -> Result<()> {
             }
             _ => drop(store.checkpoint()?),
         }
-        store.log().wait(store.log().next() - 1)?;
+        store.log().wait_blocking(store.log().next() - 1)?;
         this.report(&format!("done {key}"));
     }
     Ok(())
@@ -328,7 +332,7 @@ fn a_filter_that_is_replaced_when_the_process_is_killed_is_the_old_or_the_new_on
                 continue;
             }
             kills += u64::from(ended);
-            let store = opened(folder.path())?;
+            let store = open_store(folder.path())?;
             for (name, turn) in [("a", 0), ("b", 1), ("c", 2)] {
                 let case = format!("{name} after {point} {skip}: {done} done, {began} begun");
                 let entry = store.get(name.as_bytes()).unwrap_or_else(|fault| panic!("{case}: {fault}"));

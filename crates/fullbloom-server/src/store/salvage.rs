@@ -11,31 +11,31 @@ use crate::fault::{Code, Fault, Result};
 pub(super) struct Salvage {
     folder: PathBuf,
     /// True where a start goes on without what is damaged.
-    pub(super) on: bool,
+    pub(super) enabled: bool,
     /// What was left out.
-    pub(super) left_out: Vec<String>,
+    pub(super) skipped: Vec<String>,
 }
 
 impl Salvage {
-    pub(super) fn new(folder: &Path, on: bool) -> Self {
-        Salvage { folder: folder.to_owned(), on, left_out: Vec::new() }
+    pub(super) fn new(folder: &Path, enabled: bool) -> Self {
+        Salvage { folder: folder.to_owned(), enabled, skipped: Vec::new() }
     }
 
     /// Refuses to go on without a piece, or notes what it is and keeps a copy of its file, if it has one. The file stays
     /// where it is until the checkpoint at the end of the start: a crash before it changes nothing.
-    pub(super) fn leave_out(&mut self, file: Option<&Path>, what: String) -> Result<()> {
-        if !self.on {
+    pub(super) fn skip(&mut self, file: Option<&Path>, what: String) -> Result<()> {
+        if !self.enabled {
             let text = format!("{what}; restore a backup, or start with --salvage to go on without it");
             return Err(Fault::new(Code::Format, text));
         }
         if let Some(file) = file.filter(|file| file.exists()) {
-            self.keep(file).map_err(Fault::io(&self.folder.join("damaged")))?;
+            self.keep_copy(file).map_err(Fault::io(&self.folder.join("damaged")))?;
         }
-        self.left_out.push(what);
+        self.skipped.push(what);
         Ok(())
     }
 
-    fn keep(&self, file: &Path) -> std::io::Result<()> {
+    fn keep_copy(&self, file: &Path) -> std::io::Result<()> {
         let aside = self.folder.join("damaged");
         fs::create_dir_all(&aside)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();

@@ -23,7 +23,7 @@ pub struct Master {
 }
 
 /// What the rest of a folder says of its secret.
-pub(super) struct Pieces<'a> {
+pub(super) struct FolderState<'a> {
     /// True of a folder without filters.
     pub(super) is_new: bool,
     /// Fingerprints of the secret with which filters were keyed.
@@ -46,17 +46,17 @@ impl Master {
 
     /// That of the data folder, drawn for one that has no filters yet. Another one than the filters were keyed with, or none,
     /// is left out.
-    pub(super) fn opened(folder: &Path, pieces: &Pieces<'_>, salvage: &mut Salvage) -> Result<Self> {
+    pub(super) fn open(folder: &Path, state: &FolderState<'_>, salvage: &mut Salvage) -> Result<Self> {
         let path = folder.join(FILE);
         let wrong = Fault::io(&path);
         let fault = match fs::read(&path) {
             Ok(bytes) => match <[u8; 32]>::try_from(bytes) {
                 Ok(key) => {
                     let master = Master { key, is_foreign: false };
-                    if pieces.fingerprints.iter().all(|fingerprint| *fingerprint == master.fingerprint()) {
+                    if state.fingerprints.iter().all(|fingerprint| *fingerprint == master.fingerprint()) {
                         return Ok(master);
                     }
-                    salvage.leave_out(
+                    salvage.skip(
                         Some(&path),
                         format!("{}: it is not the secret that filters here were keyed with", path.display()),
                     )?;
@@ -67,9 +67,9 @@ impl Master {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it is missing",
             Err(error) => return Err(wrong(error)),
         };
-        let is_foreign = path.exists() || !pieces.is_new;
+        let is_foreign = path.exists() || !state.is_new;
         if is_foreign {
-            salvage.leave_out(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
+            salvage.skip(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
         }
         let master = Master { is_foreign, ..Self::random()? };
         master.write(folder, &path).map_err(&wrong)?;

@@ -7,7 +7,7 @@ use crate::log::segment::{self, Head, Segment};
 use crate::log::synced::Synced;
 
 /// Numbers that are left out after a crash, so that none is given twice.
-pub(super) const LEFT_OUT: u64 = 1 << 32;
+pub(super) const LSN_GAP: u64 = 1 << 32;
 
 /// See the head of this file.
 pub(super) struct Chain<'a> {
@@ -25,43 +25,43 @@ impl<'a> Chain<'a> {
     }
 
     /// The first and the newest segment, where they are known to have been there and are not.
-    pub(super) fn missing(&self, segments: &[&(u64, PathBuf)], synced: Synced) -> Vec<String> {
+    pub(super) fn find_missing(&self, segments: &[&(u64, PathBuf)], synced: Synced) -> Vec<String> {
         let boundary = Some(self.manifest.boundary).filter(|&first| self.manifest.fingerprint.is_some() && first != 0);
         let newest = Some(synced.newest).filter(|&first| first != 0 && first >= self.manifest.boundary);
         let mut known: Vec<u64> = boundary.into_iter().chain(newest).collect();
         known.dedup();
         known.retain(|known| segments.iter().all(|(first, _)| first != known));
-        known.into_iter().map(|first| self.absent(first)).collect()
+        known.into_iter().map(|first| self.describe_missing(first)).collect()
     }
 
     /// What is missing between the segment before and this one.
-    pub(super) fn gap(&mut self, segment: &Segment, next: u64) -> Option<String> {
+    pub(super) fn find_gap(&mut self, segment: &Segment, next: u64) -> Option<String> {
         let is_whole = std::mem::replace(&mut self.is_whole, true);
         match (segment.head, self.previous) {
             (Head::Sound(header), Some(previous)) if header.before != previous => {
                 let is_next = header.before.0 == previous.0;
                 // One that is damaged is named as such.
                 (is_whole || !is_next).then(|| match is_next {
-                    true => self.cut_short(previous, header.before.1),
-                    false => self.absent(header.before.0),
+                    true => self.describe_truncated(previous, header.before.1),
+                    false => self.describe_missing(header.before.0),
                 })
             }
             (Head::Sound(header), None) if header.before.0 != 0 && segment.first != self.manifest.boundary => {
-                Some(self.absent(header.before.0))
+                Some(self.describe_missing(header.before.0))
             }
             // The first layout says nothing of others. Its numbers go on, but for those that a crash leaves out.
-            (Head::First, _) if segment.first > next && segment.first - next < LEFT_OUT && is_whole => {
-                Some(self.absent(next))
+            (Head::First, _) if segment.first > next && segment.first - next < LSN_GAP && is_whole => {
+                Some(self.describe_missing(next))
             }
             _ => None,
         }
     }
 
-    fn absent(&self, first: u64) -> String {
+    fn describe_missing(&self, first: u64) -> String {
         format!("{}: it is missing, a part of the log", segment::path(self.folder, first).display())
     }
 
-    fn cut_short(&self, (first, end): (u64, u64), known: u64) -> String {
+    fn describe_truncated(&self, (first, end): (u64, u64), known: u64) -> String {
         let path = segment::path(self.folder, first);
         format!("{}: it ends before record {end}, and had records up to {}", path.display(), known.saturating_sub(1))
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, seen, temporary};
 use super::*;
 use crate::fault::Result;
 use crate::fault_points::{Action, Child, arm};
@@ -54,9 +54,9 @@ fn step(store: &Store, entry: &Entry, key: u64) -> Result<Lsn> {
     if key.is_multiple_of(499) && entry.settings.spec.kind != "redisbloom" {
         return store.clear(entry);
     }
-    let target = if key.is_multiple_of(3) { entry.at(None).of(KeyDomains::HASHED) } else { entry.at(None) };
+    let target = if key.is_multiple_of(3) { entry.at(None).with_domains(KeyDomains::HASHED) } else { entry.at(None) };
     let words = [key, key.rotate_left(32)];
-    store.add(target, &words[..entry.text.width()], &mut [0])
+    store.add(target, &words[..entry.keying.width()], &mut [0])
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
         let store = in_memory()?;
         let (entry, _) = store.create(b"a", Settings::of(spec.clone()))?;
         let first: Vec<u64> = (0..36_000u64).map(|key| Draws(key).next()).collect();
-        store.add(&entry, &first, &mut vec![0; first.len() / entry.text.width()])?;
+        store.add(&entry, &first, &mut vec![0; first.len() / entry.keying.width()])?;
         let (mut changes, mut draws) = (BTreeMap::new(), Draws(at as u64));
         let change = || {
             let key = draws.next();
@@ -80,13 +80,13 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
         // The same changes once more, one by one.
         let again = in_memory()?;
         let (other, _) = again.create(b"a", Settings::of(spec.clone()))?;
-        again.add(&other, &first, &mut vec![0; first.len() / entry.text.width()])?;
+        again.add(&other, &first, &mut vec![0; first.len() / entry.keying.width()])?;
         for copy in copies {
             let later = changes.split_off(&(copy.lsn + 1));
             for key in std::mem::replace(&mut changes, later).into_values() {
                 step(&again, &other, key)?;
             }
-            let same = bytes_of(copy.filter()) == bytes_of(other.look().as_ref());
+            let same = bytes_of(copy.filter()) == bytes_of(other.read().as_ref());
             assert!(same, "{} at record {}", spec.line(), copy.lsn);
         }
     }
@@ -98,7 +98,7 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     for point in ["file.create", "file.written", "files.sync", "files.synced"] {
         let folder = temporary();
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
         let (from, _) = store.create(b"from", Settings::of(spec.clone()))?;
         store.add(&into, &[1, 2], &mut [0; 2])?;
@@ -110,21 +110,21 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
             // Neither waits for the merge.
             let mut new = [9; 3];
             store.add(&into, &[1, 4, 3], &mut new)?;
-            store.add(into.at(None).of(KeyDomains::HASHED), &[5], &mut [0])?;
+            store.add(into.at(None).with_domains(KeyDomains::HASHED), &[5], &mut [0])?;
             assert_eq!(new, [0, 1, 1], "{point}");
             paused.release();
             let lsn = merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))?;
-            store.log().wait(lsn.0)
+            store.log().wait_blocking(lsn.0)
         })?;
         let mut found = [0; 6];
-        into.look().contains(&[1, 2, 3, 4, 5, 6], &mut found);
-        assert_eq!((found, into.look().num_added()), ([1, 1, 1, 1, 1, 0], 5), "{point}");
-        let crashed = opened(copied(folder.path()).path())?;
+        into.read().contains(&[1, 2, 3, 4, 5, 6], &mut found);
+        assert_eq!((found, into.read().num_added()), ([1, 1, 1, 1, 1, 0], 5), "{point}");
+        let crashed = open_store(copy_folder(folder.path()).path())?;
         assert!(seen(&crashed) == seen(&store), "{point}");
         // A checkpoint of then holds it as well, and one more merge.
         store.checkpoint()?;
-        store.log().wait(store.merge(&into, &from)?.0)?;
-        assert!(seen(&opened(copied(folder.path()).path())?) == seen(&store), "{point}");
+        store.log().wait_blocking(store.merge(&into, &from)?.0)?;
+        assert!(seen(&open_store(copy_folder(folder.path()).path())?) == seen(&store), "{point}");
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
 fn a_filter_that_is_changed_otherwise_is_merged_as_it_is_then() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
     let (from, _) = store.create(b"from", Settings::of(spec.clone()))?;
     store.add(&into, &[1], &mut [0])?;
@@ -148,8 +148,8 @@ fn a_filter_that_is_changed_otherwise_is_merged_as_it_is_then() -> Result<()> {
         merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))
     })?;
     let mut found = [0; 3];
-    into.look().contains(&[1, 2, 3], &mut found);
-    assert_eq!((found, into.look().num_added()), ([0, 1, 1], 2));
+    into.read().contains(&[1, 2, 3], &mut found);
+    assert_eq!((found, into.read().num_added()), ([0, 1, 1], 2));
     Ok(())
 }
 
@@ -160,21 +160,21 @@ const BEFORE: u64 = 1 << 40;
 #[ignore = "the child of the test below: ended at a point"]
 fn merging() -> Result<()> {
     let this = Child::this();
-    let store = opened(&this.folder)?;
+    let store = open_store(&this.folder)?;
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
     let (from, _) = store.create(b"from", Settings::of(spec))?;
     let mut key = 0;
     let add = || {
         key += 1;
-        if store.add(&into, &[Draws(key).next()], &mut [0]).and_then(|lsn| store.log().wait(lsn.0)).is_ok() {
+        if store.add(&into, &[Draws(key).next()], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0)).is_ok() {
             this.report(&key.to_string());
         }
     };
     while_others(add, || {
         for round in 0..12 {
             store.add(&from, &[Draws(BEFORE + round).next()], &mut [0])?;
-            store.log().wait(store.merge(&into, &from)?.0)?;
+            store.log().wait_blocking(store.merge(&into, &from)?.0)?;
             this.report(&(BEFORE + round).to_string());
             if round % 3 == 2 {
                 store.checkpoint()?;
@@ -217,10 +217,10 @@ fn a_process_killed_while_it_merges_keeps_what_was_added_meanwhile() -> Result<(
             acknowledged += keys.len();
             for again in ["", ", again"] {
                 let store =
-                    opened(folder.path()).unwrap_or_else(|fault| panic!("{point} after {skip}{again}: {fault}"));
+                    open_store(folder.path()).unwrap_or_else(|fault| panic!("{point} after {skip}{again}: {fault}"));
                 let mut found = vec![0; keys.len()];
                 if let Ok(into) = store.get(b"into") {
-                    into.look().contains(&keys, &mut found);
+                    into.read().contains(&keys, &mut found);
                 }
                 let lost = found.iter().filter(|found| **found == 0).count();
                 assert_eq!(lost, 0, "{point} after {skip}{again}: of {} acknowledged", keys.len());

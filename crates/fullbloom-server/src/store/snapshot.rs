@@ -23,7 +23,7 @@ pub struct Snapshot {
     /// Number of the last record of the log that it holds.
     pub lsn: u64,
     /// The moment at which it was as the filter.
-    pub(super) made: Instant,
+    pub(super) taken_at: Instant,
     nbytes: u64,
     _held: Held,
 }
@@ -36,16 +36,16 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     /// A copy of `filter`, which nobody changes meanwhile; `lsn` is the number of the last record that it holds.
-    pub(super) fn of(filter: &dyn Kind, lsn: u64, budget: &Arc<Budget>) -> Result<Arc<Self>> {
+    pub(super) fn new(filter: &dyn Kind, lsn: u64, budget: &Arc<Budget>) -> Result<Arc<Self>> {
         let held = budget.take(filter.container().nbytes() as u64)?;
-        let made = Instant::now();
-        Ok(Self::with(filter.duplicate()?, lsn, made, held))
+        let taken_at = Instant::now();
+        Ok(Self::from_copy(filter.duplicate()?, lsn, taken_at, held))
     }
 
-    /// A copy that there is: that of the filter as it was at the moment `made`.
-    pub(super) fn with(filter: Box<dyn Kind>, lsn: u64, made: Instant, held: Held) -> Arc<Self> {
+    /// A copy that there is: that of the filter as it was at the moment `taken_at`.
+    pub(super) fn from_copy(filter: Box<dyn Kind>, lsn: u64, taken_at: Instant, held: Held) -> Arc<Self> {
         let nbytes = filter.container().nbytes() as u64;
-        Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, made, nbytes, _held: held })
+        Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, taken_at, nbytes, _held: held })
     }
 
     /// The filter.
@@ -58,13 +58,13 @@ impl Snapshot {
         self.nbytes
     }
 
-    /// The first bytes of its file, with the checksums: made once, by whoever asks first.
+    /// The first bytes of its file, with the checksums: taken_at once, by whoever asks first.
     fn head(&self) -> Result<&[u8]> {
         let head = self.head.get_or_init(|| self.filter.container().head().map_err(Fault::from));
         head.as_deref().map_err(Clone::clone)
     }
 
-    /// Hands the bytes of its file that lie in `range` to `out`, in pieces.
+    /// Hands the bytes of its file that lie in `range` to `out`, in state.
     pub fn read(&self, range: Range<u64>, out: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> Result<()> {
         let head = self.head()?;
         let container = self.filter.container();

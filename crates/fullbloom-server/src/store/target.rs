@@ -26,7 +26,7 @@ impl Entry {
 
 impl Target<'_> {
     /// To be changed with keys of these domains.
-    pub fn of(self, domains: KeyDomains) -> Self {
+    pub fn with_domains(self, domains: KeyDomains) -> Self {
         Target { domains, ..self }
     }
 
@@ -38,7 +38,7 @@ impl Target<'_> {
     /// Refuses any version but those that it may have.
     pub fn check_version(&self, version: u64) -> Result<()> {
         match self.versions {
-            Some(versions) if !versions.contains(&(self.entry.id, version)) => Err(changed()),
+            Some(versions) if !versions.contains(&(self.entry.id, version)) => Err(version_changed()),
             _ => Ok(()),
         }
     }
@@ -79,7 +79,7 @@ impl Conflict<'_> {
     /// Refuses a holder of the name that is not to be replaced. Called while nobody else can change it.
     pub(super) fn check(&self, holder: Option<&Entry>) -> Result<()> {
         match (self, holder) {
-            (Conflict::ReplaceFilter(Some(_)), None) => Err(changed()),
+            (Conflict::ReplaceFilter(Some(_)), None) => Err(version_changed()),
             (_, None) | (Conflict::Replace, _) => Ok(()),
             (Conflict::Refuse, Some(_)) => Err(Fault::new(Code::Exists, "item exists")),
             (Conflict::ReplaceFilter(_), Some(holder)) if holder.is_note() => Err(note_has_name()),
@@ -89,7 +89,7 @@ impl Conflict<'_> {
 }
 
 /// The refusal of a filter of another version.
-pub(super) fn changed() -> Fault {
+pub(super) fn version_changed() -> Fault {
     Fault::new(Code::Changed, "the filter was changed since; read it again")
 }
 

@@ -25,7 +25,7 @@ impl Draws {
     }
 }
 
-pub(super) fn opened(folder: &Path) -> Result<Store> {
+pub(super) fn open_store(folder: &Path) -> Result<Store> {
     Store::open(Options {
         folder: Some(folder.to_owned()),
         durability: Durability::Always,
@@ -39,7 +39,7 @@ pub(super) fn temporary() -> tempfile::TempDir {
 }
 
 /// A copy of a folder as a crash would leave it: files in the order that is worst, the log last.
-pub(super) fn copied(from: &Path) -> tempfile::TempDir {
+pub(super) fn copy_folder(from: &Path) -> tempfile::TempDir {
     let copy = temporary();
     let io = |done: std::io::Result<()>| done.unwrap_or_else(|error| unreachable!("{error}"));
     for part in ["", "filters", "log"] {
@@ -59,7 +59,7 @@ pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
         .entries()
         .iter()
         .map(|entry| {
-            let filter = entry.look();
+            let filter = entry.read();
             let mut bytes = Vec::new();
             let container = filter.container();
             let head = container.head().unwrap_or_default();
@@ -86,7 +86,7 @@ fn specs() -> Vec<Spec> {
 fn every_kind_comes_back_bit_for_bit() -> Result<()> {
     let folder = temporary();
     let before = {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         let mut draws = Draws(1);
         for row in VARIANTS.iter().filter(|row| row.adds == "pair") {
             let spec = Spec { kind: row.name.into(), ..Spec::default() }.with("capacity", 500);
@@ -115,7 +115,7 @@ fn every_kind_comes_back_bit_for_bit() -> Result<()> {
         }
         seen(&store)
     };
-    let after = seen(&opened(folder.path())?);
+    let after = seen(&open_store(folder.path())?);
     assert_eq!(before.len(), after.len());
     for (before, after) in before.iter().zip(&after) {
         assert!(before == after, "{}", before.0);
@@ -126,7 +126,7 @@ fn every_kind_comes_back_bit_for_bit() -> Result<()> {
 #[test]
 fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut draws = Draws(2);
     let kinds: Vec<Spec> =
         specs().into_iter().filter(|spec| ["bloom", "counting", "cuckoo", "scalable"].contains(&&*spec.kind)).collect();
@@ -136,14 +136,14 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
         let last = match (draws.below(14), store.get(&name)) {
             (0, Ok(_)) => store.drop_filter(&name)?,
             (1, Ok(_)) => store.rename(&name, &other).map(Some)?,
-            (2, Ok(entry)) => Some(store.expire(&entry, Some(now() + 1_000_000 + draws.below(9)))?),
+            (2, Ok(entry)) => Some(store.set_expiry(&entry, Some(now() + 1_000_000 + draws.below(9)))?),
             (3, Ok(entry)) => Some(store.clear(&entry)?),
             (4, Ok(entry)) => match store.get(&other) {
                 Ok(other) if other.id != entry.id => store.merge(&entry, &other).ok(),
                 _ => None,
             },
             (5, Ok(entry)) => {
-                let copy = entry.look().duplicate()?;
+                let copy = entry.read().duplicate()?;
                 Some(store.restore(&other, entry.settings.clone(), copy, true)?.1)
             }
             (6, _) => {
@@ -163,12 +163,12 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
                 Some(store.create(&name, Settings::of(spec))?.1)
             }
         };
-        last.map_or(Ok(()), |Lsn(number)| store.log().wait(number))?;
+        last.map_or(Ok(()), |Lsn(number)| store.log().wait_blocking(number))?;
         if step % 23 == 0 {
             // What failed in part is logged, too, but nobody waited for it.
-            store.log().wait(store.log().next() - 1)?;
-            let crashed = copied(folder.path());
-            let (ours, theirs) = (seen(&store), seen(&opened(crashed.path())?));
+            store.log().wait_blocking(store.log().next() - 1)?;
+            let crashed = copy_folder(folder.path());
+            let (ours, theirs) = (seen(&store), seen(&open_store(crashed.path())?));
             assert_eq!(
                 ours.iter().map(|f| &f.0).collect::<Vec<_>>(),
                 theirs.iter().map(|f| &f.0).collect::<Vec<_>>(),
@@ -176,7 +176,7 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
             );
             assert!(ours == theirs, "step {step}");
             // And once more from what the way back has left.
-            assert!(seen(&opened(crashed.path())?) == ours, "step {step}, again");
+            assert!(seen(&open_store(crashed.path())?) == ours, "step {step}, again");
         }
     }
     Ok(())
@@ -187,24 +187,24 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
     let folder = temporary();
     let mut states = vec![];
     {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         let (entry, lsn) = store
             .create(b"a", Settings::of(Spec { kind: "counting".into(), ..Spec::default() }.with("capacity", 100)))?;
-        store.log().wait(lsn.0)?;
+        store.log().wait_blocking(lsn.0)?;
         for key in 0..8 {
             states.push(seen(&store));
             let lsn = store.add(&entry, &[key, key + 1], &mut [0; 2])?;
-            store.log().wait(lsn.0)?;
+            store.log().wait_blocking(lsn.0)?;
         }
         states.push(seen(&store));
     }
-    let copy = copied(folder.path());
+    let copy = copy_folder(folder.path());
     let log = copy.path().join("log");
     let (_, path) = crate::log::segment::list(&log)?.pop().unwrap_or_default();
     let bytes = fs::read(&path).unwrap_or_default();
     // While it is known that all was synced, an end that is missing is no crash's doing.
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap_or_default();
-    let refusal = opened(copy.path()).err().unwrap_or_else(|| unreachable!());
+    let refusal = open_store(copy.path()).err().unwrap_or_else(|| unreachable!());
     assert!(refusal.text.contains(".log: damaged at byte"), "{refusal}");
     let mut reached = 0;
     for cut in crate::log::segment::HEADER..=bytes.len() {
@@ -212,8 +212,8 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
             .and_then(|()| fs::create_dir(&log))
             .and_then(|()| fs::write(&path, &bytes[..cut]))
             .unwrap_or_default();
-        let now = seen(&opened(copy.path())?);
-        assert!(seen(&opened(copy.path())?) == now, "cut {cut}, again");
+        let now = seen(&open_store(copy.path())?);
+        assert!(seen(&open_store(copy.path())?) == now, "cut {cut}, again");
         let at = if now.is_empty() {
             0
         } else {
@@ -229,7 +229,7 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
 /// Two filters of so many keys, the last byte of the file of one changed.
 fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     for name in ["a", "b"] {
         let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", capacity);
         store.create(name.as_bytes(), Settings::of(spec))?;
@@ -249,13 +249,13 @@ fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path:
 fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
     for (capacity, suffix) in [(100_000, ".bloom"), (100, ".bundle")] {
         let (folder, path) = damaged(capacity, suffix)?;
-        let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
+        let fault = open_store(folder.path()).err().unwrap_or_else(|| unreachable!());
         assert!(fault.text.contains("--salvage") && fault.text.contains(suffix), "{fault}");
         let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
         let store = Store::open(salvage)?;
-        assert_eq!((store.len(), store.salvaged.len()), (1, 1));
+        assert_eq!((store.len(), store.skipped.len()), (1, 1));
         drop(store);
-        assert_eq!(opened(folder.path())?.len(), 1);
+        assert_eq!(open_store(folder.path())?.len(), 1);
         assert!(folder.path().join("damaged").join(path.file_name().unwrap_or_default()).is_file());
     }
     Ok(())
@@ -265,7 +265,7 @@ fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
 fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
     let folder = temporary();
     {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         for name in ["a", "b"] {
             let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 100);
             store.create(name.as_bytes(), Settings::of(spec))?;
@@ -274,18 +274,18 @@ fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
     }
     let files = fs::read_dir(folder.path().join("filters")).into_iter().flatten().flatten();
     files.for_each(|file| fs::write(file.path(), b"no filter").unwrap_or_default());
-    let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
+    let fault = open_store(folder.path()).err().unwrap_or_else(|| unreachable!());
     assert!(fault.text.contains(".bloom") && fault.text.contains("--salvage"), "{fault}");
     let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
     assert_eq!(Store::open(salvage)?.entries().iter().map(|entry| entry.name()).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(opened(folder.path())?.len(), 1);
+    assert_eq!(open_store(folder.path())?.len(), 1);
     Ok(())
 }
 
 #[test]
 fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut draws = Draws(4);
     let entries = (0..40).map(|number| {
         let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 100);
@@ -299,14 +299,14 @@ fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
     }
     let before = seen(&store);
     drop((entries, store));
-    assert!(seen(&opened(folder.path())?) == before);
+    assert!(seen(&open_store(folder.path())?) == before);
     Ok(())
 }
 
 #[test]
 fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut draws = Draws(6);
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     let (entry, _) = store.create(b"a", Settings::of(spec.clone()))?;
@@ -327,9 +327,9 @@ fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
             let merged = store.merge(&entry, &other);
             checkpoint.join().unwrap_or_else(|_| unreachable!()).and(merged)
         });
-        store.log().wait(merged?.0)?;
-        let crashed = copied(folder.path());
-        assert!(seen(&opened(crashed.path())?) == seen(&store), "round {round}");
+        store.log().wait_blocking(merged?.0)?;
+        let crashed = copy_folder(folder.path());
+        assert!(seen(&open_store(crashed.path())?) == seen(&store), "round {round}");
     }
     Ok(())
 }
@@ -339,7 +339,7 @@ fn numbers_of_files_go_on_after_a_start() -> Result<()> {
     let folder = temporary();
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     for start in 0..3 {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         if start == 0 {
             store.create(b"a", Settings::of(spec.clone()))?;
             let (other, _) = store.create(b"o", Settings::of(spec.clone()))?;
@@ -347,7 +347,7 @@ fn numbers_of_files_go_on_after_a_start() -> Result<()> {
         }
         // No checkpoint has told the manifest of the files that merging writes.
         store.merge(store.get(b"a")?.as_ref(), store.get(b"o")?.as_ref())?;
-        store.log().wait(store.log().next() - 1)?;
+        store.log().wait_blocking(store.log().next() - 1)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ const LAYER_OVERHEAD: u64 = 64;
 const MOST_EXPANSION: u64 = 32_768;
 
 /// Capacity, rate, expansion, and whether it grows.
-fn made(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
+fn parse_options(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
     spec.check_names(&spec.kind, &["capacity", "fpr", "expansion", "scaling"])?;
     let capacity = number(spec, "capacity", None, u64::MAX)?;
     let rate = spec.option("fpr").unwrap_or("0.01");
@@ -33,12 +33,12 @@ fn made(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
 }
 
 pub(super) fn create(spec: &Spec) -> Result<Chain> {
-    let (capacity, error, expansion, scaling) = made(spec)?;
+    let (capacity, error, expansion, scaling) = parse_options(spec)?;
     Ok(Chain::construct(capacity, error, expansion, scaling)?)
 }
 
 pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
-    let (capacity, error, _, scaling) = made(spec)?;
+    let (capacity, error, _, scaling) = parse_options(spec)?;
     Ok(Chain::cell_bytes(capacity, error, scaling)?)
 }
 
@@ -100,10 +100,10 @@ impl Kind for Chain {
             ("counted_bytes", Value::Number(OVERHEAD + LAYER_OVERHEAD * layers + Chain::nbytes(self))),
         ]
     }
-    fn writes(&self, words: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+    fn visit_written_words(&self, words: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
         Chain::writes(self, words.as_chunks().0, word)
     }
-    fn of_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
+    fn with_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
         let cells = (0..self.layers().len() as u32).map(|layer| parts.take_foreign(layer));
         Ok(Box::new(self.with_cells(cells.collect::<fullbloom_core::Result<_>>()?)?))
     }

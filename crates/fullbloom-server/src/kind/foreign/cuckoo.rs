@@ -19,7 +19,7 @@ use crate::kind::{Keying, Kind, Spec};
 const OVERHEAD: u64 = 40;
 const TABLE_OVERHEAD: u64 = 16;
 
-fn shape(spec: &Spec) -> Result<Shape> {
+fn parse_options(spec: &Spec) -> Result<Shape> {
     spec.check_names(&spec.kind, &["capacity", "bucket_size", "iterations", "expansion"])?;
     let capacity = number(spec, "capacity", None, u64::MAX)?;
     let narrow = |name, default, most| number(spec, name, Some(default), most).map(|number| number as u16);
@@ -28,11 +28,11 @@ fn shape(spec: &Spec) -> Result<Shape> {
 }
 
 pub(super) fn create(spec: &Spec) -> Result<Cuckoo> {
-    Ok(Cuckoo::construct(shape(spec)?)?)
+    Ok(Cuckoo::construct(parse_options(spec)?)?)
 }
 
 pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
-    Ok(shape(spec)?.cell_bytes()?)
+    Ok(parse_options(spec)?.cell_bytes()?)
 }
 
 impl DumpFormat for Cuckoo {

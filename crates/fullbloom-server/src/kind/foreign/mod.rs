@@ -142,7 +142,7 @@ pub(super) fn by_name(name: &str) -> Option<&'static Variant> {
 }
 
 /// The kind that a program takes for its own, of a flavour.
-pub fn for_flavour(flavour: Flavour) -> &'static str {
+pub fn kind_of_flavour(flavour: Flavour) -> &'static str {
     ROWS[usize::from(flavour == Flavour::Cuckoo)].name
 }
 
@@ -182,8 +182,8 @@ pub(super) fn open(path: &Path, max_bytes: u64) -> Option<Result<Box<dyn Kind>>>
 }
 
 /// The filter that the header of a dump tells of, its cells to come, and how it is treated.
-pub fn of_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Settings, Box<dyn Kind>)> {
-    let spec = Spec { kind: for_flavour(flavour).into(), ..Spec::default() };
+pub fn from_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Settings, Box<dyn Kind>)> {
+    let spec = Spec { kind: kind_of_flavour(flavour).into(), ..Spec::default() };
     let settings = Settings { flavour, ..Settings::of(spec) };
     match flavour {
         Flavour::Bloom => {

@@ -19,7 +19,7 @@ pub(super) fn real(word: &[u8]) -> Option<f64> {
 }
 
 /// [`integer`], or the refusal of servers.
-pub(super) fn an_integer(word: &[u8]) -> CommandResult<i64> {
+pub(super) fn parse_integer(word: &[u8]) -> CommandResult<i64> {
     integer(word).ok_or_else(|| CommandError::new("ERR value is not an integer or out of range"))
 }
 

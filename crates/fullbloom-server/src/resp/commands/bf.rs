@@ -66,7 +66,7 @@ fn create_foreign(
     options: &ReserveOptions,
     scaling: bool,
 ) -> CommandResult<Arc<Entry>> {
-    let spec = Spec { kind: foreign::for_flavour(Flavour::Bloom).into(), ..Spec::default() };
+    let spec = Spec { kind: foreign::kind_of_flavour(Flavour::Bloom).into(), ..Spec::default() };
     let spec = spec.with("capacity", options.capacity).with("fpr", format!("{:e}", options.error));
     let spec = spec.with("expansion", options.expansion).with("scaling", u8::from(scaling));
     let notes = scaling.then_some(("expansion".to_string(), options.expansion as u64)).into_iter().collect();
@@ -74,14 +74,9 @@ fn create_foreign(
     session.create(name, settings, None)
 }
 
-/// The filter of this name; one is options if there is none.
 #[inline]
 fn get_or_create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> CommandResult<Arc<Entry>> {
-    match session.find_as(name, Flavour::Bloom)? {
-        Some(entry) => Ok(entry),
-        // Another client may have options it since.
-        None => create(session, name, options).or_else(|error| session.find_as(name, Flavour::Bloom)?.ok_or(error)),
-    }
+    session.get_or_create(name, Flavour::Bloom, |session| create(session, name, options))
 }
 
 pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -128,7 +123,7 @@ pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {
     session.check_not_busy(&entry)?;
     session.hash(&entry, args.from(2))?;
     match add_keys(session, &entry) {
-        (_, Some(fault)) => Err(refusal(fault)),
+        (_, Some(fault)) => Err(insert_error(fault)),
         _ => {
             session.reply.boolean(session.flags[0] != 0);
             Ok(())
@@ -150,14 +145,14 @@ fn add_all(session: &mut Session, entry: &Arc<Entry>, keys: Args<'_>) -> Command
         session.reply.booleans(&session.flags);
         return Ok(());
     };
-    let CommandError::Refused(text) = refusal(fault) else { return Ok(()) };
+    let CommandError::Refused(text) = insert_error(fault) else { return Ok(()) };
     session.reply.array(done + 1);
     session.flags[..done].iter().for_each(|&flag| session.reply.boolean(flag != 0));
     session.reply.error(&text);
     Ok(())
 }
 
-fn refusal(fault: Fault) -> CommandError {
+fn insert_error(fault: Fault) -> CommandError {
     match fault.code {
         Code::Full => CommandError::new("ERR non scaling filter is full"),
         Code::Limit => CommandError::new(format!("ERR problem inserting into filter: {}", fault.text)),
@@ -169,7 +164,7 @@ fn refusal(fault: Fault) -> CommandError {
 fn add_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>) {
     let store = session.server.store.clone();
     let full = |keys: usize| {
-        let filter = entry.look();
+        let filter = entry.read();
         filter.num_added() + keys as u64 > filter.capacity()
     };
     let keys = session.flags.len();
@@ -185,8 +180,8 @@ fn add_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>)
     // A key that is there already takes no room.
     let mut done = (keys, None);
     for at in 0..keys {
-        let (mut found, words) = ([0], &session.hashes[entry.text.words(at)]);
-        entry.look().contains(words, &mut found);
+        let (mut found, words) = ([0], &session.hashes[entry.keying.words(at)]);
+        entry.read().contains(words, &mut found);
         if found == [0]
             && let Err(fault) = store.add(entry, words, &mut session.flags[at..=at])
         {
@@ -249,14 +244,14 @@ pub(super) fn exists(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-pub(super) fn exist(session: &mut Session, args: Args<'_>) -> CommandResult {
+pub(super) fn exists_many(session: &mut Session, args: Args<'_>) -> CommandResult {
     session.look_up(args, Flavour::Cuckoo)?;
     session.reply.booleans(&session.flags);
     Ok(())
 }
 
 pub(super) fn card(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let items = session.find_as(args.at(1), Flavour::Bloom)?.map_or(0, |entry| entry.look().num_added());
+    let items = session.find_as(args.at(1), Flavour::Bloom)?.map_or(0, |entry| entry.read().num_added());
     session.reply.count(items);
     Ok(())
 }
@@ -272,7 +267,7 @@ const FIELDS: [(&str, &str); 5] = [
 
 fn fields(entry: &Entry) -> [Option<u64>; 5] {
     let expansion = entry.settings.note("expansion");
-    entry.over(|filter| {
+    entry.with_whole(|filter| {
         let stages = info_number(filter, "stages").unwrap_or(1);
         let nbytes = info_number(filter, "counted_bytes").unwrap_or_else(|| filter.nbytes());
         [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
@@ -294,19 +289,19 @@ pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
         } else {
             session.reply.array(1);
         }
-        session.reply.maybe(fields[field]);
+        session.reply.count_or_null(fields[field]);
         return Ok(());
     }
     session.reply.map(FIELDS.len());
     for ((_, name), fact) in FIELDS.iter().zip(fields) {
         session.reply.simple(name);
-        session.reply.maybe(fact);
+        session.reply.count_or_null(fact);
     }
     Ok(())
 }
 
 /// Of a filter that is one layer, or told as one.
-fn own_lines(filter: &dyn Kind) -> Vec<String> {
+fn describe_layer(filter: &dyn Kind) -> Vec<String> {
     let hashes = info_number(filter, "num_hashes").unwrap_or(0);
     let (bytes, capacity, items, ratio) = (filter.nbytes(), filter.capacity(), filter.num_added(), filter.target_fpr());
     let bits = bytes * 8;
@@ -320,9 +315,9 @@ fn own_lines(filter: &dyn Kind) -> Vec<String> {
 
 pub(super) fn debug(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
-    let lines = entry.over(|filter| match filter.dump_format() {
+    let lines = entry.with_whole(|filter| match filter.dump_format() {
         Some(foreign) => foreign.debug_lines(),
-        None => own_lines(filter),
+        None => describe_layer(filter),
     });
     session.reply.array(lines.len());
     lines.iter().for_each(|line| session.reply.text(line));

@@ -1,13 +1,12 @@
 //! `BLOOM.*`: a filter of any kind, and what it does with keys.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use fullbloom_core::registry::VARIANTS;
 use fullbloom_core::structure::Value;
 
-use super::arguments::{an_integer, is, real, text};
-use crate::kind::{Settings, known_value};
+use super::arguments::{is, parse_integer, real, text};
+use crate::kind::{Settings, value_if_present};
 use crate::resp::error::{CommandError, CommandResult, too_long, wrong_arity};
 use crate::resp::parser::Args;
 use crate::resp::reply::Reply;
@@ -40,15 +39,15 @@ pub(super) fn create(session: &mut Session, args: Args<'_>) -> CommandResult {
         }
         given.push(name.clone());
         match name.as_str() {
-            "strict" => settings.strict = flag(&name, value)?,
-            "keyed" => settings.spec.keyed = flag(&name, value)?,
+            "strict" => settings.strict = parse_flag(&name, value)?,
+            "keyed" => settings.spec.keyed = parse_flag(&name, value)?,
             "seed" => {
                 let seed = text(value)?.parse().ok();
                 settings.spec.seed =
                     seed.ok_or_else(|| CommandError::new("ERR seed must be a whole number of 64 bits"))?;
             }
             "expire" => {
-                let seconds = an_integer(value)?;
+                let seconds = parse_integer(value)?;
                 let due = seconds.checked_mul(1000).and_then(|span| span.checked_add(store::now() as i64));
                 let due = due.filter(|_| seconds > 0);
                 expires =
@@ -68,7 +67,7 @@ pub(super) fn create(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-fn flag(name: &str, value: &[u8]) -> CommandResult<bool> {
+fn parse_flag(name: &str, value: &[u8]) -> CommandResult<bool> {
     match value.to_ascii_lowercase().as_slice() {
         b"yes" | b"true" | b"1" => Ok(true),
         b"no" | b"false" | b"0" => Ok(false),
@@ -88,7 +87,7 @@ fn write_value(reply: &mut Reply, value: &Value) {
 
 pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
-    let (row, fields) = entry.over(|filter| (filter.variant(), filter.info()));
+    let (row, fields) = entry.with_whole(|filter| (filter.variant(), filter.info()));
     let expires = entry.expires().map_or(Value::Nothing, Value::Number);
     let about = [
         ("name", Value::Text(entry.name())),
@@ -119,23 +118,13 @@ pub(super) fn stats(session: &mut Session, args: Args<'_>) -> CommandResult {
     entries.sort_unstable_by_key(|entry| entry.id);
     session.reply.map(entries.len());
     for entry in entries {
-        let counters = &entry.counters;
-        let counts = [
-            ("hits", &counters.hits),
-            ("misses", &counters.misses),
-            ("adds", &counters.adds),
-            ("new", &counters.new),
-            ("removed", &counters.removed),
-        ];
         let reply = &mut session.reply;
         reply.text(&entry.name());
+        let counts = entry.counters.values();
         reply.map(counts.len() + 2);
-        for (name, count) in counts {
-            reply.text(name);
-            reply.count(count.load(Ordering::Relaxed));
-        }
-        let filter = entry.look();
-        for (name, number) in [("num_added", filter.num_added()), ("nbytes", filter.nbytes())] {
+        let filter = entry.read();
+        let sizes = [("num_added", filter.num_added()), ("nbytes", filter.nbytes())];
+        for (name, number) in counts.into_iter().chain(sizes) {
             reply.text(name);
             reply.count(number);
         }
@@ -160,14 +149,14 @@ pub(super) fn kinds(session: &mut Session, _: Args<'_>) -> CommandResult {
 }
 
 /// The filter that keys are about, and their hashes.
-fn keys(session: &mut Session, args: Args<'_>) -> CommandResult<Arc<Entry>> {
+fn hash_keys(session: &mut Session, args: Args<'_>) -> CommandResult<Arc<Entry>> {
     let entry = session.get(args.at(1))?;
     session.hash(&entry, args.from(2))?;
     Ok(entry)
 }
 
 pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = keys(session, args)?;
+    let entry = hash_keys(session, args)?;
     session.check_not_busy(&entry)?;
     let lsn = session.server.store.add(&entry, &session.hashes, &mut session.flags)?;
     session.record(lsn);
@@ -176,14 +165,14 @@ pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn check(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = keys(session, args)?;
+    let entry = hash_keys(session, args)?;
     session.server.store.contains(&entry, &session.hashes, &mut session.flags);
     session.reply.booleans(&session.flags);
     Ok(())
 }
 
 pub(super) fn remove(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = keys(session, args)?;
+    let entry = hash_keys(session, args)?;
     session.check_not_busy(&entry)?;
     let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
     session.record(lsn);
@@ -192,9 +181,9 @@ pub(super) fn remove(session: &mut Session, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn count(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = keys(session, args)?;
+    let entry = hash_keys(session, args)?;
     let mut counts = vec![0; session.flags.len()];
-    entry.look().count(&session.hashes, &mut counts)?;
+    entry.read().count(&session.hashes, &mut counts)?;
     session.reply.array(counts.len());
     counts.iter().for_each(|&count| session.reply.count(count));
     Ok(())
@@ -213,7 +202,7 @@ pub(super) fn set_pairs(session: &mut Session, args: Args<'_>) -> CommandResult 
         if args.at(at).len() > most {
             return Err(too_long(most));
         }
-        entry.text.push(args.at(at), &mut session.hashes);
+        entry.keying.push(args.at(at), &mut session.hashes);
         let value = text(args.at(at + 1))?.parse().ok();
         values.push(value.ok_or_else(|| CommandError::new("ERR a value is a whole number of at least 0"))?);
     }
@@ -224,20 +213,20 @@ pub(super) fn set_pairs(session: &mut Session, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn values(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = keys(session, args)?;
+    let entry = hash_keys(session, args)?;
     let mut values = vec![0; session.flags.len()];
-    let filter = entry.look();
+    let filter = entry.read();
     filter.values(&session.hashes, &mut values)?;
     session.reply.array(values.len());
     for (&hash, &value) in session.hashes.iter().zip(&values) {
-        session.reply.maybe(known_value(filter.as_ref(), hash, value));
+        session.reply.count_or_null(value_if_present(filter.as_ref(), hash, value));
     }
     Ok(())
 }
 
 pub(super) fn positions(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = keys(session, args)?;
-    let positions = entry.look().positions(session.hashes[0])?;
+    let entry = hash_keys(session, args)?;
+    let positions = entry.read().positions(session.hashes[0])?;
     session.reply.array(positions.len());
     positions.iter().for_each(|&position| session.reply.count(position));
     Ok(())

@@ -46,7 +46,7 @@ fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> Comma
     let notes = numbers.iter().map(|(name, number)| (name.to_string(), *number as u64)).collect();
     let settings = |spec| Settings { flavour: Flavour::Cuckoo, notes: Arc::new(notes), ..Settings::of(spec) };
     if session.server.store.options.plain {
-        let spec = Spec { kind: foreign::for_flavour(Flavour::Cuckoo).into(), ..Spec::default() };
+        let spec = Spec { kind: foreign::kind_of_flavour(Flavour::Cuckoo).into(), ..Spec::default() };
         let spec = spec.with("capacity", options.capacity).with("bucket_size", options.bucket);
         let spec = spec.with("iterations", options.iterations).with("expansion", options.expansion);
         return session.create(name, settings(spec), None);
@@ -63,12 +63,9 @@ fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> Comma
     session.create(name, settings(spec), None)
 }
 
+#[inline]
 fn get_or_create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> CommandResult<Arc<Entry>> {
-    match session.find_as(name, Flavour::Cuckoo)? {
-        Some(entry) => Ok(entry),
-        // Another client may have options it since.
-        None => create(session, name, options).or_else(|error| session.find_as(name, Flavour::Cuckoo)?.ok_or(error)),
-    }
+    session.get_or_create(name, Flavour::Cuckoo, |session| create(session, name, options))
 }
 
 pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -102,10 +99,10 @@ pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 /// Refuses to add to a filter of so many tables that asking them all takes its time.
 fn check_tables(entry: &Entry) -> CommandResult {
-    let foreign = entry.settings.spec.kind == foreign::for_flavour(Flavour::Cuckoo);
+    let foreign = entry.settings.spec.kind == foreign::kind_of_flavour(Flavour::Cuckoo);
     // Not by what it shows: that counts the slots in use, all of them for each key.
-    if foreign && entry.look().dump_format().is_some_and(|filter| filter.tables() >= MOST_EXPANSIONS) {
-        return Err(CommandError::new("Maximum expansions wait_for_shutdown"));
+    if foreign && entry.read().dump_format().is_some_and(|filter| filter.tables() >= MOST_EXPANSIONS) {
+        return Err(CommandError::new("Maximum expansions reached"));
     }
     Ok(())
 }
@@ -120,7 +117,7 @@ enum AddResult {
 /// Adds one of the keys whose hashes are at hand.
 fn add_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool) -> CommandResult<AddResult> {
     let store = session.server.store.clone();
-    let words = &session.hashes[entry.text.words(at)];
+    let words = &session.hashes[entry.keying.words(at)];
     let done = if absent {
         store.add_absent(entry, words)
     } else {
@@ -222,19 +219,19 @@ pub(super) fn exists(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-pub(super) fn exist(session: &mut Session, args: Args<'_>) -> CommandResult {
+pub(super) fn exists_many(session: &mut Session, args: Args<'_>) -> CommandResult {
     session.look_up(args, Flavour::Bloom)?;
     session.reply.booleans(&session.flags);
     Ok(())
 }
 
 /// The filter of this name, if there is one and it is none of `BF.*`.
-fn only(session: &mut Session, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
+fn find_not_bloom(session: &mut Session, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
     Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom && !entry.is_note()))
 }
 
 pub(super) fn remove(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = only(session, args.at(1))?.ok_or_else(|| CommandError::new("Not found"))?;
+    let entry = find_not_bloom(session, args.at(1))?.ok_or_else(|| CommandError::new("Not found"))?;
     session.check_not_busy(&entry)?;
     session.hash(&entry, args.from(2))?;
     let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
@@ -246,9 +243,9 @@ pub(super) fn remove(session: &mut Session, args: Args<'_>) -> CommandResult {
 pub(super) fn count(session: &mut Session, args: Args<'_>) -> CommandResult {
     let mut counts = [0];
     // As for looking, one of the other sort has none.
-    if let Some(entry) = only(session, args.at(1))? {
+    if let Some(entry) = find_not_bloom(session, args.at(1))? {
         session.hash(&entry, args.from(2))?;
-        entry.look().count(&session.hashes, &mut counts)?;
+        entry.read().count(&session.hashes, &mut counts)?;
     }
     session.reply.count(counts[0]);
     Ok(())
@@ -259,7 +256,7 @@ fn fields(session: &mut Session, name: &[u8]) -> CommandResult<[(&'static str, u
     use std::sync::atomic::Ordering;
     let entry = session.find_as(name, Flavour::Cuckoo)?.ok_or_else(Fault::missing)?;
     let note = |name: &str, otherwise: u64| entry.settings.note(name).unwrap_or(otherwise);
-    Ok(entry.over(|filter| {
+    Ok(entry.with_whole(|filter| {
         let number = |name: &str| info_number(filter, name);
         let stages = number("stages").unwrap_or(1);
         [
@@ -300,10 +297,10 @@ pub(super) fn debug(session: &mut Session, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn compact(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let entry = only(session, args.at(1))?.ok_or_else(|| CommandError::new("Cuckoo filter was not found"))?;
+    let entry = find_not_bloom(session, args.at(1))?.ok_or_else(|| CommandError::new("Cuckoo filter was not found"))?;
     // Other kinds make room at once where a key is removed.
-    entry.look().check_removes()?;
-    if entry.settings.spec.kind == foreign::for_flavour(Flavour::Cuckoo) {
+    entry.read().check_removes()?;
+    if entry.settings.spec.kind == foreign::kind_of_flavour(Flavour::Cuckoo) {
         session.check_not_busy(&entry)?;
         let lsn = session.server.store.compact(&entry)?;
         session.record(lsn);

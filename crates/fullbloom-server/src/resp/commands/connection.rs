@@ -15,7 +15,7 @@ fn log_in(session: &mut Session, token: &[u8]) -> CommandResult {
              configuration is correct?",
         ));
     }
-    if session.open(token) { Ok(()) } else { Err(CommandError::new(WRONG_PASS)) }
+    if session.log_in(token) { Ok(()) } else { Err(CommandError::new(WRONG_PASS)) }
 }
 
 pub(super) fn auth(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -45,7 +45,7 @@ pub(super) fn hello(session: &mut Session, args: Args<'_>) -> CommandResult {
             log_in(session, args.at(at + 2))?;
             at += 3;
         } else if is(args.at(at), "SETNAME") && left >= 1 {
-            name = Some(plain_name(args.at(at + 1))?);
+            name = Some(check_client_name(args.at(at + 1))?);
             at += 2;
         } else {
             let word = args.at(at).escape_ascii();
@@ -78,7 +78,7 @@ pub(super) fn hello(session: &mut Session, args: Args<'_>) -> CommandResult {
         reply.text(text);
     }
     reply.text("modules");
-    super::service::modules(reply);
+    super::service::write_modules(reply);
     Ok(())
 }
 
@@ -119,7 +119,7 @@ pub(super) fn select(session: &mut Session, args: Args<'_>) -> CommandResult {
 }
 
 /// A name that fits into a line of words.
-fn plain_name(name: &[u8]) -> CommandResult<String> {
+fn check_client_name(name: &[u8]) -> CommandResult<String> {
     let plain = name.len() <= 128 && name.iter().all(|byte| (b'!'..=b'~').contains(byte));
     match std::str::from_utf8(name) {
         Ok(name) if plain => Ok(name.to_string()),
@@ -131,7 +131,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>) -> CommandResult {
     let (word, words) = (args.at(1).to_ascii_lowercase(), args.len());
     match (word.as_slice(), words) {
         (b"setname", 3) => {
-            let name = plain_name(args.at(2))?;
+            let name = check_client_name(args.at(2))?;
             session.client.about.lock().name = name;
             session.reply.ok();
         }
@@ -142,7 +142,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>) -> CommandResult {
         (b"setinfo", 4) => set_info(session, args)?,
         (b"id", 2) => session.reply.count(session.client.id),
         (b"info", 2) => {
-            let line = session.client.line() + "\n";
+            let line = session.client.describe() + "\n";
             session.reply.verbatim(&line);
         }
         (b"list", _) => {
@@ -150,7 +150,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>) -> CommandResult {
             let all = session.grant.as_ref().is_some_and(|grant| grant.admin);
             let (me, clients) = (session.client.id, session.server.clients.all());
             let seen = clients.iter().filter(|client| all || client.id == me);
-            let lines: String = seen.map(|client| client.line() + "\n").collect();
+            let lines: String = seen.map(|client| client.describe() + "\n").collect();
             session.reply.verbatim(&lines);
         }
         (b"no-evict" | b"no-touch", 3) => session.reply.ok(),
@@ -163,7 +163,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>) -> CommandResult {
 }
 
 fn set_info(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let text = plain_name(args.at(3))
+    let text = check_client_name(args.at(3))
         .map_err(|_| CommandError::new("ERR lib-name cannot contain spaces, newlines or special characters."))?;
     let mut about = session.client.about.lock();
     if is(args.at(2), "LIB-NAME") {

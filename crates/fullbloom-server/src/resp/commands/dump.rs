@@ -6,11 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fullbloom_core::container::{Parsed, Verify};
-
 use super::arguments::{integer, is};
 use crate::fault::{Code, Fault};
-use crate::kind::{self, DumpFormat, Flavour, Kind, Settings, Spec, foreign, settings};
+use crate::kind::{DumpFormat, Flavour, Kind, Settings, Spec, foreign, settings};
 use crate::resp::error::{CommandError, CommandResult, wrong_arity};
 use crate::resp::parser::Args;
 use crate::resp::session::Session;
@@ -38,36 +36,30 @@ pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
         return too_large(file.nbytes());
     }
     if !session.exclusive {
-        session.reply.send(file);
+        session.reply.file(file);
         return Ok(());
     }
     // Among the answers of a transaction its bytes come in their place.
-    answer_with(session, &file, 0..file.nbytes())
+    reply_with_file(session, &file, 0..file.nbytes())
 }
 
 /// Answers with bytes of a file.
-fn answer_with(session: &mut Session, file: &Snapshot, range: Range<u64>) -> CommandResult {
+fn reply_with_file(session: &mut Session, file: &Snapshot, range: Range<u64>) -> CommandResult {
     let length = range.end - range.start;
     session.reply.ensure(length as usize + 64)?;
     session.reply.bulk_with(length, |out| file.append(range, out))?;
     Ok(())
 }
 
-/// The filter in the bytes of a file, and what it is options of.
+/// The filter in the bytes of a file, and its spec.
 fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), Fault> {
-    let header = Parsed::new(bytes, Verify::Header)?.header;
-    let (seed, keyed) = (header.seed, header.secret_fingerprint != 0);
-    let store = &session.server.store;
-    let secret = keyed.then(|| store.master().secret_of(seed));
-    let filter = kind::load(bytes, secret, store.options.limits.filter_bytes).map_err(|fault| {
-        if keyed && fault.code == Code::Invalid {
-            return Fault::invalid(
-                "the filter is keyed with the secret of another service; make filters to exchange with keyed no",
-            );
-        }
-        fault
-    })?;
-    Ok((Spec { kind: filter.variant().name.into(), seed, keyed, ..Spec::default() }, filter))
+    let (spec, filter) = session.server.store.read_filter(bytes)?;
+    match filter {
+        Err(fault) if spec.keyed && fault.code == Code::Invalid => Err(Fault::invalid(
+            "the filter is keyed with the secret of another service; make filters to exchange with keyed no",
+        )),
+        filter => Ok((spec, filter?)),
+    }
 }
 
 pub(super) fn restore(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -77,7 +69,7 @@ pub(super) fn restore(session: &mut Session, args: Args<'_>) -> CommandResult {
         4 => return Err(CommandError::new("ERR syntax error")),
         _ => return Err(wrong_arity("bloom.restore")),
     };
-    // Until it is one of the filters, and counted with them.
+    // NoteExpiry it is one of the filters, and counted with them.
     let _held = session.server.store.budget().take(args.at(2).len() as u64)?;
     let (spec, filter) = filter_in(session, args.at(2))?;
     let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
@@ -97,30 +89,30 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
     };
     let Some(at) = number else { return Err(wrong) };
     // A filter of the other family's program goes out as a file, as those of the service do.
-    if entry.settings.spec.kind == foreign::for_flavour(flavour) {
+    if entry.settings.spec.kind == foreign::kind_of_flavour(flavour) {
         let cells = entry.nbytes().min(PIECE);
         session.reply.ensure(cells as usize + 4096)?;
-        return entry.over(|filter| match filter.dump_format() {
+        return entry.with_whole(|filter| match filter.dump_format() {
             Some(foreign) => {
                 scan_foreign(session, foreign, at, flavour, filter.num_added() == 0);
                 Ok(())
             }
-            None => Err(bad()),
+            None => Err(bad_data()),
         });
     }
     if at == 0 {
-        return begin(session, &entry);
+        return begin_scan(session, &entry);
     }
-    let piece = session.server.transfers.piece(entry.id, at);
+    let piece = session.server.transfers.chunk(entry.id, at);
     let over = || CommandError::new("ERR the dump is over, or was left for a minute: begin with 0");
     let (next, file, range) = piece.ok_or_else(over)?;
     session.reply.array(2);
     session.reply.integer(next);
-    answer_with(session, &file, range)
+    reply_with_file(session, &file, range)
 }
 
 /// Answers with the head, and keeps what follows it.
-fn begin(session: &mut Session, entry: &Entry) -> CommandResult {
+fn begin_scan(session: &mut Session, entry: &Entry) -> CommandResult {
     let file = entry.snapshot(session.server.store.budget())?;
     let length = file.nbytes();
     let number = session.server.transfers.begin(entry.id, file)?;
@@ -133,12 +125,12 @@ fn begin(session: &mut Session, entry: &Entry) -> CommandResult {
     Ok(())
 }
 
-fn bad() -> CommandError {
+fn bad_data() -> CommandError {
     CommandError::new("ERR received bad data")
 }
 
 /// The settings and the length that a head tells.
-fn head_of(bytes: &[u8]) -> Option<(Settings, u64)> {
+fn parse_head(bytes: &[u8]) -> Option<(Settings, u64)> {
     let (total, line) = bytes.strip_prefix(HEAD)?.split_first_chunk::<8>()?;
     let (_, _, settings) = settings::parse(std::str::from_utf8(line).ok()?).ok()?;
     // What notes are called is written into lines of the log and of the manifest.
@@ -156,32 +148,34 @@ pub(super) fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
     let piece = args.at(3);
     match session.find_as(args.at(1), flavour)? {
         Some(_) if number == HEADER && !bloom => Err(CommandError::new("ERR item exists")),
-        Some(entry) if entry.settings.spec.kind == foreign::for_flavour(flavour) => {
+        Some(entry) if entry.settings.spec.kind == foreign::kind_of_flavour(flavour) => {
             load_foreign(session, &entry, number, piece, flavour)
         }
-        Some(_) => Err(bad()),
-        None if Transfers::is_head(number) && piece.starts_with(HEAD) => expect(session, args.at(1), piece, flavour),
-        None if number != HEADER => go_on(session, args.at(1), number, piece),
+        Some(_) => Err(bad_data()),
+        None if Transfers::is_head(number) && piece.starts_with(HEAD) => {
+            begin_load(session, args.at(1), piece, flavour)
+        }
+        None if number != HEADER => receive_chunk(session, args.at(1), number, piece),
         None => begin_foreign(session, args.at(1), piece, flavour),
     }
 }
 
 /// Waits for the bytes of a file, which a head tells of.
-fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> CommandResult {
+fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> CommandResult {
     let fits = |settings: &Settings| settings.flavour == flavour || settings.flavour == Flavour::Any;
-    let (settings, total) = head_of(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad)?;
+    let (settings, total) = parse_head(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad_data)?;
     if total > session.server.store.options.limits.filter_bytes {
         return Err(CommandError::new("ERR Insufficient memory to create filter"));
     }
     let (client, budget) = (session.client.id, session.server.store.budget());
-    session.server.transfers.expect(name, settings, total, client, budget);
+    session.server.transfers.begin_incoming(name, settings, total, client, budget);
     session.reply.ok();
     Ok(())
 }
 
 /// Takes in bytes of the file that is waited for, and makes a filter of them once they are whole.
-fn go_on(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> CommandResult {
-    if let Some(whole) = session.server.transfers.take(name, number, piece, session.client.id)? {
+fn receive_chunk(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> CommandResult {
+    if let Some(whole) = session.server.transfers.receive(name, number, piece, session.client.id)? {
         let _held = session.server.store.budget().take(whole.bytes.len() as u64)?;
         let (spec, filter) = filter_in(session, &whole.bytes)?;
         // What it is options of stands in the file; how it is treated, in the head.
@@ -223,7 +217,7 @@ fn scan_foreign(session: &mut Session, filter: &dyn DumpFormat, number: i64, fla
 }
 
 /// What is said of bytes that are refused.
-fn refused(fault: Fault, flavour: Flavour) -> CommandError {
+fn load_error(fault: Fault, flavour: Flavour) -> CommandError {
     match (fault.code, flavour) {
         (Code::Limit, _) => CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)),
         (Code::Format, Flavour::Cuckoo) => CommandError::new(fault.text),
@@ -234,9 +228,9 @@ fn refused(fault: Fault, flavour: Flavour) -> CommandError {
 /// Makes the filter that a header tells of; its cells are to come.
 fn begin_foreign(session: &mut Session, name: &[u8], header: &[u8], flavour: Flavour) -> CommandResult {
     let most = session.server.store.options.limits.filter_bytes;
-    let (settings, filter) = foreign::of_header(flavour, header, most).map_err(|fault| refused(fault, flavour))?;
+    let (settings, filter) = foreign::from_header(flavour, header, most).map_err(|fault| load_error(fault, flavour))?;
     let options = session.server.store.restore(name, settings, filter, false);
-    let (_, lsn) = options.map_err(|fault| refused(fault, flavour))?;
+    let (_, lsn) = options.map_err(|fault| load_error(fault, flavour))?;
     session.record(lsn);
     session.release();
     session.reply.ok();
@@ -253,7 +247,7 @@ fn load_foreign(
 ) -> CommandResult {
     session.check_not_busy(entry)?;
     let done = session.server.store.load_piece(entry, number, piece);
-    session.record(done.map_err(|fault| refused(fault, flavour))?);
+    session.record(done.map_err(|fault| load_error(fault, flavour))?);
     session.reply.ok();
     Ok(())
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::arguments::{an_integer, is};
+use super::arguments::{is, parse_integer};
 use crate::auth::pattern::{PATTERN, Pattern};
 use crate::fault::Code;
 use crate::kind::Flavour;
 use crate::resp::error::{CommandError, CommandResult};
 use crate::resp::parser::Args;
 use crate::resp::session::Session;
-use crate::store::{self, Conflict, Entry, Renaming};
+use crate::store::{self, Conflict, Entry, RenameOptions};
 
 /// Filters of so many bytes are freed on a thread of their own: a gigabyte takes the kernel a tenth of a second.
 const LARGE: u64 = 16 << 20;
@@ -69,7 +69,7 @@ pub(super) fn type_of(session: &mut Session, args: Args<'_>) -> CommandResult {
 }
 
 /// Filters that the client may know of.
-fn known(session: &Session) -> Vec<Arc<Entry>> {
+fn visible_entries(session: &Session) -> Vec<Arc<Entry>> {
     let mut entries = session.server.store.entries();
     entries.retain(|entry| session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes())));
     entries
@@ -91,7 +91,7 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>) -> CommandResult {
         if is(args.at(at), "MATCH") {
             form = Some(pattern(value)?);
         } else if is(args.at(at), "COUNT") {
-            count = usize::try_from(an_integer(value)?).ok().filter(|&count| count > 0).ok_or_else(syntax)?;
+            count = usize::try_from(parse_integer(value)?).ok().filter(|&count| count > 0).ok_or_else(syntax)?;
         } else if is(args.at(at), "TYPE") {
             sort = Some(value);
         } else {
@@ -119,7 +119,7 @@ pub(super) fn keys(session: &mut Session, args: Args<'_>) -> CommandResult {
         return Err(CommandError::new("ERR KEYS is switched off: use SCAN, or start the service with keys allowed"));
     }
     let form = pattern(args.at(1))?;
-    let names: Vec<String> = known(session).iter().map(|entry| entry.name()).collect();
+    let names: Vec<String> = visible_entries(session).iter().map(|entry| entry.name()).collect();
     let names: Vec<&String> = names.iter().filter(|name| form.matches(name.as_bytes())).collect();
     session.record_names();
     session.reply.array(names.len());
@@ -134,9 +134,9 @@ pub(super) fn size(session: &mut Session, _: Args<'_>) -> CommandResult {
 }
 
 /// When a filter is to be dropped, in milliseconds since 1970.
-fn due(command: &[u8], word: &[u8]) -> CommandResult<i64> {
+fn parse_expiry(command: &[u8], word: &[u8]) -> CommandResult<i64> {
     let name = String::from_utf8_lossy(command).to_ascii_lowercase();
-    let number = an_integer(word)?;
+    let number = parse_integer(word)?;
     let milliseconds = if name.starts_with('p') { Some(number) } else { number.checked_mul(1000) };
     let from = if name.ends_with("at") { 0 } else { store::now() as i64 };
     let due = milliseconds.and_then(|number| number.checked_add(from));
@@ -144,7 +144,7 @@ fn due(command: &[u8], word: &[u8]) -> CommandResult<i64> {
 }
 
 pub(super) fn expire(session: &mut Session, args: Args<'_>) -> CommandResult {
-    let due = due(args.at(0), args.at(2))?;
+    let due = parse_expiry(args.at(0), args.at(2))?;
     let known = ["NX", "XX", "GT", "LT"];
     let mut given = [false; 4];
     for word in args.from(3).iter() {
@@ -173,7 +173,7 @@ pub(super) fn expire(session: &mut Session, args: Args<'_>) -> CommandResult {
         (!refused).then(|| Some(due.max(1) as u64))
     };
     let store = session.server.store.clone();
-    let done = store.expire_if(&entry, decide)?;
+    let done = store.update_expiry(&entry, decide)?;
     if let Some(lsn) = done {
         session.record(lsn);
         if due <= store::now() as i64 {
@@ -207,7 +207,7 @@ pub(super) fn ttl(session: &mut Session, args: Args<'_>) -> CommandResult {
 pub(super) fn persist(session: &mut Session, args: Args<'_>) -> CommandResult {
     let mut lsn = None;
     if let Some(entry) = session.find(args.at(1))? {
-        lsn = session.server.store.expire_if(&entry, |now| now.map(|_| None))?;
+        lsn = session.server.store.update_expiry(&entry, |now| now.map(|_| None))?;
     }
     lsn.into_iter().for_each(|lsn| session.record(lsn));
     session.reply.integer(lsn.is_some().into());
@@ -216,8 +216,8 @@ pub(super) fn persist(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 /// Gives a filter another name: false where that is taken and is not to be replaced.
 fn rename_to(session: &mut Session, args: Args<'_>, conflict: Conflict<'_>) -> CommandResult<bool> {
-    let wanted = Renaming { to: args.at(2), conflict, versions: None, expires: None };
-    match session.server.store.rename_as(args.at(1), &wanted) {
+    let wanted = RenameOptions { to: args.at(2), conflict, versions: None, expires: None };
+    match session.server.store.rename_with(args.at(1), &wanted) {
         Ok(lsn) => session.record(lsn),
         Err(fault) if fault.code == Code::Missing => return Err(CommandError::new("ERR no such key")),
         Err(fault) if fault.code == Code::Exists => return Ok(false),
@@ -247,7 +247,7 @@ pub(super) fn flush(session: &mut Session, args: Args<'_>) -> CommandResult {
     if args.len() > 2 || (args.len() == 2 && !is(args.at(1), "SYNC") && !is(args.at(1), "ASYNC")) {
         return Err(CommandError::new("ERR syntax error"));
     }
-    for entry in known(session) {
+    for entry in visible_entries(session) {
         if let Some(lsn) = session.server.store.drop_entry(&entry)? {
             session.record(lsn);
         }

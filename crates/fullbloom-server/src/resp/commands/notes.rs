@@ -1,18 +1,18 @@
 //! `SET` and `GET`: notes, small texts beside the filters.
 
-use super::arguments::{an_integer, is};
+use super::arguments::{is, parse_integer};
 use crate::kind::Note;
 use crate::resp::error::{CommandError, CommandResult, WRONG_TYPE};
 use crate::resp::parser::Args;
 use crate::resp::session::Session;
-use crate::store::{self, Entry, Until};
+use crate::store::{self, Entry, NoteExpiry};
 
 /// What `SET` is told beside the text.
 #[derive(Default)]
 struct Options {
     present: Option<bool>,
     get: bool,
-    until: Option<Until>,
+    until: Option<NoteExpiry>,
 }
 
 impl Options {
@@ -27,10 +27,10 @@ impl Options {
                 options.present = present;
             } else if is(word, "GET") {
                 options.get = true;
-            } else if is(word, "KEEPTTL") && options.until.is_none_or(|until| until == Until::Kept) {
-                options.until = Some(Until::Kept);
+            } else if is(word, "KEEPTTL") && options.until.is_none_or(|until| until == NoteExpiry::Keep) {
+                options.until = Some(NoteExpiry::Keep);
             } else if options.until.is_none() && at < words.len() && TIMES.iter().any(|(name, ..)| is(word, name)) {
-                options.until = Some(Until::At(due(word, words.at(at))?));
+                options.until = Some(NoteExpiry::At(parse_expiry(word, words.at(at))?));
                 at += 1;
             } else {
                 return Err(syntax());
@@ -44,8 +44,8 @@ impl Options {
 const TIMES: [(&str, i64, bool); 4] = [("EX", 1000, true), ("PX", 1, true), ("EXAT", 1000, false), ("PXAT", 1, false)];
 
 /// When a note is to be dropped, in milliseconds since 1970.
-fn due(option: &[u8], word: &[u8]) -> CommandResult<u64> {
-    let number = an_integer(word)?;
+fn parse_expiry(option: &[u8], word: &[u8]) -> CommandResult<u64> {
+    let number = parse_integer(word)?;
     let (_, unit, relative) = *TIMES.iter().find(|(name, ..)| is(option, name)).unwrap_or(&TIMES[0]);
     let from = if relative { store::now() as i64 } else { 0 };
     let due = number.checked_mul(unit).and_then(|span| span.checked_add(from)).filter(|_| number > 0);
@@ -56,7 +56,7 @@ pub(super) fn set(session: &mut Session, args: Args<'_>) -> CommandResult {
     let options = Options::read(args.from(3))?;
     // One whose time has come is dropped, and in the log, before another takes its place.
     session.find(args.at(1))?;
-    let until = options.until.unwrap_or(Until::Always);
+    let until = options.until.unwrap_or(NoteExpiry::Never);
     let noted = session.server.store.set_note(args.at(1), args.at(2), options.present, until)?;
     let is_filter = noted.before.as_ref().is_some_and(|before| !before.is_note());
     if is_filter && (options.get || options.present != Some(false)) {
@@ -89,6 +89,6 @@ pub(super) fn get(session: &mut Session, args: Args<'_>) -> CommandResult {
 fn write_value(session: &mut Session, note: Option<&Entry>) {
     match note {
         None => session.reply.null(),
-        Some(entry) => session.reply.bulk(Note::text_of(entry.look().as_ref()).unwrap_or_default()),
+        Some(entry) => session.reply.bulk(Note::text_of(entry.read().as_ref()).unwrap_or_default()),
     }
 }

@@ -27,10 +27,10 @@ pub(super) fn hash_keys(hashes: &mut Vec<u64>, mut packed: &[u8], entry: &Entry,
             return Err(too_long(limits.key_bytes));
         }
         let (key, rest) = rest.split_at_checked(length).ok_or_else(wrong)?;
-        if hashes.len() == limits.batch_keys * entry.text.width() {
+        if hashes.len() == limits.batch_keys * entry.keying.width() {
             return Err(too_many(limits.batch_keys));
         }
-        entry.text.push(key, hashes);
+        entry.keying.push(key, hashes);
         packed = rest;
     }
     Ok(())
@@ -58,7 +58,7 @@ fn unpack(session: &mut Session, args: Args<'_>, unpack: Unpack) -> CommandResul
 }
 
 /// Answers with the flags, 8 a byte.
-fn answer(session: &mut Session) {
+fn reply_bits(session: &mut Session) {
     let (eights, rest) = session.flags.as_chunks::<8>();
     // Flags are 0 or 1: the product gathers the lowest bits of 8 bytes in its highest byte.
     let bits = |eight: &[u8; 8]| (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
@@ -72,17 +72,17 @@ pub(super) fn add(session: &mut Session, args: Args<'_>, how: Unpack, hashed: bo
     let entry = unpack(session, args, how)?;
     session.check_not_busy(&entry)?;
     let target = Target::from(&entry);
-    let target = if hashed { target.of(KeyDomains::HASHED) } else { target };
+    let target = if hashed { target.with_domains(KeyDomains::HASHED) } else { target };
     let lsn = session.server.store.add(target, &session.hashes, &mut session.flags)?;
     session.record(lsn);
-    answer(session);
+    reply_bits(session);
     Ok(())
 }
 
 pub(super) fn check(session: &mut Session, args: Args<'_>, how: Unpack) -> CommandResult {
     let entry = unpack(session, args, how)?;
     session.server.store.contains(&entry, &session.hashes, &mut session.flags);
-    answer(session);
+    reply_bits(session);
     Ok(())
 }
 
@@ -91,6 +91,6 @@ pub(super) fn remove(session: &mut Session, args: Args<'_>, how: Unpack) -> Comm
     session.check_not_busy(&entry)?;
     let lsn = session.server.store.remove(&entry, &session.hashes, &mut session.flags)?;
     session.record(lsn);
-    answer(session);
+    reply_bits(session);
     Ok(())
 }

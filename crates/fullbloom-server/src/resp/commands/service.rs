@@ -17,7 +17,7 @@ pub(super) const VERSION: &str = "7.4.0";
 const MODULE: i64 = 20_800;
 
 /// The modules that clients ask after.
-pub(super) fn modules(reply: &mut Reply) {
+pub(super) fn write_modules(reply: &mut Reply) {
     reply.array(1);
     reply.map(4);
     reply.text("name");
@@ -34,7 +34,7 @@ pub(super) fn module(session: &mut Session, args: Args<'_>) -> CommandResult {
     if !is(args.at(1), "LIST") {
         return Err(unknown_subcommand("MODULE", args.at(1)));
     }
-    modules(&mut session.reply);
+    write_modules(&mut session.reply);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use crate::store::{Entry, Store};
 
 /// Bytes of answers of one transaction, beyond which no more is done.
 const MOST_ANSWERED: usize = 64 << 20;
-/// Time for which others wait with a transaction that waits.
+/// Time for which others wait with a transaction that waits_for_disk.
 const TIMEOUT: Duration = Duration::from_millis(5);
 
 pub(super) fn multi(session: &mut Session, _: Args<'_>) -> CommandResult {
@@ -42,8 +42,8 @@ pub(super) fn unwatch(session: &mut Session, _: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Waits until nobody makes a change, and keeps others from it. Who waits for a long change lets others go on meanwhile.
-fn alone(store: &Store) -> RwLockWriteGuard<'_, ()> {
+/// Waits until nobody makes a change, and keeps others from it. Who waits_for_disk for a long change lets others go on meanwhile.
+fn lock_exclusively(store: &Store) -> RwLockWriteGuard<'_, ()> {
     loop {
         if let Some(alone) = store.transaction_lock.try_write_for(TIMEOUT) {
             return alone;
@@ -71,7 +71,7 @@ pub(super) fn exec(session: &mut Session, _: Args<'_>) -> CommandResult {
         return Err(CommandError::Busy(entry));
     }
     let server = session.server.clone();
-    let alone = alone(&server.store);
+    let alone = lock_exclusively(&server.store);
     session.exclusive = true;
     session.reply.array(transaction.len());
     transaction.each(&caps, |command, args| {

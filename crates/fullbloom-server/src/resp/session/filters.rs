@@ -23,14 +23,14 @@ impl Session {
     pub(in crate::resp) fn find(&mut self, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
         let epoch = self.server.store.epoch();
         let alike = |known: &&CachedEntry| known.epoch == epoch && known.name == name;
-        if let Some(known) = self.known.as_ref().filter(alike)
+        if let Some(known) = self.cached.as_ref().filter(alike)
             && known.entry.expires().is_none_or(|at| at > store::now())
         {
             return Ok(Some(known.entry.clone()));
         }
         match self.server.store.get(name) {
             Ok(entry) => {
-                self.known = Some(CachedEntry { epoch, name: name.to_vec(), entry: entry.clone() });
+                self.cached = Some(CachedEntry { epoch, name: name.to_vec(), entry: entry.clone() });
                 Ok(Some(entry))
             }
             Err(fault) if fault.code == Code::Missing => Ok(None),
@@ -46,6 +46,21 @@ impl Session {
                 Err(CommandError::new(WRONG_TYPE))
             }
             found => Ok(found),
+        }
+    }
+
+    /// The filter of this name; if it does not exist, `create` creates it.
+    #[inline]
+    pub(in crate::resp) fn get_or_create(
+        &mut self,
+        name: &[u8],
+        flavour: Flavour,
+        create: impl FnOnce(&mut Session) -> CommandResult<Arc<Entry>>,
+    ) -> CommandResult<Arc<Entry>> {
+        match self.find_as(name, flavour)? {
+            Some(entry) => Ok(entry),
+            // Another client may have created it in the meantime.
+            None => create(self).or_else(|error| self.find_as(name, flavour)?.ok_or(error)),
         }
     }
 
@@ -72,7 +87,7 @@ impl Session {
     /// After a change: its answer is sent when it is as safe as the service promises.
     #[inline]
     pub(in crate::resp) fn record(&mut self, lsn: Lsn) {
-        if self.waits {
+        if self.waits_for_disk {
             self.recorded = true;
             self.changed = self.changed.max(Some(lsn));
         }
@@ -86,7 +101,7 @@ impl Session {
 
     /// After an answer that rests on which names there are, or until when; see [`Session::note`].
     pub(in crate::resp) fn record_names(&mut self) {
-        self.record(self.server.store.catalogued());
+        self.record(self.server.store.catalogue_lsn());
     }
 
     /// Makes `hashes` those of the keys, and `flags` as long.
@@ -106,7 +121,7 @@ impl Session {
             if key.len() > limits.key_bytes {
                 return Err(too_long(limits.key_bytes));
             }
-            entry.text.push(key, &mut self.hashes);
+            entry.keying.push(key, &mut self.hashes);
         }
         self.clear_flags(entry);
         Ok(())
@@ -115,7 +130,7 @@ impl Session {
     /// As many flags as keys whose hashes are at hand, none set.
     pub(in crate::resp) fn clear_flags(&mut self, entry: &Entry) {
         self.flags.clear();
-        self.flags.resize(self.hashes.len() / entry.text.width(), 0);
+        self.flags.resize(self.hashes.len() / entry.keying.width(), 0);
     }
 
     /// Looks up the keys that follow the name and sets their flags. A filter that does not exist, or is of the family
@@ -136,7 +151,7 @@ impl Session {
 
     /// A structure of a kind, keyed where it can be unless the service was told not to, with a seed of its own.
     pub(in crate::resp) fn spec(&self, kind: &str) -> CommandResult<Spec> {
-        let keyed = self.server.store.is_keyed_unasked(kind);
+        let keyed = self.server.store.is_keyed_by_default(kind);
         Ok(Spec { kind: kind.to_string().into(), seed: u64::from_le_bytes(store::random()?), keyed, ..Spec::default() })
     }
 
@@ -147,7 +162,7 @@ impl Session {
         settings: Settings,
         expires: Option<u64>,
     ) -> CommandResult<Arc<Entry>> {
-        match self.server.store.create_until(name, settings, expires) {
+        match self.server.store.create_with_expiry(name, settings, expires) {
             Ok((entry, lsn)) => {
                 self.record(lsn);
                 Ok(entry)

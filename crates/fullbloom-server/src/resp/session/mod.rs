@@ -1,4 +1,4 @@
-//! [`Session`]: what one client has said so far, and the commands it sends. Nothing here waits but for a filter's lock.
+//! [`Session`]: what one client has said so far, and the commands it sends. Nothing here waits_for_disk but for a filter's lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub(super) struct Session {
     /// True while `EXEC` has the filters for itself.
     pub(super) exclusive: bool,
     pub(super) closing: bool,
-    known: Option<CachedEntry>,
+    cached: Option<CachedEntry>,
     last: Option<(Vec<u8>, &'static Command<Session>)>,
     /// The last change on which an answer rests that was not sent, and where such answers lie; only where they wait for
     /// the disk.
@@ -74,7 +74,7 @@ pub(super) struct Session {
     /// True once the present command has said on what its answer rests.
     recorded: bool,
     missing: usize,
-    waits: bool,
+    waits_for_disk: bool,
     /// The turn of a command that takes its time, which has been waited for.
     pub(super) slow: Option<OwnedSemaphorePermit>,
 }
@@ -93,7 +93,7 @@ impl From<CommandError> for NextStep {
 
 impl Session {
     pub(super) fn new(server: Arc<Server>, table: &'static Table<Session>, client: Arc<Client>) -> Self {
-        let waits = server.store.durability() == Durability::Always;
+        let waits_for_disk = server.store.durability() == Durability::Always;
         let reply = Reply { held: Some(server.store.budget().empty()), ..Reply::default() };
         let mut session = Session {
             server,
@@ -108,13 +108,13 @@ impl Session {
             transaction: None,
             exclusive: false,
             closing: false,
-            known: None,
+            cached: None,
             last: None,
             changed: None,
             answers: Vec::new(),
             recorded: false,
             missing: 1,
-            waits,
+            waits_for_disk,
             slow: None,
         };
         session.reset();
@@ -149,7 +149,7 @@ impl Session {
     }
 
     /// Opens the gate with a token: false where that is none.
-    pub(super) fn open(&mut self, token: &[u8]) -> bool {
+    pub(super) fn log_in(&mut self, token: &[u8]) -> bool {
         let Some(authenticator) = &self.server.options.authenticator else { return false };
         let epoch = authenticator.epoch();
         let Some(grant) = authenticator.authenticate(token) else { return false };
@@ -178,13 +178,13 @@ impl Session {
 
     /// Lets go of what an idle connection does not need: a filter that was dropped is freed, then.
     pub(super) fn release(&mut self) {
-        self.known = None;
+        self.cached = None;
         self.missing = 1;
     }
 
     /// Bytes of the answers were sent: what they took is given back.
     pub(super) fn release_replies(&mut self) {
-        self.reply.settle();
+        self.reply.release();
     }
 
     /// Does the commands that lie whole in the input from `at` on: bytes of those that were done, and what is next.
@@ -291,12 +291,12 @@ impl Session {
     }
 
     /// Runs a command. One that might have options a change and options none, because a key or a name was there already or
-    /// was not, answers by what others have changed: it waits for that as for a change of its own.
+    /// was not, answers by what others have changed: it waits_for_disk for that as for a change of its own.
     #[inline]
     pub(super) fn run_command(&mut self, command: &Command<Session>, args: Args<'_>) -> CommandResult {
         let before = std::mem::take(&mut self.recorded);
         let done = (command.run)(self, args);
-        if self.waits && !self.recorded && command.is(flag::WRITE) {
+        if self.waits_for_disk && !self.recorded && command.is(flag::WRITE) {
             self.record(Lsn(self.server.store.log().next() - 1));
         }
         self.recorded |= before;
@@ -339,7 +339,7 @@ impl Session {
             self.reply.ensure(args.len() * 8)?;
         }
         let done = self.run_command(command, args);
-        match self.reply.refused.take() {
+        match self.reply.fault.take() {
             Some(fault) if done.is_ok() => Err(fault.into()),
             _ => done,
         }
@@ -379,9 +379,9 @@ impl Session {
     }
 
     /// Waits until the changes are as safe as the service promises; what cannot be options safe is answered by a refusal.
-    pub(super) async fn settle(&mut self, buffers: &mut Buffers) {
+    pub(super) async fn wait_until_durable(&mut self, buffers: &mut Buffers) {
         let Some(lsn) = self.changed.take() else { return };
-        if let Err(fault) = self.server.store.log().durable(lsn.0).await {
+        if let Err(fault) = self.server.store.log().wait_until_durable(lsn.0).await {
             let CommandError::Refused(text) = CommandError::from(fault) else { return };
             let (mut reply, mut from) = (Reply::default(), 0); // no longer than the answers it replaces, or nearly
             for answer in &self.answers {

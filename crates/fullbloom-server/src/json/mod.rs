@@ -7,20 +7,14 @@ use crate::fault::{Code, Fault, Result};
 use crate::kind::Keying;
 use crate::limits::Limits;
 
-mod escapes;
-mod large;
+mod reader;
 #[cfg(test)]
 mod tests;
 
+use reader::{Number, Place, Reader, two_complement};
+
 /// How deep arrays may nest in a key: as deep as tuples may.
 const DEEPEST_KEY: usize = 64;
-/// How deep values may nest that are of no interest.
-const DEEPEST: usize = 128;
-/// Most digits of an integer: turning digits into bytes takes time that grows with their square.
-const MOST_DIGITS: usize = 4300;
-/// Digits that any `i128` can hold.
-const SURE_DIGITS: usize = 38;
-
 /// How keys become the words by which a filter is asked.
 pub enum Hashing {
     /// The key rule.
@@ -127,109 +121,11 @@ pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
     Ok(body)
 }
 
-fn wrong(what: &str, at: usize) -> Fault {
-    Fault::invalid(format!("the body is not valid JSON: {what} at byte {at}"))
-}
-
 fn no_key() -> Fault {
     Fault::invalid("a key is a text, a number, true, false or an array of such")
 }
 
-/// An integer or a float.
-enum Number<'a> {
-    Small(i128),
-    /// Sign and digits of one that is larger.
-    Large(bool, &'a [u8]),
-    Float(f64),
-}
-
-struct Reader<'a> {
-    text: &'a [u8],
-    at: usize,
-    /// A string whose escapes were replaced.
-    unescaped: Vec<u8>,
-    /// The parts of an array.
-    parts: Vec<u8>,
-}
-
-/// Where a string lies: in the text, or, with its escapes replaced, beside it.
-enum Place {
-    Text(usize, usize),
-    Unescaped,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a [u8]) -> Result<Self> {
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        if let Err(error) = std::str::from_utf8(text) {
-            return Err(wrong("it is not UTF-8", error.valid_up_to()));
-        }
-        Ok(Reader { text, at: 0, unescaped: Vec::new(), parts: Vec::new() })
-    }
-
-    /// The next byte that is no blank.
-    fn peek(&mut self) -> Option<u8> {
-        while let Some(&byte) = self.text.get(self.at) {
-            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
-        None
-    }
-
-    fn expect(&mut self, byte: u8) -> Result<()> {
-        if self.peek() == Some(byte) {
-            self.at += 1;
-            return Ok(());
-        }
-        Err(wrong(&format!("{:?} is missing", char::from(byte)), self.at))
-    }
-
-    fn end(&mut self) -> Result<()> {
-        match self.peek() {
-            None => Ok(()),
-            Some(_) => Err(wrong("something follows its value", self.at)),
-        }
-    }
-
-    /// Reads what is behind `[` or `{` up to its end, `one` each thing between commas.
-    fn listed(&mut self, end: u8, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        if self.peek() == Some(end) {
-            self.at += 1;
-            return Ok(());
-        }
-        loop {
-            one(self)?;
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(byte) if byte == end => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                _ => return Err(wrong("a comma or an end is missing", self.at)),
-            }
-        }
-    }
-
-    /// Reads the members of an object; `one` reads the value of the name it gets.
-    fn members(&mut self, mut one: impl FnMut(&mut Self, &[u8]) -> Result<()>) -> Result<()> {
-        self.listed(b'}', |reader| {
-            let place = reader.string()?;
-            reader.expect(b':')?;
-            match place {
-                Place::Text(start, end) => {
-                    let text = reader.text;
-                    one(reader, &text[start..end])
-                }
-                Place::Unescaped => {
-                    let name = std::mem::take(&mut reader.unescaped);
-                    one(reader, &name)
-                }
-            }
-        })
-    }
-
+impl Reader<'_> {
     fn keys(&mut self, hashing: &Hashing, caps: Caps) -> Result<(Vec<u64>, KeyDomains)> {
         self.expect(b'[')?;
         let (mut words, mut domains, mut count) = (Vec::new(), KeyDomains::NONE, 0);
@@ -299,7 +195,7 @@ impl<'a> Reader<'a> {
                     (word, Domain::Integer)
                 }
                 Number::Large(negative, digits) => {
-                    (hasher.bytes(Domain::Integer, &large::two_complement(negative, digits)), Domain::Integer)
+                    (hasher.bytes(Domain::Integer, &two_complement(negative, digits)), Domain::Integer)
                 }
                 Number::Float(value) => (hasher.float(value), Domain::Float),
             },
@@ -346,7 +242,7 @@ impl<'a> Reader<'a> {
                     Domain::Integer
                 }
                 Number::Large(negative, digits) => {
-                    self.parts.extend_from_slice(&large::two_complement(negative, digits));
+                    self.parts.extend_from_slice(&two_complement(negative, digits));
                     Domain::Integer
                 }
                 Number::Float(value) => {
@@ -355,130 +251,5 @@ impl<'a> Reader<'a> {
                 }
             }),
         }
-    }
-
-    fn word(&mut self, word: &[u8]) -> bool {
-        let there = self.text[self.at..].starts_with(word);
-        self.at += if there { word.len() } else { 0 };
-        there
-    }
-
-    fn truth(&mut self) -> Result<bool> {
-        match (self.word(b"true"), self.word(b"false")) {
-            (false, false) => Err(wrong("a value is missing", self.at)),
-            (truth, _) => Ok(truth),
-        }
-    }
-
-    fn string(&mut self) -> Result<Place> {
-        self.expect(b'"')?;
-        let start = self.at;
-        let Some(end) = memchr::memchr2(b'"', b'\\', &self.text[start..]) else {
-            return Err(wrong("a text has no end", start));
-        };
-        let end = start + end;
-        check_controls(&self.text[start..end], start)?;
-        self.at = end;
-        if self.text[end] == b'"' {
-            self.at += 1;
-            return Ok(Place::Text(start, end));
-        }
-        self.unescaped.clear();
-        self.unescaped.extend_from_slice(&self.text[start..end]);
-        loop {
-            self.at += 1; // the backslash
-            self.escape()?;
-            let start = self.at;
-            let Some(end) = memchr::memchr2(b'"', b'\\', &self.text[start..]) else {
-                return Err(wrong("a text has no end", start));
-            };
-            let end = start + end;
-            check_controls(&self.text[start..end], start)?;
-            self.unescaped.extend_from_slice(&self.text[start..end]);
-            self.at = end;
-            if self.text[end] == b'"' {
-                self.at += 1;
-                return Ok(Place::Unescaped);
-            }
-        }
-    }
-
-    fn digits(&mut self) -> usize {
-        let digits = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += digits;
-        digits
-    }
-
-    fn number(&mut self) -> Result<Number<'a>> {
-        let start = self.at;
-        if self.word(b"NaN") {
-            return Ok(Number::Float(f64::NAN));
-        }
-        let negative = self.word(b"-");
-        if self.word(b"Infinity") {
-            return Ok(Number::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
-        }
-        let whole = self.at;
-        let count = self.digits();
-        if count == 0 {
-            return Err(wrong("a value is missing", start));
-        }
-        if count > 1 && self.text[whole] == b'0' {
-            return Err(wrong("a number begins with 0", start));
-        }
-        let behind = self.at;
-        if self.word(b".") && self.digits() == 0 {
-            return Err(wrong("a number ends in a point", start));
-        }
-        if self.word(b"e") || self.word(b"E") {
-            let _ = self.word(b"+") || self.word(b"-");
-            if self.digits() == 0 {
-                return Err(wrong("an exponent has no digits", start));
-            }
-        }
-        let text = self.text;
-        let shown = |bytes: &'a [u8]| std::str::from_utf8(bytes).unwrap_or_default();
-        if self.at > behind {
-            let value = shown(&text[start..self.at]).parse();
-            return value.map(Number::Float).map_err(|_| wrong("a number is malformed", start));
-        }
-        let digits = &text[whole..behind];
-        if count > MOST_DIGITS {
-            let text = format!("an integer may have {MOST_DIGITS} digits, got {count}; send it as a text");
-            return Err(Fault::invalid(text));
-        }
-        if count <= SURE_DIGITS {
-            let value: i128 = shown(digits).parse().map_err(|_| wrong("a number is malformed", start))?;
-            return Ok(Number::Small(if negative { -value } else { value }));
-        }
-        Ok(Number::Large(negative, digits))
-    }
-
-    /// Passes over a value.
-    fn skip(&mut self, depth: usize) -> Result<()> {
-        if depth > DEEPEST {
-            return Err(wrong("it nests too deep", self.at));
-        }
-        match self.peek() {
-            Some(b'"') => self.string().map(drop),
-            Some(b'[') => {
-                self.at += 1;
-                self.listed(b']', |reader| reader.skip(depth + 1))
-            }
-            Some(b'{') => {
-                self.at += 1;
-                self.members(|reader, _| reader.skip(depth + 1))
-            }
-            Some(b't' | b'f') => self.truth().map(drop),
-            Some(b'n') if self.word(b"null") => Ok(()),
-            _ => self.number().map(drop),
-        }
-    }
-}
-
-fn check_controls(text: &[u8], start: usize) -> Result<()> {
-    match text.iter().any(|&byte| byte < b' ') {
-        false => Ok(()),
-        true => Err(wrong("a text holds a control character", start)),
     }
 }

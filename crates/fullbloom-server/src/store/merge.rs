@@ -12,11 +12,11 @@ use fullbloom_core::key::KeyDomains;
 use super::entry::Place;
 use super::files::NewFile;
 use super::journal::Run;
-use super::slices::Copied;
+use super::slices::FilterCopy;
 use super::{Entry, Lsn, Store, Target};
 use crate::blocking::aside;
 use crate::fault::Result;
-use crate::kind::{Kind, recorded};
+use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
 
 /// Words of keys that are added to the merged filter while changes wait.
@@ -30,28 +30,28 @@ impl Store {
         self.log.admit()?;
         let target = target.into();
         let entry = target.entry;
-        let _one = entry.merging.try_lock().unwrap_or_else(|| aside(|| entry.merging.lock()));
+        let _one = entry.merge_lock.try_lock().unwrap_or_else(|| aside(|| entry.merge_lock.lock()));
         let _held = self.budget.take(entry.nbytes())?;
         // One that must keep its version, or take no more than its capacity, is not changed meanwhile.
         if !target.has_versions()
             && !entry.settings.strict
             && !std::ptr::eq(source, entry)
-            && let Some(copied) = entry.copied()?
-            && let Some(lsn) = self.merge_beside(entry, source, copied)?
+            && let Some(copied) = entry.copy_in_slices()?
+            && let Some(lsn) = self.merge_concurrently(entry, source, copied)?
         {
             return Ok(lsn);
         }
-        self.merge_alone(target, source)
+        self.merge_exclusively(target, source)
     }
 
     /// [`Store::merge`] while keys are added. None, and nothing has changed, where anything else was done with the filter.
-    fn merge_beside(&self, entry: &Entry, source: &Entry, copied: Copied<'_>) -> Result<Option<Lsn>> {
-        let Copied { filter: mut merged, journal, .. } = copied;
+    fn merge_concurrently(&self, entry: &Entry, source: &Entry, copied: FilterCopy<'_>) -> Result<Option<Lsn>> {
+        let FilterCopy { filter: mut merged, journal, .. } = copied;
         self.admit_growth(entry, merged.as_mut());
         match source.snapshot(&self.budget) {
             Ok(source) => merged.merge(source.filter())?,
             // There is no memory for a copy.
-            Err(_) => source.over(|source| merged.merge(source))?,
+            Err(_) => source.with_whole(|source| merged.merge(source))?,
         }
         let mut file = self.write_new(entry.id, merged.as_ref())?;
         let mut added: Vec<Run> = Vec::new();
@@ -66,8 +66,8 @@ impl Store {
                 break;
             }
         }
-        let _names = self.change_names();
-        let mut filter = entry.change();
+        let _names = self.lock_catalogue();
+        let mut filter = entry.write();
         match journal.take() {
             Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(runs),
             _ => return Ok(None),
@@ -80,20 +80,20 @@ impl Store {
     }
 
     /// [`Store::merge`] while nobody changes the filter.
-    fn merge_alone(&self, target: Target<'_>, source: &Entry) -> Result<Lsn> {
+    fn merge_exclusively(&self, target: Target<'_>, source: &Entry) -> Result<Lsn> {
         let entry = target.entry;
-        let steady = entry.steady();
+        let steady = entry.read_upgradable();
         target.check()?;
         let mut merged = steady.filter.duplicate()?;
         self.admit_growth(entry, merged.as_mut());
         if std::ptr::eq(source, entry) {
             merged.merge(steady.filter.as_ref())?;
         } else {
-            source.over(|source| merged.merge(source))?;
+            source.with_whole(|source| merged.merge(source))?;
         }
         let mut file = self.write_new(entry.id, merged.as_ref())?;
-        let _names = self.change_names();
-        let (mut filter, _long) = steady.change();
+        let _names = self.lock_catalogue();
+        let (mut filter, _long) = steady.upgrade();
         let (lsn, before) = self.replace(entry, &mut filter, merged, &mut file, &[])?;
         drop(filter);
         drop(before);
@@ -102,7 +102,7 @@ impl Store {
 
     fn admit_growth(&self, entry: &Entry, merged: &mut dyn Kind) {
         merged.bound(self.options.limits.filter_bytes);
-        merged.share(self.cells.of(&entry.counted));
+        merged.share(self.cells.share_of(&entry.counted_bytes));
     }
 
     /// Puts a merged filter, which lies in `file` but for the keys that were added since, in place of `filter`, which is
@@ -127,9 +127,9 @@ impl Store {
             file.keep();
         }
         let before = std::mem::replace(filter, merged);
-        entry.journals.spoil();
+        entry.journals.invalidate();
         self.recount(entry, filter.nbytes());
-        entry.note_saved(first, Place::own(number));
+        entry.record_saved(first, Place::own(number));
         let last = first + added.len() as u64;
         entry.lsn.store(last, Ordering::Relaxed);
         Ok((Lsn(last), before))
@@ -139,5 +139,5 @@ impl Store {
 /// Adds keys as the records of them will be done again; false where one is refused.
 fn add_runs(filter: &mut dyn Kind, runs: &[Run]) -> bool {
     runs.iter()
-        .all(|(domains, words)| recorded(filter, *domains, words.len(), |filter| filter.add(words, None)).is_ok())
+        .all(|(domains, words)| add_recorded(filter, *domains, words.len(), |filter| filter.add(words, None)).is_ok())
 }

@@ -1,14 +1,14 @@
-//! [`Budget`]: the bytes that one process holds for its clients beside the filters: requests, replies, copies.
+//! [`Budget`]: the memory that a process holds for clients besides the filters: requests, replies, copies.
 //!
-//! Whoever keeps something for a client takes its bytes first and gives them back by dropping [`Held`]. Atomics only: a
-//! take costs some nanoseconds, so that nothing has a reason to go around it.
+//! Anyone who keeps something for a client charges its bytes first, and returns them by dropping [`Held`]. It uses only
+//! atomics, and a charge costs a few nanoseconds, so there is no reason to bypass it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::{Code, Fault, Result};
 
-/// See the head of this file.
+/// The memory for clients.
 #[derive(Debug)]
 pub struct Budget {
     most: u64,
@@ -18,40 +18,40 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of this many bytes.
     pub fn new(most: u64) -> Arc<Self> {
         Arc::new(Budget { most, held: AtomicU64::new(0), highest: AtomicU64::new(0), refused: AtomicU64::new(0) })
     }
 
-    /// Takes bytes until what is returned is dropped. Faults: `Limit` for more than there can ever be, `Overloaded` for
-    /// more than there are now.
+    /// Charges bytes until the result is dropped. Faults: `Limit` if the budget is smaller than that, `Overloaded` if
+    /// too much is held now.
     pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Held> {
         let mut held = self.empty();
         held.grow(bytes)?;
         Ok(held)
     }
 
-    /// Nothing yet, to grow.
+    /// An empty charge, which can grow.
     pub fn empty(self: &Arc<Self>) -> Held {
         Held { budget: self.clone(), bytes: 0 }
     }
 
-    /// Bytes that are held now.
+    /// The bytes held now.
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Bytes that there are.
+    /// The size of the budget.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// The most bytes that were held at once.
+    /// The most bytes held at once.
     pub fn highest(&self) -> u64 {
         self.highest.load(Ordering::Relaxed)
     }
 
-    /// How often bytes were refused.
+    /// The number of refusals.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -84,7 +84,7 @@ impl Budget {
     }
 }
 
-/// Bytes of a [`Budget`], given back when it is dropped.
+/// Bytes of a [`Budget`], returned when it is dropped.
 #[derive(Debug)]
 pub struct Held {
     budget: Arc<Budget>,
@@ -92,14 +92,14 @@ pub struct Held {
 }
 
 impl Held {
-    /// Takes more bytes; on a fault it holds what it held.
+    /// Charges more bytes; a fault changes nothing.
     pub fn grow(&mut self, more: u64) -> Result<()> {
         self.budget.add(more)?;
         self.bytes += more;
         Ok(())
     }
 
-    /// Holds exactly so many bytes from here on: takes or gives back the difference.
+    /// Charges exactly this many bytes from now on.
     pub fn set(&mut self, bytes: u64) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.grow(more),
@@ -111,12 +111,12 @@ impl Held {
         }
     }
 
-    /// Gives everything back.
+    /// Returns all bytes.
     pub fn release(&mut self) {
         self.budget.held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::AcqRel);
     }
 
-    /// Bytes that it holds.
+    /// The number of bytes charged.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

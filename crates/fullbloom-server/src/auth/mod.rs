@@ -1,6 +1,4 @@
-//! [`Authenticator`]: which token may do what, over RESP and over HTTP.
-//!
-//! * [`pattern`]: patterns of filter names.
+//! [`Authenticator`]: which token may do what, over RESP and over HTTP; [`pattern`]: patterns of filter names.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -120,7 +118,8 @@ impl Authenticator {
             .map(|(id, grant)| (id, grant.clone()))
     }
 
-    /// The grant of a token; `None` rejects it. Accepts an empty token only while no token exists and only local clients connect.
+    /// The grant of a token; `None` rejects it. Accepts an empty token only while no token is required: no token
+    /// exists, and only local clients connect.
     pub fn authenticate(&self, token: &[u8]) -> Option<Grant> {
         if token.is_empty() {
             return (!self.needs_token()).then(Grant::all);

@@ -1,9 +1,9 @@
 //! [`Pattern`]: patterns of filter names.
 
-/// Bytes of the longest pattern that a client may send: names have 128.
+/// The longest pattern that a client may send, in bytes; names have 128.
 pub const PATTERN: usize = 1024;
 
-/// A pattern, read once: `*` any text, `?` any byte, `[a-c]` or `[^a]` one of some, `\` the next byte itself.
+/// A compiled pattern: `*` matches any text, `?` any byte, `[a-c]` or `[^a]` one of a set, `\` escapes the next byte.
 #[derive(Clone, Debug)]
 pub struct Pattern(Vec<Part>);
 
@@ -18,7 +18,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// The pattern of these bytes, unless there are too many.
+    /// Compiles a pattern; `None` if it has too many bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > PATTERN {
             return None;
@@ -53,7 +53,7 @@ impl Pattern {
         Some(Pattern(parts))
     }
 
-    /// True where `text` is of its form: at most as many steps as the square of the length of `text`.
+    /// True if `text` matches. Takes at most as many steps as the square of the length of `text`.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (parts, mut p, mut t, mut star) = (&self.0, 0, 0, None);
         while t < text.len() {
@@ -79,7 +79,7 @@ impl Pattern {
     }
 }
 
-/// Where a pattern goes on behind the set that begins at `p`.
+/// The position after the set that begins at `p`.
 fn end_of_set(pattern: &[u8], p: usize) -> usize {
     let mut at = p + 1 + usize::from(pattern.get(p + 1) == Some(&b'^'));
     while at < pattern.len() && pattern[at] != b']' {
@@ -90,7 +90,7 @@ fn end_of_set(pattern: &[u8], p: usize) -> usize {
     (at + 1).min(pattern.len())
 }
 
-/// True where `text` is of the form `pattern`, as [`Pattern`] has them. At most `pattern * text` steps.
+/// True if `text` matches `pattern`, in the syntax of [`Pattern`]. Takes at most `pattern * text` steps.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star = None;
@@ -117,7 +117,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     pattern[p.min(pattern.len())..].iter().all(|&byte| byte == b'*')
 }
 
-/// Where the pattern goes on after one byte, if that is of its form.
+/// The position in the pattern after it matched one byte; `None` if it does not match.
 fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match *pattern.get(p)? {
         b'?' => Some(p + 1),

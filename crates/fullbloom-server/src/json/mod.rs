@@ -1,5 +1,5 @@
-//! [`body()`], [`lines`]: keys of JSON texts, hashed as they are read. No value is kept, every cap is checked on the way,
-//! and nothing recurses deeper than a key may nest.
+//! [`body()`], [`lines`]: hash the keys in JSON texts while reading them. They keep no value, check every limit on the
+//! way, and recurse no deeper than a key may nest.
 
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits, number::NumberBytes};
 
@@ -13,35 +13,35 @@ mod tests;
 
 use reader::{Number, Place, Reader, two_complement};
 
-/// How deep arrays may nest in a key: as deep as tuples may.
+/// How deep arrays may nest in a key: as deep as tuples.
 const DEEPEST_KEY: usize = 64;
-/// How keys become the words by which a filter is asked.
+/// How keys become words.
 pub enum Hashing {
     /// The key rule.
     Own(KeyHasher),
-    /// Another program's rule, which is about texts.
+    /// Another program's rule, which only accepts texts.
     Foreign(Keying),
 }
 
-/// What a request's body holds.
+/// The contents of a request body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// The words of all keys.
     pub words: Vec<u64>,
     /// The domains of all keys.
     pub domains: KeyDomains,
-    /// True of one key in `"key"`.
+    /// True for one key in `"key"`.
     pub single: bool,
-    /// The label or value of each key, where the body has `"values"`.
+    /// The label or value of each key, if the body has `"values"`.
     pub values: Option<Vec<u64>>,
 }
 
-/// Caps on keys.
+/// Limits on keys.
 #[derive(Clone, Copy)]
 pub struct Caps {
-    /// Keys of one request.
+    /// The most keys of one request.
     pub keys: usize,
-    /// Bytes of one key.
+    /// The most bytes of one key.
     pub key_bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl From<&Limits> for Caps {
 }
 
 impl Caps {
-    /// Refuses a key of too many bytes.
+    /// Refuses a key with too many bytes.
     pub fn check_key(&self, nbytes: usize) -> Result<()> {
         if nbytes <= self.key_bytes {
             return Ok(());
@@ -67,8 +67,8 @@ impl Caps {
     }
 }
 
-/// The keys of `{"key": ...}` or `{"keys": [...], "values": [...]}`. Other members are ignored; of two of one name the
-/// last counts, and `"key"` before `"keys"`.
+/// Hashes the keys of `{"key": ...}` or `{"keys": [...], "values": [...]}`. Ignores other members. If a name occurs
+/// twice, the last one counts, and `"key"` takes precedence over `"keys"`.
 pub fn body(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
     let mut reader = Reader::new(text)?;
     let (mut one, mut many, mut values) = (None, None, None);
@@ -100,7 +100,7 @@ pub fn body(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
     }
 }
 
-/// The keys of a text with a JSON value a line; empty lines are none.
+/// Hashes the keys of a text with one JSON value per line; skips empty lines.
 pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
     let mut body = Body::default();
     let mut count = 0;
@@ -159,7 +159,7 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    /// Appends the words of the key that comes next, and returns its domain.
+    /// Hashes the next key; appends its words and returns its domain.
     fn key(&mut self, hashing: &Hashing, caps: Caps, words: &mut Vec<u64>) -> Result<Domain> {
         let first = self.peek();
         if first == Some(b'"') {
@@ -204,7 +204,7 @@ impl Reader<'_> {
         Ok(domain)
     }
 
-    /// Writes down the parts of the array that comes next.
+    /// Encodes the parts of the next array.
     fn tuple(&mut self, caps: Caps, depth: usize) -> Result<()> {
         if depth > DEEPEST_KEY {
             return Err(Fault::invalid(format!("a tuple key may nest {DEEPEST_KEY} levels, got more")));
@@ -219,7 +219,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Writes down one part.
+    /// Encodes one part.
     fn part(&mut self, caps: Caps, depth: usize) -> Result<Domain> {
         match self.peek() {
             Some(b'"') => {

@@ -1,12 +1,12 @@
-//! [`Reader`]: the syntax of JSON. It keeps no value and copies only strings with escapes.
+//! [`Reader`]: parses JSON. It keeps no value and copies only strings with escapes.
 
 use crate::fault::{Fault, Result};
 
-/// How deep values may nest that are of no interest.
+/// How deep ignored values may nest.
 const DEEPEST: usize = 128;
-/// Most digits of an integer: turning digits into bytes takes time that grows with their square.
+/// The most digits of an integer: the time to convert digits grows with their square.
 const MOST_DIGITS: usize = 4300;
-/// Digits that any `i128` can hold.
+/// The number of digits that always fits into an `i128`.
 const SURE_DIGITS: usize = 38;
 
 pub(super) fn wrong(what: &str, at: usize) -> Fault {
@@ -16,7 +16,7 @@ pub(super) fn wrong(what: &str, at: usize) -> Fault {
 /// An integer or a float.
 pub(super) enum Number<'a> {
     Small(i128),
-    /// Sign and digits of one that is larger.
+    /// Sign and digits of a larger integer.
     Large(bool, &'a [u8]),
     Float(f64),
 }
@@ -24,13 +24,13 @@ pub(super) enum Number<'a> {
 pub(super) struct Reader<'a> {
     pub(super) text: &'a [u8],
     pub(super) at: usize,
-    /// A string whose escapes were replaced.
+    /// A string after its escapes were replaced.
     pub(super) unescaped: Vec<u8>,
     /// The parts of an array.
     pub(super) parts: Vec<u8>,
 }
 
-/// Where a string lies: in the text, or, with its escapes replaced, beside it.
+/// The position of a string in the text; or in `unescaped`, if it has escapes.
 pub(super) enum Place {
     Text(usize, usize),
     Unescaped,
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         Ok(Reader { text, at: 0, unescaped: Vec::new(), parts: Vec::new() })
     }
 
-    /// The next byte that is no blank.
+    /// The next byte after blanks.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.text.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what is behind `[` or `{` up to its end, `one` each thing between commas.
+    /// Reads the items between commas up to `end`, each with `one`.
     pub(super) fn listed(&mut self, end: u8, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if self.peek() == Some(end) {
             self.at += 1;
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the members of an object; `one` reads the value of the name it gets.
+    /// Reads the members of an object; `one` reads the value that belongs to a name.
     pub(super) fn members(&mut self, mut one: impl FnMut(&mut Self, &[u8]) -> Result<()>) -> Result<()> {
         self.listed(b'}', |reader| {
             let place = reader.string()?;
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over bytes up to the next quote or backslash.
+    /// Skips bytes up to the next quote or backslash.
     fn skip_plain(&mut self) -> Result<&'a [u8]> {
         let rest = &self.text[self.at..];
         let end = memchr::memchr2(b'"', b'\\', rest).ok_or_else(|| wrong("a text has no end", self.at))?;
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         Ok(Number::Large(negative, digits))
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub(super) fn skip(&mut self, depth: usize) -> Result<()> {
         if depth > DEEPEST {
             return Err(wrong("it nests too deep", self.at));
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Replaces what follows a backslash.
+    /// Replaces an escape sequence, after its backslash.
     fn escape(&mut self) -> Result<()> {
         let at = self.at;
         let known = self.text.get(at).copied();
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The character of `\uXXXX`, or of two halves of one.
+    /// The character of `\uXXXX`, or of a surrogate pair.
     fn code(&mut self, at: usize) -> Result<char> {
         let lone = || Fault::invalid("a key is not valid Unicode: it has a lone surrogate");
         let first = self.hex()?;
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The canonical bytes of an integer beyond 38 digits: two's complement, little-endian, the fewest that hold the sign.
+/// The canonical bytes of an integer with more than 38 digits: the shortest two's complement, little-endian.
 pub(super) fn two_complement(negative: bool, digits: &[u8]) -> Vec<u8> {
     const TEN_TO_18: u128 = 1_000_000_000_000_000_000;
     let mut words: Vec<u64> = Vec::new();

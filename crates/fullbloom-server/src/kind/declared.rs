@@ -1,4 +1,5 @@
-//! [`Kind`] for each row of the registry, from its declaration: parameters by name, and what its capabilities allow.
+//! Implements [`Kind`] for each row of the registry, from its declaration: parameters by name, and the operations of
+//! its capabilities.
 
 use fullbloom_core::container::file::Opened;
 use fullbloom_core::container::{Parsed, Verify};
@@ -9,9 +10,9 @@ use std::path::Path;
 use super::{Kind, Spec};
 use crate::fault::{Fault, Result};
 
-/// A parameter as a text.
+/// A parameter given as a text.
 trait Parameter<'a>: Sized {
-    /// Reads the text of `name`.
+    /// Parses the text of `name`.
     fn read(name: &str, text: &'a str) -> Result<Self>;
 }
 
@@ -50,7 +51,7 @@ impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
     }
 }
 
-/// The text of a parameter, read, or its default; one without a default must be there.
+/// Parses the text of a parameter, or takes its default. A parameter without a default is required.
 macro_rules! parse_parameter {
     ($spec:ident $name:ident) => {
         match $spec.option(stringify!($name)) {
@@ -68,7 +69,7 @@ macro_rules! parse_parameter {
     };
 }
 
-/// A constructor by texts, and the bytes that it would take; nothing for what is built of its keys.
+/// A constructor from texts, and the bytes that its filter would take. A static structure has neither.
 macro_rules! constructor {
     (build $($rest:tt)*) => { constructor!(@built $($rest)*); };
     (build_pairs $($rest:tt)*) => { constructor!(@built $($rest)*); };
@@ -105,12 +106,12 @@ macro_rules! constructor {
             Ok(constructor!(@bytes $($p)*)($($p,)* $($k,)*)?)
         }
     };
-    // One that grows begins small.
+    // A growing filter starts small.
     (@bytes initial_capacity $($p:ident)*) => { Core::made_bytes };
     (@bytes $($p:ident)*) => { Core::cell_bytes };
 }
 
-/// The methods that come with the way keys are added.
+/// The methods that depend on how keys are added.
 macro_rules! add_methods {
     (key) => {
         fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
@@ -166,7 +167,7 @@ macro_rules! add_methods {
     ($other:ident) => {};
 }
 
-/// The methods of one capability; what the trait has no method for is nothing here.
+/// The methods of one capability. A capability without a method in the trait adds nothing.
 macro_rules! capability {
     (remove) => {
         fn remove(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
@@ -201,7 +202,7 @@ macro_rules! capability {
     ($other:ident) => {};
 }
 
-/// One module a row.
+/// The module of one row.
 macro_rules! kind {
     ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] }
         $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
@@ -292,7 +293,7 @@ macro_rules! kind {
     };
 }
 
-/// All rows, and what is found by a row.
+/// All rows, and the functions that dispatch on a row.
 macro_rules! kinds {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
@@ -300,7 +301,7 @@ macro_rules! kinds {
     })*) => {
         $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $adds $can } })*
 
-        /// A new filter; its options are checked.
+        /// Creates a filter and checks its options.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
             match super::registry_row(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
@@ -308,7 +309,7 @@ macro_rules! kinds {
             }
         }
 
-        /// Bytes of cells that it would take; 0 where that is not known beforehand.
+        /// The bytes of cells that it would take; 0 if that is unknown in advance.
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
             match super::registry_row(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
@@ -316,7 +317,7 @@ macro_rules! kinds {
             }
         }
 
-        /// A filter from the bytes of a whole file, every one of them checked.
+        /// Loads a filter from the bytes of a file, and checks every byte.
         pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
             let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
             match Parsed::new(bytes, Verify::Header)?.header.variant {
@@ -325,7 +326,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The filter in the file at `path`, in memory; every byte was checked.
+        /// Loads the filter in the file at `path` into memory, and checks every byte.
         pub(super) fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
             let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
             let file = Opened::new(path)?;

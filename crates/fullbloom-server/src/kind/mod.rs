@@ -1,10 +1,9 @@
-//! [`Kind`]: any structure of the registry behind one trait, so that the store and its commands name none.
+//! [`Kind`]: any structure of the registry behind one trait, so that the store and its commands name no structure.
 //!
-//! * `declared`: the trait for each row of the registry, with what its capabilities allow;
-//! * [`foreign`]: the trait for filters as other programs keep them; [`exchange`]: how these go there and come back;
-//! * `making`: a filter of either sort, new or from a file; [`note`]: a small text, which is none;
-//! * [`keying`]: how a text becomes the words by which a filter is asked;
-//! * [`spec`]: what a filter was made of, as words; [`settings`]: and how it is treated.
+//! * `declared`: the trait for each row of the registry, with the operations of its capabilities;
+//! * [`foreign`]: the trait for the filters of RedisBloom, and their dump format;
+//! * [`note`]: a small text, which is not a filter;
+//! * [`spec`]: the parameters of a filter; [`settings`]: how the service treats it.
 
 use fullbloom_core::container::{Container, Parsed, Verify};
 use fullbloom_core::growth::Growth;
@@ -33,12 +32,12 @@ pub use spec::Spec;
 /// Appends the words of a key.
 pub type Words = fn(&[u8], &mut Vec<u64>);
 
-/// See the head of this file.
+/// How a text becomes the words that identify a key in a filter and in the log.
 #[derive(Clone, Copy)]
 pub enum Keying {
     /// One word, the hash of the key rule.
     Own(DomainHasher),
-    /// So many words, as another program has them.
+    /// Several words, as another program computes them.
     Foreign(usize, Words),
 }
 
@@ -52,7 +51,7 @@ impl Keying {
         }
     }
 
-    /// Words of a key.
+    /// The number of words per key.
     #[inline(always)]
     pub fn width(&self) -> usize {
         match self {
@@ -61,74 +60,75 @@ impl Keying {
         }
     }
 
-    /// Where the words of a key lie among those of several.
+    /// The position of a key's words among those of several keys.
     #[inline(always)]
     pub fn words(&self, key: usize) -> Range<usize> {
         key * self.width()..(key + 1) * self.width()
     }
 
-    /// True of the key rule: hashes that somebody else has computed may be handed in.
+    /// True for the key rule: then clients may send hashes.
     pub fn is_own(&self) -> bool {
         matches!(self, Keying::Own(_))
     }
 }
 
-/// A named filter's structure. What its kind cannot do is a [`Code::Unsupported`](crate::fault::Code::Unsupported)
-/// fault that names the class.
+/// The structure of a named filter. An operation that a kind does not support is a
+/// [`Code::Unsupported`](crate::fault::Code::Unsupported) fault that names the class.
 pub trait Kind: Any + Send + Sync {
     /// Its row of the registry.
     fn variant(&self) -> &'static Variant;
-    /// How keys become hashes, and the domains of those that were added.
+    /// The key hash, and the domains of the keys added so far.
     fn hasher(&self) -> KeyHasher;
     /// How texts become the words that the other methods call hashes.
     fn keying(&self) -> Keying {
         Keying::Own(self.hasher().of(Domain::Text))
     }
-    /// Keys it was sized for.
+    /// The number of keys it was sized for.
     fn capacity(&self) -> u64;
-    /// Rate asked for at capacity.
+    /// The requested rate at capacity.
     fn target_fpr(&self) -> f64;
-    /// Keys that were new when they were added, less those removed.
+    /// The number of keys that were new when added, less those removed.
     fn num_added(&self) -> u64;
-    /// True once it holds more keys than it was sized for, so that its rate is above the one that was asked for.
+    /// True once it holds more keys than it was sized for, so that its rate exceeds the requested one.
     fn is_over_capacity(&self) -> bool {
         self.num_added() > self.capacity() && self.fpr() > self.target_fpr()
     }
-    /// Model rate at the present load.
+    /// The model rate at the present fill.
     fn fpr(&self) -> f64;
-    /// Share of set cells, counted: O(nbytes).
+    /// The share of set cells, counted: O(nbytes).
     fn fill(&self) -> f64;
-    /// Bytes of cells.
+    /// The bytes of its cells.
     fn nbytes(&self) -> u64;
-    /// Estimate of distinct keys and its deviation, where cells tell.
+    /// An estimate of the distinct keys and its deviation, if the cells permit one.
     fn estimated(&self) -> Option<(f64, f64)> {
         None
     }
-    /// What `info()` shows.
+    /// The fields of `info()`.
     fn info(&self) -> Vec<(&'static str, Value)>;
-    /// As a file.
+    /// Its file.
     fn container(&self) -> Container<'_>;
-    /// A copy in memory of its own.
+    /// A copy in its own memory.
     fn duplicate(&self) -> Result<Box<dyn Kind>>;
-    /// Hands `word` the section and the word of it for each word that adding one of the keys may write, while the filter
-    /// does not grow. False of a kind in which adding may write anywhere: only an empty batch then tells.
+    /// Calls `word` with the section and position of each word that adding the keys may write, as long as the filter
+    /// does not grow. Returns false for a kind in which adding may write anywhere; an empty batch is enough to find
+    /// out.
     fn visit_written_words(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
         false
     }
-    /// The filter of these cells, with the numbers of this one, whose cells they are.
+    /// The filter with these cells, which are its own, and the numbers of this one.
     fn with_parts(&self, _parts: Parts) -> Result<Box<dyn Kind>> {
         Err(self.unsupported("be copied in slices"))
     }
-    /// One answer (0 or 1) a hash.
+    /// Writes one result (0 or 1) per hash.
     fn contains(&self, hashes: &[u64], found: &mut [u8]);
-    /// Growing beyond so many bytes of cells is refused.
+    /// Refuses growth beyond this many bytes of cells.
     fn bound(&mut self, max_bytes: u64);
-    /// `growth` is asked before it grows, from here on.
+    /// Asks `growth` before it grows, from now on.
     fn share(&mut self, _growth: Arc<dyn Growth>) {}
-    /// Itself, to be compared with another of its class.
+    /// Itself, for comparison with another filter of its class.
     fn as_any(&self) -> &dyn Any;
 
-    /// As another program keeps it, where one does.
+    /// The filter in the dump format of RedisBloom, if it is one of RedisBloom's.
     fn dump_format(&self) -> Option<&dyn DumpFormat> {
         None
     }
@@ -136,21 +136,21 @@ pub trait Kind: Any + Send + Sync {
     fn dump_format_mut(&mut self) -> Option<&mut dyn DumpFormat> {
         None
     }
-    /// Adds in order; `new` gets 1 for each key that was certainly new.
+    /// Adds keys in order; sets `new` to 1 for each key that was certainly new.
     fn add(&mut self, _hashes: &[u64], _new: Option<&mut [u8]>) -> Result<()> {
         Err(self.unsupported("add keys"))
     }
     /// Records the domains of keys that were added.
     fn record(&mut self, _domains: KeyDomains) {}
-    /// Forgets every key.
+    /// Removes all keys.
     fn clear(&mut self) -> Result<()> {
         Err(self.unsupported("be cleared"))
     }
-    /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
+    /// Removes keys in order; sets `removed` to 1 for each key that was not certainly absent.
     fn remove(&mut self, _hashes: &[u64], _removed: Option<&mut [u8]>) -> Result<()> {
         Err(self.unsupported("remove keys"))
     }
-    /// Occurrences of each key.
+    /// The number of occurrences of each key.
     fn count(&self, _hashes: &[u64], _counts: &mut [u64]) -> Result<()> {
         Err(self.unsupported("count keys"))
     }
@@ -158,11 +158,11 @@ pub trait Kind: Any + Send + Sync {
     fn positions(&self, _hash: u64) -> Result<Vec<u64>> {
         Err(self.unsupported("tell the positions of a key"))
     }
-    /// Takes in another of its class; on an error nothing has changed.
+    /// Merges another filter of its class; an error changes nothing.
     fn merge(&mut self, _other: &dyn Kind) -> Result<()> {
         Err(self.unsupported("be merged"))
     }
-    /// Lets time pass until `now`, in seconds: how many generations expired.
+    /// Advances the time to `now`, in seconds; returns how many generations expired.
     fn advance(&mut self, _now: f64) -> Result<u64> {
         Err(self.unsupported("let time pass"))
     }
@@ -174,22 +174,22 @@ pub trait Kind: Any + Send + Sync {
     fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
         Err(self.unsupported("tell the value of a key"))
     }
-    /// True for a key that is certainly absent, of a kind whose absent keys have no value.
+    /// True for a key that is certainly absent, in a kind whose absent keys have no value.
     fn lacks_value(&self, _hash: u64) -> bool {
         false
     }
-    /// Refuses a kind from which no key is removed.
+    /// Refuses a kind that cannot remove keys.
     fn check_removes(&self) -> Result<()> {
         let does = ["remove", "delete"].iter().any(|what| self.variant().capabilities.contains(what));
         if does { Ok(()) } else { Err(self.unsupported("remove keys")) }
     }
-    /// The refusal of what it cannot do.
+    /// The refusal of an unsupported operation.
     fn unsupported(&self, operation: &str) -> Fault {
         Fault::unsupported(self.variant().class, operation)
     }
 }
 
-/// The row of the registry that is called `name`.
+/// The registry row called `name`.
 pub fn registry_row(name: &str) -> Result<&'static Variant> {
     VARIANTS.iter().find(|variant| variant.name == name).ok_or_else(|| {
         let known: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
@@ -197,12 +197,12 @@ pub fn registry_row(name: &str) -> Result<&'static Variant> {
     })
 }
 
-/// The kind that tools take unasked in a role, "plain" or "growing".
+/// The kind that tools use by default in a role, "plain" or "growing".
 pub fn by_role(role: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.role == role).unwrap_or(&VARIANTS[0])
 }
 
-/// What [`Kind::values`] found for a key; `None` for a key that has no value.
+/// The result of [`Kind::values`] for a key; `None` for a key that has no value.
 pub fn value_if_present(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
     (value != 0 || !filter.lacks_value(hash)).then_some(value)
 }
@@ -215,7 +215,8 @@ pub fn info_number(filter: &dyn Kind, name: &str) -> Option<u64> {
     })
 }
 
-/// Adds `keys` keys with `work` and records their domains; of a fault, if keys before the refused one were added.
+/// Adds `keys` keys with `work` and records their domains. After a fault, records them if any key was added before the
+/// refused one.
 pub fn add_recorded(
     filter: &mut dyn Kind,
     domains: KeyDomains,
@@ -230,17 +231,18 @@ pub fn add_recorded(
     done
 }
 
-/// The row of the kind that is called `name`.
+/// The row of the kind called `name`.
 pub fn by_name(name: &str) -> Result<&'static Variant> {
     foreign::by_name(name).map_or_else(|| registry_row(name), Ok)
 }
 
-/// True of a kind whose key hash may be keyed: others hold the numbers themselves, or hash as another program does.
+/// True if the key hash of a kind can be keyed. Other kinds store the numbers themselves, or hash as another program
+/// does.
 pub fn takes_secret(kind: &str) -> bool {
     by_name(kind).is_ok_and(|row| row.adds != "number" && foreign::by_name(row.name).is_none())
 }
 
-/// A new filter; its options are checked.
+/// Creates a filter and checks its options.
 pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
     if spec.keyed && by_name(&spec.kind).is_ok() && !takes_secret(&spec.kind) {
         return Err(Fault::invalid(format!(
@@ -251,18 +253,18 @@ pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
     foreign::create(spec).unwrap_or_else(|| declared::create(spec, hasher))
 }
 
-/// Bytes of cells that it would take; 0 where that is not known beforehand.
+/// The bytes of cells that it would take; 0 if that is unknown in advance.
 pub fn nbytes_for(spec: &Spec) -> Result<u64> {
     foreign::nbytes_for(spec).unwrap_or_else(|| declared::nbytes_for(spec))
 }
 
-/// A filter from the bytes of a whole file, every one of them checked.
+/// Loads a filter from the bytes of a file, and checks every byte.
 pub fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
     let variant = Parsed::new(bytes, Verify::Header)?.header.variant;
     foreign::load(variant, bytes, max_bytes).unwrap_or_else(|| declared::load(bytes, secret, max_bytes))
 }
 
-/// The filter in the file at `path`, in memory; every byte was checked.
+/// Loads the filter in the file at `path` into memory, and checks every byte.
 pub fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
     foreign::open(path, max_bytes).unwrap_or_else(|| declared::open(path, secret, max_bytes))
 }

@@ -1,60 +1,60 @@
-//! [`Record`]: one change, as it stands in the log. Hashes only: a log never holds a key.
+//! [`Record`]: one change in the log. It contains hashes, never keys.
 //!
 //! ```text
 //! u32 length of what follows | u8 operation | u64 filter | body
 //! ```
-//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each, where these are of keys of other types
-//! than text behind the number of the types; that of a note the time when it is
-//! dropped, the length of its settings (8 bytes each), these, and its text.
+//! All numbers are little-endian. The body of an operation on keys is its hashes, 8 bytes each; if the keys are not texts,
+//! the number of their types precedes the hashes. The body of a note is its expiry and the length of its settings (8 bytes
+//! each), its settings, and its text.
 
 use fullbloom_core::key::KeyDomains;
 
 use crate::fault::{Code, Fault, Result};
 
-/// One change of a filter, whose number is `id`, or of the catalogue.
+/// One change of the filter with the number `id`, or of the catalogue.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // of fields: each variant says what it has
 pub enum Record<'a> {
-    /// A filter was made, in place of what had its name: its number, its settings as a line, the number of the file with
-    /// its contents, if it has any, and when it is dropped, in milliseconds since 1970, if ever.
+    /// Created a filter, replacing the owner of its name: its number, its settings as a line, the number of the file
+    /// with its contents, if it has any, and its expiry, in milliseconds since 1970, if it has one.
     Create { id: u64, line: String, whole: Option<u64>, expires: Option<u64> },
-    /// It was dropped.
+    /// Dropped it.
     Drop { id: u64 },
-    /// It has another name, in place of what had that name; and another time when it is dropped, 0 never, if any is given.
+    /// Renamed it, replacing the owner of the new name; and set its expiry, if any is given, 0 for never.
     Rename { id: u64, name: String, expires: Option<u64> },
-    /// It is dropped at a time, in milliseconds since 1970; 0 never.
+    /// Set its expiry, in milliseconds since 1970; 0 means never.
     Expire { id: u64, at: u64 },
-    /// Texts were added.
+    /// Added texts.
     Add { id: u64, hashes: &'a [u64] },
-    /// Keys of these domains were added.
+    /// Added keys of these domains.
     AddTyped { id: u64, domains: KeyDomains, hashes: &'a [u64] },
-    /// Keys were removed.
+    /// Removed keys.
     Remove { id: u64, hashes: &'a [u64] },
-    /// Keys were added with a value each.
+    /// Added keys with a value each.
     Pairs { id: u64, hashes: &'a [u64], values: &'a [u64] },
     /// [`Record::Pairs`] of keys of these domains.
     PairsTyped { id: u64, domains: KeyDomains, hashes: &'a [u64], values: &'a [u64] },
-    /// Time passed.
+    /// Advanced the time.
     Advance { id: u64, now: f64 },
-    /// Every key was forgotten.
+    /// Removed all keys.
     Clear { id: u64 },
-    /// Its contents stand in the file of this number.
+    /// Replaced its contents by the file with this number.
     Replaced { id: u64, file: u64 },
-    /// A piece of it came in, under a number.
+    /// Loaded a chunk with this number.
     Piece { id: u64, number: i64, bytes: &'a [u8] },
-    /// Room was made where keys were removed.
+    /// Freed the space of removed keys.
     Compact { id: u64 },
-    /// A note was set, in place of the one that had its name: its settings as a line, its text, and when it is dropped,
-    /// in milliseconds since 1970; 0 never.
+    /// Set a note, replacing one of the same name: its settings as a line, its text, and its expiry, in milliseconds
+    /// since 1970; 0 means never.
     Note { id: u64, expires: u64, line: &'a str, text: &'a [u8] },
 }
 
-/// A record as read back: its hashes are its own.
+/// A record read from the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRecord {
-    /// Which operation.
+    /// The operation.
     pub op: u8,
-    /// True where it was refused at one of its keys.
+    /// True if it was refused at one of its keys.
     pub refused: bool,
     /// The filter.
     pub id: u64,
@@ -62,7 +62,7 @@ pub struct StoredRecord {
     pub body: Vec<u8>,
 }
 
-/// Numbers of operations.
+/// The numbers of operations.
 pub mod op {
     #![allow(missing_docs)]
     pub const CREATE: u8 = 1;
@@ -79,31 +79,31 @@ pub mod op {
     pub const PIECE: u8 = 12;
     pub const COMPACT: u8 = 13;
     pub const NOTE: u8 = 14;
-    /// Added to an operation that was refused at one of its keys; those before it were changed.
+    /// Marks an operation that was refused at one of its keys; the keys before that one were changed.
     pub const REFUSED: u8 = 0x80;
     /// [`CREATE`] or [`CREATE_WHOLE`] with an expiry: its time, the number of the file or 0, then the line.
     pub const CREATE_EXPIRING: u8 = 15;
     /// [`RENAME`] with an expiry: its time, 0 never, then the name.
     pub const RENAME_EXPIRING: u8 = 16;
-    /// [`ADD`] of ready hashes, of keys of any domain.
+    /// [`ADD`] of hashes, of keys of any domain.
     pub const ADD_HASHED: u8 = 17;
     pub const PAIRS_HASHED: u8 = 18;
-    /// [`ADD`] of keys of some domains, whose number comes before the hashes.
+    /// [`ADD`] of keys of some domains; the number of the domains precedes the hashes.
     pub const ADD_TYPED: u8 = 19;
     pub const PAIRS_TYPED: u8 = 20;
 
-    /// True of those that are about the names of filters, not about what is in one.
+    /// True for operations on names, not on the contents of a filter.
     pub fn is_catalogue_op(op: u8) -> bool {
         matches!(op, CREATE | CREATE_WHOLE | CREATE_EXPIRING | DROP | RENAME | RENAME_EXPIRING | EXPIRE | NOTE)
     }
 }
 
-/// Bytes of length, operation and filter.
+/// The bytes of length, operation and filter.
 const HEAD: usize = 13;
-/// Where the operation stands in the bytes of a record.
+/// The offset of the operation in a record.
 pub(super) const OPERATION: usize = 4;
 
-/// The operation of keys of some domains; appends the number of these unless the operation implies them.
+/// The operation for keys of some domains; appends the number of the domains, unless the operation implies it.
 fn write_domains(out: &mut Vec<u8>, domains: KeyDomains, hashed: u8, typed: u8) -> u8 {
     if domains == KeyDomains::HASHED {
         return hashed;
@@ -198,7 +198,7 @@ impl Record<'_> {
 }
 
 impl StoredRecord {
-    /// The next record of `bytes`, and how long it is; `None` at their end.
+    /// Parses the next record of `bytes`; returns it with its length, or `None` at the end.
     pub fn next(bytes: &[u8]) -> Result<Option<(StoredRecord, usize)>> {
         let wrong = || Fault::new(Code::Format, "a record is cut short");
         let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
@@ -217,7 +217,7 @@ impl StoredRecord {
         self.body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
-    /// Of keys that were added: their domains, their hashes, and the values behind these.
+    /// The domains and hashes of added keys; values follow the hashes.
     pub fn keys(&self) -> Result<(KeyDomains, Vec<u64>)> {
         let mut words = self.words();
         let domains = match self.op {
@@ -229,7 +229,7 @@ impl StoredRecord {
         Ok((domains, words))
     }
 
-    /// The number of the file that it names.
+    /// The number of the file that the record names.
     pub fn file(&self) -> Option<u64> {
         match self.op {
             op::REPLACED | op::CREATE_WHOLE => self.word(0),
@@ -238,13 +238,13 @@ impl StoredRecord {
         }
     }
 
-    /// When it says that a filter is dropped, in milliseconds since 1970; `Some(None)`: never; `None`: it does not say.
+    /// The expiry that the record sets, in milliseconds since 1970; `Some(None)` means never, `None` sets none.
     pub fn expires(&self) -> Option<Option<u64>> {
         let says = matches!(self.op, op::EXPIRE | op::CREATE_EXPIRING | op::RENAME_EXPIRING);
         says.then(|| self.word(0).filter(|&at| at != 0))
     }
 
-    /// The text behind its numbers: the settings of a filter that was made, or the name of one that was renamed.
+    /// The text after the numbers: the settings of a new filter, or a new name.
     pub fn text(&self) -> Result<&str> {
         let words = match self.op {
             op::CREATE_EXPIRING => 2,
@@ -255,12 +255,12 @@ impl StoredRecord {
             .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
     }
 
-    /// A word of the body.
+    /// One word of the body.
     fn word(&self, at: usize) -> Option<u64> {
         self.body.as_chunks::<8>().0.get(at).map(|word| u64::from_le_bytes(*word))
     }
 
-    /// Of a note: when it is dropped, its settings as a line, its text.
+    /// The expiry, settings and text of a note.
     pub fn note(&self) -> Result<(u64, &str, &[u8])> {
         let wrong = || Fault::new(Code::Format, "a record of a note does not read");
         let (words, rest) = self.body.split_first_chunk::<16>().ok_or_else(wrong)?;
@@ -327,7 +327,7 @@ mod tests {
     fn expiries_are_of_the_record_that_makes_or_renames() -> Result<()> {
         let line = || "a line".to_string();
         let name = || "a name".to_string();
-        // What logs hold never changes its bytes: the operation, then the body.
+        // The bytes of records in a log never change: the operation, then the body.
         type Known<'a> = (Record<'a>, u8, &'a [u64], Option<u64>, Option<Option<u64>>);
         let known: [Known<'_>; 6] = [
             (Record::Create { id: 1, line: line(), whole: None, expires: None }, 1, &[], None, None),

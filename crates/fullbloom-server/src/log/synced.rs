@@ -1,11 +1,11 @@
-//! [`Synced`]: what is known to be on disk, in a file beside the segments, so that a segment that is missing or lacks its
-//! end is told from what a crash has left.
+//! [`Synced`]: what is known to be on disk, in a file beside the segments, so that recovery can distinguish a missing or
+//! truncated segment from what a crash leaves.
 //!
 //! ```text
 //! "BLMYSYN1" | u64 first record of the newest segment | u64 last record that was synced | u32 CRC-32 of the 24 bytes
 //! ```
-//! It is written after what it says was synced, and never synced itself: an old one says too little, none too much. One that
-//! is missing or damaged says nothing.
+//! It is written after the sync that it reports, and never synced itself: an old one reports too little, never too much. A
+//! missing or damaged file reports nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -19,17 +19,17 @@ const MAGIC: &[u8; 8] = b"BLMYSYN1";
 const FILE: &str = "synced";
 const LENGTH: usize = 28;
 
-/// See the head of this file.
+/// What is known to be synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Synced {
-    /// First record of the newest segment whose header was synced; 0: not known.
+    /// The first record of the newest segment whose header was synced; 0 if unknown.
     pub newest: u64,
     /// The last record that was synced.
     pub record: u64,
 }
 
 impl Synced {
-    /// What the file in the folder of a log says.
+    /// Reads the file in the folder of a log.
     pub fn read(folder: &Path) -> Self {
         let bytes = fs::read(folder.join(FILE)).unwrap_or_default();
         let Ok(bytes) = <[u8; LENGTH]>::try_from(bytes) else { return Synced::default() };
@@ -50,20 +50,20 @@ impl Synced {
     }
 }
 
-/// The segment at work, as far as it is not known to be on disk.
+/// The current segment, as far as it is not known to be synced.
 #[derive(Default)]
 pub(super) struct Unsynced {
     pub(super) file: Option<Arc<File>>,
-    /// The last record that was written.
+    /// The last record written.
     pub(super) record: u64,
-    /// True from a write to the beginning of the sync after it.
+    /// True from a write until the next sync begins.
     pub(super) dirty: bool,
     pub(super) stop: bool,
 }
 
-/// The file, open for as long as the log is.
+/// The file, open as long as the log is.
 pub(super) struct SyncedFile {
-    /// None where it cannot be written: the log is as good without it.
+    /// `None` if it cannot be written; the log does not depend on it.
     file: Option<File>,
     written: Synced,
 }
@@ -77,7 +77,7 @@ impl SyncedFile {
         opened
     }
 
-    /// Says that more is on disk than it said before.
+    /// Records that more is synced than before.
     pub(super) fn update(&mut self, more: Synced) {
         let next =
             Synced { newest: self.written.newest.max(more.newest), record: self.written.record.max(more.record) };
@@ -93,14 +93,14 @@ impl SyncedFile {
 /// How far the disk has come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// Records up to this number are as safe as the mode promises.
+    /// Records up to this number are as durable as the mode promises.
     pub(super) durable: u64,
-    /// Why nothing is taken at present.
+    /// Why changes are refused at present.
     pub(super) trouble: Option<String>,
 }
 
 impl Progress {
-    /// Refuses a record that is not as safe as the mode promises, and says why it will not be.
+    /// Refuses a record that is not yet as durable as the mode promises, and says why.
     pub(super) fn confirm(&self, number: u64) -> Result<()> {
         match &self.trouble {
             _ if self.durable >= number => Ok(()),
@@ -110,7 +110,7 @@ impl Progress {
     }
 }
 
-/// The refusal of a service that ends.
+/// The refusal of a service that is stopping.
 pub(super) fn stopping_fault() -> Fault {
     Fault::new(Code::ReadOnly, "not acknowledged: the service stops")
 }

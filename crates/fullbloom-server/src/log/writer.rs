@@ -1,4 +1,4 @@
-//! [`Log`]: changes are handed in under a lock, one thread writes them, and everybody who waits shares one sync.
+//! [`Log`]: changes are appended under a lock, one thread writes them, and all waiting clients share one sync.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,30 +19,30 @@ use super::{Durability, Record};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 
-/// Bytes that may wait to be written. Beyond it changes are refused: the disk is slower than they come.
+/// The most bytes that may wait to be written. Beyond that changes are refused, because the disk is too slow.
 const MAX_PENDING: usize = 256 << 20;
-/// Room for changes that is kept when there are none.
+/// The buffer kept while there are no changes.
 const KEPT: usize = 4 << 20;
-/// Without `always`, how long changes are gathered before they are written.
+/// Except in `always`, how long changes are collected before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(10);
-/// With `everysec`, how long after the beginning of a sync the next one begins.
+/// In `everysec`, the time from the start of a sync to the start of the next one.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
-/// How long after a full disk the next attempt is made.
+/// The time until the next attempt after the disk was full.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// What waits to be written.
 #[derive(Default)]
 struct Waiting {
-    /// A block: its head, still empty, then records.
+    /// A block: an empty head, then records.
     block: Vec<u8>,
     records: u32,
-    /// Number of the next record.
+    /// The number of the next record.
     next: u64,
-    /// True: a new segment is to be begun, from the next record on.
+    /// True requests a new segment, from the next record on.
     rotate: bool,
-    /// Number of the first record of the newest segment.
+    /// The first record of the newest segment.
     boundary: u64,
-    /// True: it could not be.
+    /// True if the new segment could not be created.
     refused: bool,
     stop: bool,
 }
@@ -51,36 +51,36 @@ struct Shared {
     waiting: Mutex<Waiting>,
     work: Condvar,
     progress: watch::Sender<Progress>,
-    /// What is in `progress` as one word, to be asked before each change.
+    /// `progress.trouble.is_some()` as one word, checked before each change.
     troubled: AtomicBool,
-    /// True after a sync failed: the kernel may have dropped what it was to write, so nothing mends it but a restart.
+    /// True after a failed sync: the kernel may have dropped the data, so only a restart helps.
     broken: AtomicBool,
     written: AtomicU64,
     rotated: Condvar,
-    /// The segment at work; none while there is no folder.
+    /// The current segment; `None` without a folder.
     segment: Mutex<Unsynced>,
-    /// The thread that syncs, of `everysec`, waits here.
+    /// The syncing thread of `everysec` waits here.
     to_sync: Condvar,
-    /// Held while something is synced, so that a failure is seen by whoever syncs next.
+    /// Held during a sync, so that the next one sees a failure.
     syncing: Mutex<Option<SyncedFile>>,
 }
 
-/// The log of a store; one without a folder only numbers changes.
+/// The log of a store. Without a folder it only numbers changes.
 pub struct Log {
     mode: Durability,
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Where it is kept, if it is.
+    /// Its folder, if it has one.
     folder: Option<PathBuf>,
 }
 
 impl Log {
-    /// A log that keeps nothing.
+    /// A log that stores nothing.
     pub fn in_memory() -> Self {
         Log { mode: Durability::Off, shared: new_shared(1), threads: Mutex::default(), folder: None }
     }
 
-    /// A log in `folder` that goes on in a new segment, or in one that was begun and never written to.
+    /// Opens a log in `folder`, which continues in a new or empty segment.
     pub fn open(folder: &Path, mode: Durability, mut start: Start) -> Result<Self> {
         let (file, header) = start.begin(folder)?;
         let shared = new_shared(start.next);
@@ -113,17 +113,17 @@ impl Log {
         Ok(log)
     }
 
-    /// Number of the first record of the newest segment.
+    /// The first record of the newest segment.
     pub fn newest(&self) -> u64 {
         self.shared.waiting.lock().boundary
     }
 
-    /// How safe an acknowledged change is.
+    /// The durability mode.
     pub fn mode(&self) -> Durability {
         self.mode
     }
 
-    /// Refuses a change while the disk takes none, before anything is changed.
+    /// Refuses a change while the disk accepts none, before anything is changed.
     #[inline]
     pub fn admit(&self) -> Result<()> {
         if self.shared.troubled.load(Ordering::Acquire) { Err(self.refusal()) } else { Ok(()) }
@@ -135,22 +135,23 @@ impl Log {
         Fault::new(Code::ReadOnly, why.unwrap_or_else(|| "the disk is slower than changes come; try again".into()))
     }
 
-    /// Why nothing is taken at present.
+    /// Why changes are refused at present.
     pub fn trouble(&self) -> Option<String> {
         self.shared.troubled.load(Ordering::Acquire).then(|| self.refusal().text)
     }
 
-    /// Appends a record: its number. Called under the lock of what it is about, so that numbers have the order of changes.
+    /// Appends a record and returns its number. The caller locks what it changes, so that numbers have the order of the
+    /// changes.
     pub fn append(&self, record: &Record<'_>) -> Result<u64> {
         self.append_as(std::slice::from_ref(record), 0)
     }
 
-    /// [`Log::append`] of several as one block, of which a crash leaves all or none: the number of the first.
+    /// Appends several records as one block, of which a crash leaves all or none; returns the number of the first.
     pub fn append_all(&self, records: &[Record<'_>]) -> Result<u64> {
         self.append_as(records, 0)
     }
 
-    /// [`Log::append`] of a change that was refused at one of its keys: those before it were changed.
+    /// Appends a change that was refused at one of its keys; the keys before that one were changed.
     pub fn append_refused(&self, record: &Record<'_>) -> Result<u64> {
         self.append_as(std::slice::from_ref(record), op::REFUSED)
     }
@@ -181,17 +182,17 @@ impl Log {
         Ok(number)
     }
 
-    /// Number of the next record.
+    /// The number of the next record.
     pub fn next(&self) -> u64 {
         self.shared.waiting.lock().next
     }
 
-    /// Bytes written since it was opened.
+    /// The bytes written since it was opened.
     pub fn nbytes(&self) -> u64 {
         self.shared.written.load(Ordering::Relaxed)
     }
 
-    /// Waits until a change is as safe as the mode promises; at once but for `always`.
+    /// Waits until a change is as durable as the mode promises, which takes no time except in `always`.
     pub async fn wait_until_durable(&self, number: u64) -> Result<()> {
         if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
@@ -201,7 +202,7 @@ impl Log {
         reached.map_err(|_| stopping_fault()).and_then(|p| p.confirm(number))
     }
 
-    /// [`Log::wait_until_durable`] for a thread of its own.
+    /// [`Log::wait_until_durable`] for a thread that may block.
     pub fn wait_blocking(&self, number: u64) -> Result<()> {
         if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
@@ -222,13 +223,14 @@ impl Log {
         }
     }
 
-    /// Begins a new segment and tells the number of its first record: all before it lie in older ones, on disk.
+    /// Begins a new segment and returns the number of its first record. All records before it are in older segments, on
+    /// disk.
     pub fn rotate(&self) -> Result<u64> {
         if self.folder.is_none() {
             return Ok(self.next());
         }
         if self.mode == Durability::EverySecond {
-            // On this thread, so that little is left to be synced on the one that writes.
+            // On this thread, so that the writing thread has little left to sync.
             let file = self.shared.segment.lock().file.clone();
             let synced = file.is_none_or(|file| self.shared.sync(self.folder.as_deref(), &file));
             if !synced {
@@ -245,11 +247,11 @@ impl Log {
         if std::mem::take(&mut waiting.rotate) { Err(self.refusal()) } else { Ok(waiting.boundary) }
     }
 
-    /// Writes and syncs what waits, and ends the thread.
+    /// Writes and syncs what is pending, and ends the threads.
     pub fn close(&self) {
         self.shared.waiting.lock().stop = true;
         self.shared.work.notify_one();
-        // The one that writes first: it syncs what is left.
+        // The writing thread first: it syncs what is left.
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
             self.shared.segment.lock().stop = true;
@@ -280,7 +282,7 @@ fn new_shared(next: u64) -> Arc<Shared> {
 }
 
 impl Shared {
-    /// Has what was written to a file on disk; false after a failure, which nothing mends.
+    /// Syncs a file; false after a failure, which only a restart repairs.
     fn sync(&self, folder: Option<&Path>, file: &File) -> bool {
         let _one = self.syncing.lock();
         if self.broken.load(Ordering::Acquire) {
@@ -303,7 +305,7 @@ impl Shared {
         self.rotated.notify_all();
     }
 
-    /// Says that records up to this number are on disk: first to whoever reads the folder after a crash.
+    /// Records that records up to this number are on disk: first in the folder, for recovery after a crash.
     fn mark_durable(&self, record: u64) {
         if record <= self.progress.borrow().durable {
             return;
@@ -315,7 +317,7 @@ impl Shared {
         self.rotated.notify_all();
     }
 
-    /// The thread of `everysec` that syncs, so that the one that writes never waits for a sync but to begin a segment.
+    /// The syncing thread of `everysec`, so that the writing thread waits for a sync only when it begins a segment.
     fn sync_every_second(&self, folder: &Path) {
         let mut began: Option<Instant> = None;
         loop {
@@ -339,15 +341,15 @@ impl Shared {
     }
 }
 
-/// The thread that writes.
+/// The writing thread.
 struct Writer {
     folder: PathBuf,
     mode: Durability,
     shared: Arc<Shared>,
     file: Arc<File>,
-    /// Of the segment.
+    /// The header of the current segment.
     header: Header,
-    /// Bytes of the segment that are whole blocks.
+    /// The length of the segment, in complete blocks.
     length: u64,
     unsynced: bool,
 }
@@ -388,14 +390,14 @@ impl Writer {
         }
     }
 
-    /// Waits for work and takes it.
+    /// Waits for changes and takes them.
     fn take_pending(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
         let mut waiting = self.shared.waiting.lock();
         while waiting.block.is_empty() && !waiting.rotate && !waiting.stop {
             self.shared.work.wait(&mut waiting);
         }
         if self.mode != Durability::Always && !waiting.rotate && !waiting.stop {
-            // Gathers: a write for each change would cost more than the change.
+            // Collects changes: one write per change would cost more than the change.
             drop(waiting);
             std::thread::sleep(WRITE_DELAY);
             waiting = self.shared.waiting.lock();
@@ -409,7 +411,7 @@ impl Writer {
         (waiting.next - u64::from(records), records, waiting.rotate, waiting.stop)
     }
 
-    /// Leaves what was written to the thread that syncs, where there is one.
+    /// Leaves the sync to the syncing thread, if there is one.
     fn record_written(&self, record: u64) {
         let mut segment = self.shared.segment.lock();
         (segment.record, segment.dirty) = (record, true);
@@ -418,7 +420,7 @@ impl Writer {
         }
     }
 
-    /// Writes a block; while the disk is full, changes are refused and it is tried again. False when the service stops.
+    /// Writes a block. While the disk is full, changes are refused and it tries again. False if the service stops.
     fn write_until_there_is_room(&mut self, block: &[u8]) -> bool {
         let mut refused = false;
         loop {
@@ -430,7 +432,7 @@ impl Writer {
                     self.length += block.len() as u64;
                     self.shared.written.fetch_add(block.len() as u64, Ordering::Relaxed);
                     self.unsynced = true;
-                    // A sync that failed meanwhile is not mended by a write.
+                    // A write does not repair a sync that failed in the meantime.
                     if refused && !self.shared.broken.load(Ordering::Acquire) {
                         self.shared.progress.send_modify(|p| p.trouble = None);
                         self.shared.troubled.store(false, Ordering::Release);
@@ -454,7 +456,7 @@ impl Writer {
         }
     }
 
-    /// Begins the segment of record `first`; one without a record so far goes on.
+    /// Begins the segment of record `first`, unless the current one is still empty.
     fn begin_segment(&mut self, first: u64) {
         let begun = if first == self.header.first {
             Ok(None)
@@ -478,7 +480,7 @@ impl Writer {
                 let mut waiting = self.shared.waiting.lock();
                 (waiting.boundary, waiting.rotate) = (first, false);
             }
-            // The old one goes on; the checkpoint that asked is told.
+            // The current segment continues; the checkpoint that requested a new one fails.
             Err(_) => self.shared.waiting.lock().refused = true,
         }
         self.shared.rotated.notify_all();

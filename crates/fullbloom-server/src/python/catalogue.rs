@@ -1,4 +1,4 @@
-//! Making, finding, dropping.
+//! Create, find, list and drop filters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::fault::Result;
 use crate::kind::{self, Spec};
 use crate::store::{Conflict, RenameOptions, Settings, Store, note_has_name};
 
-/// Refuses a name under which RESP clients keep a note: over HTTP none is seen, and none replaced.
+/// Refuses the name of a note: HTTP neither shows nor replaces notes.
 pub(super) fn check_not_note(store: &Store, name: &str) -> Result<()> {
     match store.get(name.as_bytes()) {
         Ok(entry) if entry.is_note() => Err(note_has_name()),
@@ -21,7 +21,7 @@ pub(super) fn check_not_note(store: &Store, name: &str) -> Result<()> {
 
 #[pymethods]
 impl Service {
-    /// Makes an empty filter of a kind, its parameters as texts: its number.
+    /// Creates an empty filter of a kind, with its parameters as texts; returns its number.
     #[pyo3(signature = (name, kind, options, *, seed, keyed, strict=false, expires=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn create(
@@ -44,8 +44,8 @@ impl Service {
         })
     }
 
-    /// Up to `most` names after `after`, in order, that begin with `prefix` and have the form of one of the patterns; of
-    /// any form without one. The names of the catalogue are gone through once.
+    /// Up to `most` names after `after`, in order, that begin with `prefix` and match one of the patterns, if there are
+    /// any. Goes through the catalogue once.
     #[pyo3(signature = (*, prefix="", after="", most=1000, patterns=Vec::new()))]
     fn names(&self, py: Python<'_>, prefix: &str, after: &str, most: usize, patterns: Vec<String>) -> Vec<String> {
         let store = &self.store;
@@ -62,24 +62,24 @@ impl Service {
         })
     }
 
-    /// How many filters there are.
+    /// The number of filters.
     fn __len__(&self) -> usize {
         self.store.num_filters()
     }
 
-    /// Counts changes of the catalogue.
+    /// Changes with every change of the catalogue.
     #[getter]
     fn epoch(&self) -> u64 {
         self.store.epoch()
     }
 
-    /// Bytes of cells of all filters.
+    /// The bytes of cells of all filters.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.store.nbytes()
     }
 
-    /// Drops a filter: its number; none where there was none.
+    /// Drops a filter; returns its number, or None if it did not exist.
     #[pyo3(signature = (name, *, versions=None))]
     fn delete(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<Option<u64>> {
         self.change(py, |store| {
@@ -88,8 +88,8 @@ impl Service {
         })
     }
 
-    /// Gives a filter another name. One that has it is replaced in the same step if `replace`, else it is a fault. With
-    /// `expires`, the filter is dropped at that time from then on, in milliseconds since 1970; 0 never.
+    /// Renames a filter. If the new name is taken, `replace` replaces its filter in the same step; otherwise that is a
+    /// fault. With `expires`, the filter expires at that time, in milliseconds since 1970; 0 means never.
     #[pyo3(signature = (old, new, *, replace=false, versions=None, expires=None))]
     fn rename(
         &self,
@@ -110,7 +110,7 @@ impl Service {
         })
     }
 
-    /// Says when a filter is dropped, in milliseconds since 1970; None never.
+    /// Sets when a filter expires, in milliseconds since 1970; None means never.
     #[pyo3(signature = (name, at, *, versions=None))]
     fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
@@ -119,12 +119,12 @@ impl Service {
         })
     }
 
-    /// True of a kind whose filters are keyed where nobody says whether they are.
+    /// True if filters of this kind are keyed by default.
     fn is_keyed_unasked(&self, kind: &str) -> bool {
         self.store.is_keyed_by_default(kind)
     }
 
-    /// Says which names live on other nodes, and at which address.
+    /// Sets which names belong to other nodes, with their addresses.
     fn set_elsewhere(&self, names: HashMap<String, String>) {
         self.store.set_remote_names(names);
     }

@@ -1,4 +1,4 @@
-//! Keys in, answers out. Answers are bytes: one a key, 1 or 0, or eight keys a byte, the first in its lowest bit.
+//! Batches of keys. Results are bytes: one byte per key, 1 or 0, or eight keys per byte, the first in the lowest bit.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,20 +11,20 @@ use crate::limits::Limits;
 use crate::store::{Entry, Store};
 use fullbloom_core::key::{BaseHash, KeyDomains, KeyHasher};
 
-/// How keys are written down.
+/// The encoding of keys.
 #[derive(Clone, Copy)]
 enum Form {
-    /// A key a line.
+    /// One key per line.
     Lines,
     /// One key.
     One,
-    /// Keys one behind the other, each behind its length (4 bytes, little-endian).
+    /// Each key preceded by its length (4 bytes, little-endian).
     Packed,
-    /// Ready hashes of 8 bytes each, little-endian, of keys of these domains.
+    /// Hashes of 8 bytes each, little-endian, of keys of these domains.
     Hashes(KeyDomains),
-    /// A JSON object with a key, or with several.
+    /// A JSON object with one key or several.
     Json,
-    /// A JSON value a line.
+    /// One JSON value per line.
     JsonLines,
 }
 
@@ -43,26 +43,28 @@ fn parse_form(name: &str) -> Result<Form> {
     }
 }
 
-/// Appends the hash of a text, unless it is too long.
+/// Appends the hash of a text; refuses a text that is too long.
 fn push_hash(entry: &Entry, limits: &Limits, key: &[u8], hashes: &mut Vec<u64>) -> Result<()> {
     Caps::from(limits).check_key(key.len())?;
     entry.keying.push(key, hashes);
     Ok(())
 }
 
-/// The hash of one key.
+/// Hashes one key.
 fn hash_one(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<Vec<u64>> {
     let mut hashes = Vec::with_capacity(entry.keying.width());
     push_hash(entry, limits, key, &mut hashes)?;
     Ok(hashes)
 }
 
-/// Zeros, one a key whose hashes these are.
+/// One zero for each hashed key.
 fn zeros_per_key<T: Clone + Default>(entry: &Entry, hashes: &[u64]) -> Vec<T> {
     vec![T::default(); hashes.len() / entry.keying.width()]
 }
 
-/// Calls `push` with each line. The last may lack its end, and an end may be `\r\n`.
+/// Calls `push` with each line. Lines end in `
+/// ` or `\r
+/// `; the last may lack its end.
 fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()> {
     let (mut start, mut count) = (0, 0);
     while start < text.len() {
@@ -80,7 +82,7 @@ fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()>
     Ok(())
 }
 
-/// The hash of each line.
+/// Hashes each line.
 fn hash_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
     let most = limits.batch_keys * entry.keying.width();
     let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
@@ -88,7 +90,7 @@ fn hash_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
     Ok(hashes)
 }
 
-/// The hash of each key of a string.
+/// Hashes each key of a packed string.
 fn hash_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u64>> {
     let wrong = || Fault::invalid("packed keys are each 4 bytes of length, little-endian, and so many bytes");
     let most = limits.batch_keys * entry.keying.width();
@@ -105,7 +107,7 @@ fn hash_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<
     Ok(hashes)
 }
 
-/// How JSON keys of a filter are hashed; none without `wait`, while the filter is being changed.
+/// How JSON keys of a filter are hashed; without `wait`, `None` while the filter is being changed.
 fn key_hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
     if !entry.keying.is_own() {
         return Some(Hashing::Foreign(entry.keying));
@@ -114,7 +116,7 @@ fn key_hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
     Some(Hashing::Own(filter.hasher()))
 }
 
-/// The words of a body's keys; none without `wait`, while the filter is being changed.
+/// Hashes the keys of a body; without `wait`, `None` while the filter is being changed.
 fn hash_keys(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
     let limits = &store.options.limits;
     let domains = KeyDomains::TEXT;
@@ -149,7 +151,7 @@ fn read_hashes(caps: Caps, body: &[u8]) -> Result<Vec<u64>> {
     Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
-/// The words of keys that are not paired with values.
+/// Hashes the keys of a body without values.
 fn hash_unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Result<Body> {
     let body = hash_keys(store, entry, parse_form(form)?, body, true)?.unwrap_or_default();
     if body.values.is_some() {
@@ -158,8 +160,8 @@ fn hash_unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Resul
     Ok(body)
 }
 
-/// The warning of a lookup of keys of a type that was never added. In-process filters warn once; this one comes with
-/// every answer, as the service does not know to whom it has results it.
+/// The warning for a lookup of keys of a type that was never added. In-process filters warn once; the service attaches
+/// the warning to every reply, because it does not know which client has seen it.
 fn type_warning(filter: &dyn Kind, asked: KeyDomains) -> Option<String> {
     let surprise = filter.hasher().added_mut().surprise(asked)?;
     Some(format!(
@@ -168,7 +170,7 @@ fn type_warning(filter: &dyn Kind, asked: KeyDomains) -> Option<String> {
     ))
 }
 
-/// Finds a filter. Hashes that were computed elsewhere are those of the filter `of` alone.
+/// Finds a filter. Hashes that were computed elsewhere fit only the filter with the number `of`.
 fn find_filter(store: &Store, name: &str, of: Option<u64>) -> Result<std::sync::Arc<Entry>> {
     let entry = store.filter(name.as_bytes())?;
     match of {
@@ -179,17 +181,17 @@ fn find_filter(store: &Store, name: &str, of: Option<u64>) -> Result<std::sync::
     }
 }
 
-/// Eight answers a byte, the first in its lowest bit.
+/// Packs eight results into a byte, the first in the lowest bit.
 fn pack_bits(answers: &[u8]) -> Vec<u8> {
     let byte = |eight: &[u8]| eight.iter().enumerate().fold(0, |byte, (at, answer)| byte | ((answer & 1) << at));
     answers.chunks(8).map(byte).collect()
 }
 
-/// Answers as bytes of Python, how many keys there were, how many of them had a yes, what the body body_kind ("one" key, "many"
-/// or "pairs"), whether the filter holds more keys than it is for, and the warning of a surprising lookup.
+/// The results as bytes, the number of keys, the number of positive results, the kind of body ("one" key, "many" or
+/// "pairs"), whether the filter exceeds its capacity, and the warning of [`type_warning`].
 type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool, Option<String>);
 
-/// What a batch came to.
+/// The result of a batch.
 struct BatchResult {
     results: Vec<u8>,
     body_kind: &'static str,
@@ -209,10 +211,9 @@ fn to_answers(py: Python<'_>, done: BatchResult, pack: bool) -> Answers<'_> {
     (PyBytes::new(py, &bytes), keys, yes, done.body_kind, done.over, done.warning)
 }
 
-/// Numbers as bytes, 8 each, little-endian; and what the body body_kind.
+/// Numbers as bytes, 8 each, little-endian; and the kind of body.
 type Numbers<'py> = (Bound<'py, PyBytes>, &'static str);
-/// [`Numbers`], which of the keys have none (a byte each, 1 or 0; no bytes where all have one), and the warning of a
-/// surprising lookup.
+/// [`Numbers`], which keys have none (a byte each, 1 or 0; empty if all have one), and the warning of [`type_warning`].
 type KeyNumbers<'py> = (Bound<'py, PyBytes>, &'static str, Bound<'py, PyBytes>, Option<String>);
 
 fn numbers(py: Python<'_>, (numbers, single): (Vec<u64>, bool)) -> PyResult<Numbers<'_>> {
@@ -249,8 +250,8 @@ impl Service {
     }
 }
 
-/// The words of a body's keys as bytes, 8 a word; one text, or none where the body holds values, which are not asked for.
-/// `form` is "lines", "json", "ndjson" or "hashes"; the hash is that of the key rule.
+/// Hashes the keys of a body: bytes, 8 per word. `form` is "lines", "json", "ndjson" or "hashes"; the hash is that of
+/// the key rule. Refuses values.
 #[pyfunction]
 #[pyo3(signature = (form, body, *, seed, secret, hash, most_keys, key_bytes))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
@@ -298,7 +299,7 @@ pub(super) fn hash_body<'py>(
     numbers(py, done)
 }
 
-/// Answers of a byte each as `true` and `false`, with `separator` between them.
+/// Results of a byte each as `true` and `false`, separated by `separator`.
 #[pyfunction]
 pub(super) fn flags_text<'py>(py: Python<'py>, flags: &[u8], separator: &[u8]) -> Bound<'py, PyBytes> {
     let text = py.detach(|| {
@@ -312,7 +313,7 @@ pub(super) fn flags_text<'py>(py: Python<'py>, flags: &[u8], separator: &[u8]) -
     PyBytes::new(py, &text)
 }
 
-/// Numbers of 8 bytes each in decimal, with `separator` between them; "null" for those whose byte of `nulls` is 1.
+/// Numbers of 8 bytes each in decimal, separated by `separator`; "null" where the byte of `nulls` is 1.
 #[pyfunction]
 pub(super) fn numbers_text<'py>(
     py: Python<'py>,
@@ -336,7 +337,7 @@ pub(super) fn numbers_text<'py>(
 
 #[pymethods]
 impl Service {
-    /// Adds keys: for each whether it was certainly new; a JSON body may hold a label or value for each.
+    /// Adds keys; returns for each whether it was certainly new. A JSON body may contain a label or value for each.
     #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn add<'py>(
@@ -367,7 +368,8 @@ impl Service {
         Ok(to_answers(py, done, pack))
     }
 
-    /// Looks for keys: for each whether it is probably there. Without `wait`, None while the filter is being changed.
+    /// Looks up keys; returns for each whether it is probably present. Without `wait`, returns None while the filter is
+    /// being changed.
     #[pyo3(signature = (name, form, body, *, pack=true, wait=true, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn check<'py>(
@@ -405,7 +407,7 @@ impl Service {
         Ok(found.map(|done| to_answers(py, done, pack)))
     }
 
-    /// Removes keys: for each whether it was not certainly absent.
+    /// Removes keys; returns for each whether it was not certainly absent.
     #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn remove<'py>(
@@ -438,7 +440,7 @@ impl Service {
         Ok(to_answers(py, done, pack))
     }
 
-    /// Occurrences of each key, as bytes of 8 per key.
+    /// The number of occurrences of each key, as bytes of 8 per key.
     #[pyo3(signature = (name, form, body, *, of=None))]
     fn count<'py>(
         &self,
@@ -480,7 +482,7 @@ impl Service {
         })
     }
 
-    /// Forgets every key.
+    /// Removes all keys.
     #[pyo3(signature = (name, *, versions=None))]
     fn clear(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
@@ -489,7 +491,7 @@ impl Service {
         })
     }
 
-    /// Lets time pass for a filter with a window, until `now` in seconds.
+    /// Advances the time of a filter with a window to `now`, in seconds.
     #[pyo3(signature = (name, now, *, versions=None))]
     fn advance(&self, py: Python<'_>, name: &str, now: f64, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {

@@ -1,4 +1,4 @@
-//! The RESP port, on threads of its own.
+//! The RESP port, on its own threads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::fault::{Code, Fault, Result};
 use crate::resp::{self, Listener, Options};
 use crate::store::Store;
 
-/// How long clients have to take their last answers.
+/// How long clients have to take their last replies.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A port that is listened on, and the threads that do.
+/// An open port and its threads.
 pub(super) struct Port {
     runtime: Runtime,
     pub(super) listener: Listener,
 }
 
-/// What TLS needs, from two PEM files.
+/// The TLS configuration from two PEM files.
 fn tls(certificate: &PathBuf, key: &PathBuf) -> Result<Arc<ServerConfig>> {
     let wrong = |path: &PathBuf, why: String| Fault::new(Code::Io, format!("{}: {why}", path.display()));
     let chain = CertificateDer::pem_file_iter(certificate)
@@ -43,7 +43,7 @@ fn tls(certificate: &PathBuf, key: &PathBuf) -> Result<Arc<ServerConfig>> {
 }
 
 impl Port {
-    /// Listens.
+    /// Opens the port.
     pub(super) fn open(store: Arc<Store>, options: Options) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().thread_name("fullbloom-resp").build();
         let runtime = runtime.map_err(|error| Fault::new(Code::Io, error.to_string()))?;
@@ -51,7 +51,7 @@ impl Port {
         Ok(Port { runtime, listener })
     }
 
-    /// Answers what has come in, and closes.
+    /// Executes what has arrived, and closes the port.
     pub(super) fn close(self) {
         self.runtime.block_on(self.listener.stop(GRACE));
         self.runtime.shutdown_timeout(GRACE);
@@ -60,8 +60,8 @@ impl Port {
 
 #[pymethods]
 impl Service {
-    /// Listens on the RESP port, where clients wait until `serve_resp`: host and port, which the system chose where 0 was
-    /// asked for.
+    /// Opens the RESP port, where clients wait until `serve_resp`. Returns host and port; the system chooses the port
+    /// if it is 0.
     #[pyo3(signature = (host, port, *, tls=None, keys=false, flush=false))]
     fn listen_resp(
         &self,
@@ -85,14 +85,14 @@ impl Service {
         Ok((address.ip().to_string(), address.port()))
     }
 
-    /// Answers on the RESP port until `stop_resp`.
+    /// Serves the RESP port until `stop_resp`.
     fn serve_resp(&self) {
         if let Some(port) = self.port.lock().as_ref() {
             port.listener.serve();
         }
     }
 
-    /// Answers what has come in, and closes the RESP port.
+    /// Executes what has arrived, and closes the RESP port.
     fn stop_resp(&self, py: Python<'_>) {
         py.detach(|| {
             if let Some(port) = self.port.lock().take() {
@@ -101,7 +101,7 @@ impl Service {
         });
     }
 
-    /// Connections there are, were, and were turned away; commands.
+    /// The numbers of open, accepted and rejected connections, and of commands.
     fn resp_counters(&self) -> (usize, u64, u64, u64) {
         let port = self.port.lock();
         let Some(port) = port.as_ref() else { return (0, 0, 0, 0) };

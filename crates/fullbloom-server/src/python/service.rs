@@ -23,7 +23,7 @@ pub(crate) struct Service {
     pub(super) store: Arc<Store>,
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) port: Mutex<Option<Port>>,
-    /// When time last passed for filters with a window, by their numbers.
+    /// When the time was last advanced in filters with a window, by their numbers.
     passed: Mutex<HashMap<u64, f64>>,
 }
 
@@ -53,10 +53,10 @@ fn parse_durability(name: &str) -> Result<Durability> {
         .ok_or_else(|| Fault::invalid(format!("durability must be always, everysec or off, got {name:?}")))
 }
 
-/// How often time passes for a window: so many times in its length, but once a second at most.
+/// How many times the time advances during the length of a window, but at most once per second.
 const STEPS: f64 = 64.0;
 
-/// Lets time pass for filters with a window of time.
+/// Advances the time in filters with a window of time.
 fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
     let now = now() as f64 / 1000.0;
     let mut kept = HashMap::new();
@@ -66,7 +66,7 @@ fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
         };
         let last = passed.get(&entry.id).copied();
         if last.is_none_or(|last| now - last >= (window / STEPS).max(1.0)) {
-            // One whose clock was set ahead by hand waits until it is reached.
+            // A clock that was set ahead by hand waits until the time reaches it.
             match store.advance(&entry, now) {
                 Err(fault) if !matches!(fault.code, Code::Invalid | Code::Unsupported) => return Err(fault),
                 _ => {}
@@ -82,7 +82,7 @@ fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
 
 #[pymethods]
 impl Service {
-    /// Opens the store in `folder`; without one nothing is kept.
+    /// Opens the store in `folder`; without a folder nothing is stored.
     #[new]
     #[pyo3(signature = (folder, *, durability="everysec", limits=None, salvage=false, plain=false, checkpoint_bytes=268_435_456))]
     fn new(
@@ -106,25 +106,25 @@ impl Service {
         })
     }
 
-    /// What was left out on the way back, for `salvage`.
+    /// What recovery skipped, with `salvage`.
     #[getter]
     fn salvaged(&self) -> Vec<String> {
         self.store.skipped.clone()
     }
 
-    /// The mode of durability.
+    /// The durability mode.
     #[getter]
     fn durability(&self) -> &'static str {
         self.store.durability().name()
     }
 
-    /// Writes what changed since the last checkpoint: files and bytes of them.
+    /// Writes what changed since the last checkpoint; returns the number and bytes of the files.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         self.call(py, |store| store.checkpoint().map(|done| (done.files, done.bytes)))
     }
 
-    /// What is due by the clock: filters whose time has come are dropped, time passes for those with a window, and a
-    /// checkpoint is written if one is due.
+    /// Periodic tasks: drops expired filters, advances the time in filters with a window, and writes a checkpoint if
+    /// one is due. Returns how many filters it dropped.
     fn tick(&self, py: Python<'_>) -> PyResult<usize> {
         let passed = &self.passed;
         self.call(py, |store| {
@@ -137,7 +137,7 @@ impl Service {
         })
     }
 
-    /// Writes a checkpoint and closes the log; changes are refused from here on.
+    /// Writes a checkpoint and closes the log; changes are refused from now on.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, |store| {
             let done = store.checkpoint().map(drop);

@@ -1,4 +1,4 @@
-//! What a filter tells of itself.
+//! What a filter reports about itself.
 
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::auth::covers;
 use crate::kind::Kind;
 use crate::store::Entry;
 
-/// What is asked of a filter under its lock.
+/// The statistics read under the filter's lock.
 struct FilterStats {
     details: Vec<(&'static str, Value)>,
     fpr: f64,
@@ -26,7 +26,7 @@ struct FilterStats {
     class: &'static str,
 }
 
-/// Asks a filter; counting its cells reads all of them.
+/// Reads the statistics. `counted` counts the cells, which reads all of them.
 fn read_stats(entry: &Entry, counted: bool) -> FilterStats {
     if counted { entry.with_whole(|filter| stats_of(filter, true)) } else { stats_of(entry.read().as_ref(), false) }
 }
@@ -91,7 +91,7 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, stats: FilterStats) -> PyResult<Bou
 
 #[pymethods]
 impl Service {
-    /// All that is known of a filter. With `counted`, cells are counted: it reads the whole filter.
+    /// Everything known about a filter. `counted` counts the cells, which reads the whole filter.
     #[pyo3(signature = (name, *, counted=true))]
     fn info<'py>(&self, py: Python<'py>, name: &str, counted: bool) -> PyResult<Bound<'py, PyDict>> {
         let (entry, stats) = self.call(py, |store| {
@@ -102,7 +102,7 @@ impl Service {
         dict(py, &entry, stats)
     }
 
-    /// [`Service::info`] of the filters of some numbers.
+    /// [`Service::info`] of the filters with these numbers.
     #[pyo3(signature = (numbers, *, counted=false))]
     fn stats<'py>(&self, py: Python<'py>, numbers: Vec<u64>, counted: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let all = self.call(py, |store| {
@@ -112,8 +112,8 @@ impl Service {
         all.into_iter().map(|(stats, entry)| dict(py, &entry, stats)).collect()
     }
 
-    /// Numbers of the `most` filters with the most bytes, the largest first, among those whose names have the form of one
-    /// of the patterns; of all without any.
+    /// The numbers of the `most` largest filters, the largest first, among those whose names match one of the patterns,
+    /// if there are any.
     #[pyo3(signature = (most, patterns=Vec::new()))]
     fn largest(&self, py: Python<'_>, most: usize, patterns: Vec<String>) -> Vec<u64> {
         let store = &self.store;
@@ -125,13 +125,13 @@ impl Service {
         })
     }
 
-    /// Number and name of every filter.
+    /// The number and name of every filter.
     fn held(&self, py: Python<'_>) -> Vec<(u64, String)> {
         let store = &self.store;
         py.detach(|| store.filters().iter().map(|entry| (entry.id, entry.name())).collect())
     }
 
-    /// Numbers of the filters that were changed or asked since they were [`Service::sampled`], each with what tells.
+    /// The filters that were changed or queried since they were last sampled: number and activity.
     fn due(&self, py: Python<'_>) -> Vec<(u64, u64)> {
         let store = &self.store;
         py.detach(|| {
@@ -141,7 +141,7 @@ impl Service {
         })
     }
 
-    /// Notes that what [`Service::due`] stats of was sampled.
+    /// Records that the filters that [`Service::due`] returned were sampled.
     fn sampled(&self, py: Python<'_>, due: Vec<(u64, u64)>) {
         let store = &self.store;
         py.detach(|| {
@@ -158,17 +158,17 @@ impl Service {
         self.call(py, |store| store.filter(name.as_bytes()).map(|entry| (entry.id, entry.version())))
     }
 
-    /// True where keys may come as hashes of the key rule.
+    /// True if keys may be sent as hashes of the key rule.
     fn takes_hashes(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         self.call(py, |store| store.filter(name.as_bytes()).map(|entry| entry.keying.is_own()))
     }
 
-    /// The secret of keyed filters of a seed.
+    /// The secret of keyed filters with this seed.
     fn secret_of<'py>(&self, py: Python<'py>, seed: u64) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.store.master().secret_of(seed))
     }
 
-    /// Seed, secret where it has one, and base of a filter's key hash: with them `fullbloom` hashes as the service does.
+    /// Seed, secret (if keyed) and base of a filter's key hash, with which `fullbloom` hashes as the service does.
     fn hashing<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(u64, Option<Bound<'py, PyBytes>>, &'static str)> {
         let (seed, secret, base) = self.call(py, |store| {
             let entry = store.filter(name.as_bytes())?;

@@ -1,4 +1,4 @@
-//! [`Clients`]: who is connected.
+//! [`Clients`]: the connected clients.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,17 +9,17 @@ use parking_lot::Mutex;
 
 use crate::store;
 
-/// What a client says of itself.
+/// What a client states about itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientInfo {
-    /// `CLIENT SETNAME`.
+    /// Set by `CLIENT SETNAME`.
     pub(super) name: String,
-    /// `CLIENT SETINFO`.
+    /// Set by `CLIENT SETINFO`.
     pub(super) library: String,
     pub(super) version: String,
     /// Its last command.
     pub(super) command: &'static str,
-    /// True in version 3 of the protocol.
+    /// True if it speaks RESP3.
     pub(super) is_resp3: bool,
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Client {
     address: SocketAddr,
     local: SocketAddr,
     since: u64,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// When it last sent something, in milliseconds since 1970.
     pub(super) heard: AtomicU64,
     pub(super) about: Mutex<ClientInfo>,
 }
 
 impl Client {
-    /// One line, as `CLIENT LIST` has it.
+    /// Its line in `CLIENT LIST`.
     pub(super) fn describe(&self) -> String {
         let (about, now) = (self.about.lock().clone(), store::now());
         let seconds = |then: u64| now.saturating_sub(then) / 1000;
@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-/// Who is connected, by number.
+/// The connected clients, by number.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     next: AtomicU64,
@@ -65,13 +65,13 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// All of them, the first first.
+    /// All clients, in the order in which they connected.
     pub(super) fn all(&self) -> Vec<Arc<Client>> {
         self.all.lock().values().cloned().collect()
     }
 }
 
-/// A client while it is connected.
+/// Lists a client until it is dropped.
 pub(super) struct Connected {
     clients: Arc<Clients>,
     pub(super) client: Arc<Client>,

@@ -33,7 +33,7 @@ pub(super) struct Command<S> {
     pub(super) scope: Scope,
     pub(super) flags: u16,
     pub(super) run: fn(&mut S, Args<'_>) -> CommandResult,
-    /// Its words: optional ones in brackets, `|` between alternatives, `...` after what may repeat.
+    /// Its words: optional ones in brackets, alternatives separated by `|`, `...` after words that may repeat.
     pub(super) syntax: &'static str,
     pub(super) summary: &'static str,
 }

@@ -1,4 +1,4 @@
-//! [`Dialogue`]: a client without a socket, for whoever has the bytes already: fuzzing, and tests.
+//! [`Dialogue`]: a client without a socket, for fuzzing and tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use super::server::{Buffers, Options, Server};
 use super::session::{NextStep, Session};
 use crate::store::Store;
 
-/// See the head of this file. Nothing waits_for_disk for the disk: answers are those of a store that keeps nothing.
+/// A client that passes bytes directly to a session. It does not wait for the disk: its replies are those of a store in
+/// memory.
 pub struct Dialogue {
     session: Session,
     parser: Parser,
@@ -21,7 +22,7 @@ pub struct Dialogue {
 }
 
 impl Dialogue {
-    /// A client of a store of its own.
+    /// A client of its own server.
     pub fn new(store: Arc<Store>, options: Options) -> Self {
         let server = Arc::new(Server::new(store, options, 0));
         let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -31,8 +32,8 @@ impl Dialogue {
         Dialogue { session, parser, buffers, open: true, _present: present }
     }
 
-    /// Says bytes, which need not be whole commands, and adds what is answered to `answers`; false once the connection is
-    /// closed.
+    /// Sends bytes, which may be incomplete commands, and appends the replies to `answers`; false once the connection
+    /// is closed.
     pub fn say(&mut self, bytes: &[u8], answers: &mut Vec<u8>) -> bool {
         self.buffers.input.extend_from_slice(bytes);
         let mut at = 0;
@@ -56,7 +57,7 @@ impl Dialogue {
         self.open
     }
 
-    /// How many commands were answered.
+    /// The number of executed commands.
     pub fn commands(&self) -> u64 {
         self.session.server.counters.commands.load(Ordering::Relaxed)
     }

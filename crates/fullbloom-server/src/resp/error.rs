@@ -1,4 +1,4 @@
-//! [`CommandError`]: why a command did not come to its end, and what that is called in an answer.
+//! [`CommandError`]: why a command failed, and the reply that reports it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 use crate::fault::{Code, Fault};
 use crate::store::Entry;
 
-/// What a filter of another sort says.
+/// The error for a filter of another type.
 pub(super) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
-/// See the head of this file.
+/// Why a command failed, or must be repeated later.
 pub(super) enum CommandError {
-    /// It is refused.
+    /// The command is refused.
     Refused(Cow<'static, str>),
-    /// Work over a whole filter is under way that it would wait for: it is to be done again when that is over.
+    /// A task over the whole filter is running. Repeat the command when it ends.
     Busy(Arc<Entry>),
-    /// A transaction is under way, or about to be: it is to be done again when that is over.
+    /// A transaction is running or about to start. Repeat the command when it ends.
     InTransaction,
-    /// So many commands that take their time are under way: it is to be done again when one of them is over.
+    /// Too many slow commands are running. Repeat the command when one of them ends.
     NoSlot,
 }
 
-/// What a command comes to.
+/// The result of a command.
 pub(super) type CommandResult<T = ()> = Result<T, CommandError>;
 
 impl CommandError {
-    /// A refusal.
+    /// A refusal with this text.
     pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Self {
         CommandError::Refused(text.into())
     }
@@ -44,7 +44,7 @@ impl From<Fault> for CommandError {
     }
 }
 
-/// The refusal of a key that is too long; its bytes are not told.
+/// The refusal of a key that is too long. It does not contain the key.
 #[cold]
 pub(super) fn too_long(most: usize) -> CommandError {
     CommandError::new(format!("ERR a key has at most {most} bytes"))
@@ -55,7 +55,7 @@ pub(super) fn wrong_arity(name: &str) -> CommandError {
     CommandError::new(format!("ERR wrong number of arguments for '{name}' command"))
 }
 
-/// The refusal of a word that a command does not know.
+/// The refusal of an unknown subcommand.
 pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> CommandError {
     let word = word[..word.len().min(128)].escape_ascii().to_string();
     CommandError::new(format!("ERR unknown subcommand '{word}'. Try {command} HELP."))

@@ -17,12 +17,12 @@ use super::stream::Stream;
 use crate::fault::{Code, Fault, Result};
 use crate::store::Store;
 
-/// How long nothing is accepted after the system refused, as for want of descriptors.
+/// How long to wait after the system refused to accept a connection, for example because it has no descriptors left.
 const REFUSED: Duration = Duration::from_millis(100);
 
-/// Without a new connection for so long, what was left behind is looked for.
+/// After this time without a new connection, abandoned transfers are removed.
 const SWEPT: Duration = Duration::from_secs(30);
-/// How long a connection is idle before the client is asked whether it is there, how often, and how long between.
+/// Keepalive: how long a connection may be idle before the first probe, the time between probes, and their number.
 #[cfg(target_os = "linux")]
 const IDLE: Duration = Duration::from_secs(120);
 #[cfg(target_os = "linux")]
@@ -30,7 +30,7 @@ const BETWEEN: Duration = Duration::from_secs(20);
 #[cfg(target_os = "linux")]
 const ASKED: u32 = 3;
 
-/// A port that is listened on, until it is dropped.
+/// An open port, until it is dropped.
 pub struct Listener {
     address: SocketAddr,
     server: Arc<Server>,
@@ -38,9 +38,10 @@ pub struct Listener {
     serving: watch::Sender<bool>,
 }
 
-/// Answers on the port of `options`, from now on, in tasks of the runtime it is called in.
+/// Opens the port of `options`, and serves it in tasks of the current runtime.
 ///
-/// Faults: `Denied` for an address that others reach, without a gate; `Io` for one that cannot be had.
+/// Faults: `Denied` for an address that other machines can reach, without an authenticator; `Io` for an address that is
+/// not available.
 pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
     let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
     let socket = TcpListener::bind(&options.address).await.map_err(wrong)?;
@@ -61,12 +62,12 @@ pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
 }
 
 impl Listener {
-    /// Where it listens.
+    /// The address of the port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts clients from here on, where the listener was opened paused.
+    /// Accepts clients from now on, if the listener was opened paused.
     pub fn serve(&self) {
         self.serving.send_replace(true);
     }
@@ -76,7 +77,8 @@ impl Listener {
         &self.server
     }
 
-    /// Accepts and reads nothing more, answers what came in, and closes every connection, after `grace` at the latest.
+    /// Stops accepting and reading, executes what has arrived, and closes every connection, at the latest after
+    /// `grace`.
     pub async fn stop(self, grace: Duration) {
         let _ = self.end.send(Shutdown::Drain);
         let all_gone = async {
@@ -90,7 +92,7 @@ impl Listener {
     }
 }
 
-/// Counts a connection while it is there.
+/// Counts a connection until it is dropped.
 struct Counted(Arc<Server>);
 
 impl Drop for Counted {
@@ -140,8 +142,7 @@ async fn accept(
     }
 }
 
-/// Has the system ask an idle client whether it is there, so that one that went without a word is let go of; connections
-/// inherit it. What is refused changes nothing else.
+/// Enables keepalive, which connections inherit, so that a client that vanished is detected. Errors are ignored.
 fn keep_alive(socket: &TcpListener) {
     #[cfg(target_os = "linux")]
     {
@@ -155,12 +156,12 @@ fn keep_alive(socket: &TcpListener) {
     let _ = socket;
 }
 
-/// Says why, if that costs no waiting, and closes.
+/// Sends the reason if that does not block, and closes.
 fn turn_away(socket: TcpStream) {
     let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection.
 async fn one(
     counted: Counted,
     socket: TcpStream,

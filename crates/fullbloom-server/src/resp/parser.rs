@@ -1,23 +1,23 @@
-//! [`Parser`]: commands out of the bytes of a connection, without copying them.
+//! [`Parser`]: parses commands from the bytes of a connection, without copying them.
 //!
-//! A command is an array of bulk strings, or a line of words. What was understood of one that is still arriving is
-//! kept, so no byte is looked at twice, and every length is held against [`Caps`] before memory is asked for.
+//! A command is an array of bulk strings, or a line of words. The parser keeps its progress within an incomplete
+//! command, so it visits no byte twice. It checks every length against [`Caps`] before anything is allocated.
 
 use crate::limits::Limits;
 
-/// Longest line of words.
+/// The longest line of words, in bytes.
 const LINE: usize = 64 << 10;
-/// Longest line with a length, its end included: 20 characters of an `i64`.
+/// The longest line with a length, including its end: 20 characters of an `i64`.
 const NUMBER: usize = 32;
 
-/// Where an argument lies.
+/// The position of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: u32,
     end: u32,
 }
 
-/// The arguments of a command, its name the first.
+/// The arguments of a command; the first is its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     bytes: &'a [u8],
@@ -25,34 +25,34 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Those that `spans` mark in `bytes`.
+    /// The arguments at `spans` in `bytes`.
     pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
         Args { bytes, spans }
     }
 
-    /// How many.
+    /// The number of arguments.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// True without any.
+    /// True if there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// One of them; empty beyond the last.
+    /// The argument at `index`; empty beyond the last.
     #[inline]
     pub fn at(&self, index: usize) -> &'a [u8] {
         self.spans.get(index).map_or(&[], |span| &self.bytes[span.start as usize..span.end as usize])
     }
 
-    /// Those from `first` on.
+    /// The arguments from `first` on.
     #[inline]
     pub fn from(&self, first: usize) -> Args<'a> {
         Args { bytes: self.bytes, spans: self.spans.get(first..).unwrap_or_default() }
     }
 
-    /// Each in turn.
+    /// All arguments.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
@@ -63,24 +63,24 @@ impl<'a> Args<'a> {
 /// What a client may send.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
-    /// Arguments of a command.
+    /// The most arguments of a command.
     pub arguments: usize,
-    /// Bytes of an argument.
+    /// The most bytes of an argument.
     pub bulk: usize,
-    /// Bytes of a command.
+    /// The most bytes of a command.
     pub request: usize,
-    /// True where nobody has said who they are yet.
+    /// True until the client has authenticated.
     pub unauthenticated: bool,
 }
 
 impl Caps {
-    /// Of a client that may send what the service takes.
+    /// The caps of an authenticated client.
     pub fn of(limits: &Limits) -> Self {
         let request = limits.request_bytes.min(u32::MAX as usize / 2);
         Caps { arguments: limits.batch_keys.saturating_add(64), bulk: request, request, unauthenticated: false }
     }
 
-    /// Of a client that has to say who it is first: what that takes.
+    /// The caps of a client that must authenticate first.
     pub fn before_auth() -> Self {
         Caps { arguments: 10, bulk: 16 << 10, request: 64 << 10, unauthenticated: true }
     }
@@ -89,33 +89,33 @@ impl Caps {
 /// Why a connection is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseError {
-    /// The bytes are no commands; what is said before the connection is closed.
+    /// The bytes are not a command. Holds the error message.
     Protocol(String),
-    /// Another protocol, whose requests somebody may have had sent here: nothing is said.
+    /// The bytes are an HTTP request, which a third party may have caused: the connection is closed without a reply.
     Http,
 }
 
-/// How far it came.
+/// How far the parser got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Bytes are missing; at least so many, as far as is known.
+    /// Bytes are missing: at least this many, as far as the parser knows.
     Missing(usize),
-    /// A whole command of so many bytes; it may have no words, which asks for no answer.
+    /// A complete command of this many bytes. It may have no words, and then gets no reply.
     Array(usize),
-    /// The same, as a line: its words lie in [`Parser::words`].
+    /// The same, as a line: its words are in [`Parser::words`].
     Line(usize),
 }
 
-/// What was understood of the command that is arriving.
+/// The progress within an incomplete command.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// Bytes understood, or searched for the end of a line.
+    /// The number of bytes parsed, or searched for the end of a line.
     at: usize,
-    /// Arguments still to come, once the head was read.
+    /// The arguments still to come, once the head has been parsed.
     left: usize,
-    /// Length of the argument whose head was read.
+    /// The length of the argument whose head has been parsed.
     bulk: Option<usize>,
-    /// The words of a line, their quotes resolved.
+    /// The words of a line, without their quotes.
     words: Vec<u8>,
 }
 
@@ -123,7 +123,7 @@ fn wrong(text: impl Into<String>) -> ParseError {
     ParseError::Protocol(text.into())
 }
 
-/// A line that holds a number, from `at` on, and where the next line begins; `None` while its end is missing.
+/// The number in the line at `at`, and the position of the next line; `None` if the line is incomplete.
 #[inline]
 fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, ParseError> {
     let mut value = 0u64;
@@ -140,7 +140,7 @@ fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>,
     if line.len() == NUMBER { Err(wrong(too_big)) } else { Ok(None) }
 }
 
-/// [`number`] of what is not a few digits.
+/// [`number`] for anything but a few digits.
 #[cold]
 fn odd_number(bytes: &[u8], line: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, ParseError> {
     match memchr::memchr(b'\r', line) {
@@ -156,13 +156,13 @@ fn odd_number(bytes: &[u8], line: &[u8], at: usize, too_big: &str) -> Result<Opt
 }
 
 impl Parser {
-    /// The words of the line that was found.
+    /// The words of the parsed line.
     pub fn words(&self) -> &[u8] {
         &self.words
     }
 
-    /// Looks for the end of the command with which `bytes` begin; `spans` collects its arguments. Call it again with
-    /// the same bytes and more of them, or with what follows the command.
+    /// Parses the command at the start of `bytes`; `spans` collects its arguments. Call it again with the same bytes
+    /// and more of them, or with what follows the command.
     #[inline]
     pub fn next(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Progress, ParseError> {
         if self.left == 0 {
@@ -197,7 +197,7 @@ impl Parser {
         }
     }
 
-    /// Reads one argument; how many bytes are missing, if any.
+    /// Parses one argument; returns how many bytes are missing, if any.
     #[inline]
     fn argument(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Option<usize>, ParseError> {
         let length = match self.bulk {
@@ -238,7 +238,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// A line of words.
+    /// Parses a line of words.
     #[cold]
     fn line(&mut self, bytes: &[u8], spans: &mut Vec<Span>, caps: &Caps) -> Result<Progress, ParseError> {
         let Some(end) = memchr::memchr(b'\n', &bytes[self.at..]).map(|end| self.at + end) else {
@@ -269,7 +269,7 @@ impl Parser {
     }
 }
 
-/// The words of a line, quotes resolved as a shell of the protocol does; `None` where they do not balance.
+/// Splits a line into words and resolves quotes, as redis-cli does; `None` if quotes are unbalanced.
 fn split_words(line: &[u8], words: &mut Vec<u8>, spans: &mut Vec<Span>) -> Option<()> {
     let mut at = 0;
     loop {
@@ -297,7 +297,7 @@ fn split_words(line: &[u8], words: &mut Vec<u8>, spans: &mut Vec<Span>) -> Optio
     }
 }
 
-/// What stands between quotes, from `at` on; where it ends.
+/// Copies the text in quotes from `at` on; returns the position after it.
 fn quoted(line: &[u8], mut at: usize, quote: u8, words: &mut Vec<u8>) -> Option<usize> {
     let hex = |at: usize| {
         let digits = std::str::from_utf8(line.get(at..at + 2)?).ok()?;
@@ -338,7 +338,7 @@ mod tests {
 
     const CAPS: Caps = Caps { arguments: 100, bulk: 1000, request: 2000, unauthenticated: false };
 
-    /// All commands in `bytes`, handed over in the pieces that end at `cuts`.
+    /// All commands in `bytes`, passed in pieces that end at `cuts`.
     fn commands(bytes: &[u8], cuts: &[usize], caps: &Caps) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
         let (mut parser, mut spans, mut found, mut start) = (Parser::default(), Vec::new(), Vec::new(), 0);
         for &cut in cuts.iter().chain([&bytes.len()]) {

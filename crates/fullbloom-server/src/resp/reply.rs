@@ -1,4 +1,4 @@
-//! [`Reply`]: answers into bytes, in either version of the protocol.
+//! [`Reply`]: replies as bytes, in RESP2 or RESP3.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,35 +7,35 @@ use crate::budget::Held;
 use crate::fault::{Fault, Result};
 use crate::store::Snapshot;
 
-/// Bytes of answers that a connection may have without taking them from the budget.
+/// The bytes of replies that are not charged to the budget.
 const FREE: usize = 64 << 10;
 
-/// Answers that were not sent yet.
+/// Replies that have not been sent.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// Their bytes.
     pub out: Vec<u8>,
-    /// True in version 3.
+    /// True for RESP3.
     pub is_resp3: bool,
-    /// What follows the bytes: the file of a filter, and the end of its line.
+    /// The file of a filter, to send after the bytes, and then the end of its line.
     pub file: Option<Arc<Snapshot>>,
-    /// What is taken for them beyond [`FREE`]; without, they have no bound.
+    /// The memory charged beyond [`FREE`]. Without it, replies are unlimited.
     pub held: Option<Held>,
-    /// Why bytes were left out: there was no memory for them.
+    /// Why replies are missing: memory ran out.
     pub fault: Option<Fault>,
-    /// Bytes that there may be before more are taken.
+    /// The bytes that fit before more must be charged.
     pub(super) reserved: usize,
 }
 
 impl Reply {
-    /// Has room for so many bytes more, beyond those free of charge taken from the budget.
+    /// Reserves space for more bytes, and charges the budget beyond those that are free.
     pub fn ensure(&mut self, more: usize) -> Result<()> {
         let wanted = self.out.len().saturating_add(more);
         if wanted <= self.reserved.max(FREE) {
             return Ok(());
         }
         let Some(held) = &mut self.held else { return Ok(()) };
-        // Half as much again, so that what grows by small pieces is not moved at each.
+        // Half as much again, so that many small replies do not move the buffer each time.
         let rounded = wanted.saturating_add(self.out.len() / 2);
         let all = match held.set(rounded as u64) {
             Ok(()) => rounded,
@@ -49,7 +49,7 @@ impl Reply {
         Ok(())
     }
 
-    /// True where so many bytes more may be written; what is not is noted.
+    /// True if more bytes fit; otherwise records the fault.
     #[inline]
     fn has_space(&mut self, more: usize) -> bool {
         self.out.len() + more <= self.reserved.max(FREE) || self.reserve(more)
@@ -63,7 +63,7 @@ impl Reply {
         self.fault.is_none()
     }
 
-    /// Forgets what was taken: the answers were sent.
+    /// Returns the memory: the replies have been sent.
     pub fn release(&mut self) {
         if self.reserved > 0 {
             self.reserved = 0;
@@ -73,7 +73,7 @@ impl Reply {
         }
     }
 
-    /// The file of a filter, sent behind what was said so far.
+    /// The file of a filter, to send after the bytes so far.
     pub fn file(&mut self, file: Arc<Snapshot>) {
         self.head(b'$', file.nbytes() as i64);
         self.file = Some(file);
@@ -83,19 +83,19 @@ impl Reply {
         self.simple("OK");
     }
 
-    /// A word.
+    /// A simple string.
     pub fn simple(&mut self, text: &str) {
         self.out.push(b'+');
         self.line(text);
     }
 
-    /// A refusal; its first word says of what sort it is.
+    /// An error. Its first word is its type.
     pub fn error(&mut self, text: &str) {
         self.out.push(b'-');
         self.line(text);
     }
 
-    /// A line: what would end it is left out.
+    /// A line, without characters that would end it.
     fn line(&mut self, text: &str) {
         self.out.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
         self.end();
@@ -105,7 +105,7 @@ impl Reply {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// A head: what follows, and how much of it.
+    /// A head: a type and a number.
     fn head(&mut self, sort: u8, number: i64) {
         if !self.has_space(32) {
             return;
@@ -119,18 +119,18 @@ impl Reply {
         self.end();
     }
 
-    /// A whole number.
+    /// An integer.
     #[inline]
     pub fn integer(&mut self, number: i64) {
         self.head(b':', number);
     }
 
-    /// A whole number that may be too large for the protocol, whose largest is told then.
+    /// An unsigned integer; the largest of the protocol if it is too large.
     pub fn count(&mut self, number: u64) {
         self.integer(i64::try_from(number).unwrap_or(i64::MAX));
     }
 
-    /// A whole number, or nothing.
+    /// An integer, or null.
     pub fn count_or_null(&mut self, number: Option<u64>) {
         match number {
             Some(number) => self.count(number),
@@ -138,7 +138,7 @@ impl Reply {
         }
     }
 
-    /// Yes or no: 1 or 0 in version 2.
+    /// A boolean; 1 or 0 in RESP2.
     #[inline]
     pub fn boolean(&mut self, yes: bool) {
         let bytes: &[u8; 4] = match (self.is_resp3, yes) {
@@ -150,7 +150,7 @@ impl Reply {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Many of them, as an array.
+    /// An array of booleans.
     pub fn booleans(&mut self, flags: &[u8]) {
         if !self.has_space(flags.len() * 4 + 32) {
             return;
@@ -171,7 +171,7 @@ impl Reply {
         }
     }
 
-    /// Any bytes.
+    /// A bulk string.
     pub fn bulk(&mut self, bytes: &[u8]) {
         if !self.has_space(bytes.len() + 32) {
             return;
@@ -181,7 +181,7 @@ impl Reply {
         self.end();
     }
 
-    /// So many bytes, which `write` appends.
+    /// A bulk string of this length, which `write` appends.
     pub fn bulk_with(&mut self, length: u64, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         if !self.has_space(length as usize + 32) {
             return Ok(());
@@ -192,12 +192,12 @@ impl Reply {
         Ok(())
     }
 
-    /// Text.
+    /// A text.
     pub fn text(&mut self, text: &str) {
         self.bulk(text.as_bytes());
     }
 
-    /// Text for people.
+    /// A text for people.
     pub fn verbatim(&mut self, text: &str) {
         if !self.is_resp3 {
             return self.text(text);
@@ -211,7 +211,7 @@ impl Reply {
         self.end();
     }
 
-    /// Nothing.
+    /// Null.
     pub fn null(&mut self) {
         self.out.extend_from_slice(if self.is_resp3 { b"_\r\n" } else { b"$-1\r\n" });
     }
@@ -221,7 +221,7 @@ impl Reply {
         self.head(b'*', length as i64);
     }
 
-    /// The head of a map: names and values in turn follow.
+    /// The head of a map. Its names and values follow in turn.
     pub fn map(&mut self, pairs: usize) {
         if self.is_resp3 { self.head(b'%', pairs as i64) } else { self.array(2 * pairs) }
     }

@@ -1,4 +1,4 @@
-//! [`Transaction`]: commands that `MULTI` has put off until `EXEC`.
+//! [`Transaction`]: the commands that `MULTI` queues until `EXEC`.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use super::reply::Reply;
 use crate::budget::{Budget, Held};
 use crate::fault::Result;
 
-/// Bytes of a transaction that are not taken from the budget.
+/// The bytes of a transaction that are not charged to the budget.
 const FREE: usize = 16 << 10;
 
-/// Commands that were put off, a `C` each, with their words.
+/// Queued commands, one `C` each, with their words.
 pub(super) struct Transaction<C> {
     commands: Vec<C>,
-    /// Their words, as they came in.
+    /// Their words, as they arrived.
     bytes: Vec<u8>,
-    /// What they take beyond the first [`FREE`] bytes.
+    /// The memory charged beyond the first [`FREE`] bytes.
     held: Held,
-    /// True once one was refused.
+    /// True once a command was refused.
     aborted: bool,
 }
 
@@ -27,7 +27,7 @@ impl<C> Transaction<C> {
         Transaction { commands: Vec::new(), bytes: Vec::new(), held: budget.empty(), aborted: false }
     }
 
-    /// Notes that a command was refused: none is done, then.
+    /// Records that a command was refused: then none is executed.
     pub(super) fn abort(&mut self) {
         self.aborted = true;
         (self.commands, self.bytes) = (Vec::new(), Vec::new());
@@ -39,12 +39,12 @@ impl<C> Transaction<C> {
         self.aborted
     }
 
-    /// How many commands were put off.
+    /// The number of queued commands.
     pub(super) fn len(&self) -> usize {
         self.commands.len()
     }
 
-    /// Puts a command off.
+    /// Queues a command.
     pub(super) fn queue(&mut self, command: C, args: Args<'_>, reply: &mut Reply) -> CommandResult {
         const MOST: usize = 64 << 20;
         let bytes: usize = args.iter().map(|arg| arg.len() + 32).sum();
@@ -69,7 +69,7 @@ impl<C> Transaction<C> {
         Ok(())
     }
 
-    /// Room for so many bytes more, taken from the budget.
+    /// Reserves space for more bytes, charged to the budget.
     fn make_room(&mut self, more: usize) -> Result<()> {
         let wanted = self.bytes.len() + more;
         let commands = self.commands.len() + 1;
@@ -85,7 +85,7 @@ impl<C> Transaction<C> {
         Ok(())
     }
 
-    /// Does something with each command.
+    /// Calls `work` with each command.
     pub(super) fn each(&self, caps: &Caps, mut work: impl FnMut(&C, Args<'_>)) {
         let (mut parser, mut spans, mut at) = (Parser::default(), Vec::new(), 0);
         for command in &self.commands {

@@ -1,7 +1,7 @@
-//! [`Transfers`]: filters on their way in pieces, over whatever connections the pieces come and go.
+//! [`Transfers`]: filters that are sent or received in chunks, over any connections.
 //!
-//! The number of a piece tells, from its 45th bit on, which dump it is of: two clients that dump one filter at once have
-//! pieces of one state each. Numbers are below 2^52, as clients in JavaScript count no further.
+//! The number of a chunk identifies its dump from the 45th bit on: if two clients dump one filter at the same time,
+//! each gets chunks of one state. Numbers stay below 2^52, because clients in JavaScript cannot count further.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -17,31 +17,31 @@ use crate::fault::Fault;
 use crate::kind::Settings;
 use crate::store::Snapshot;
 
-/// Dumps at a time, so that their numbers have 8 bits.
+/// The most dumps at a time, so that their numbers have 8 bits.
 const DUMPS: i64 = 255;
-/// Bits of the number of a piece that tell its place.
+/// The bits of a chunk's number that hold its offset.
 const PLACE: u32 = 44;
-/// How long a filter may be on its way without a piece asked for, or sent.
+/// A transfer without a chunk for this long is dropped.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Largest piece.
+/// The largest chunk, in bytes.
 const PIECE: u64 = 16 << 20;
 
-/// A filter that goes out: its file as it was when its head was asked for.
+/// A filter that is sent: its file at the time when the head was requested.
 struct Outgoing {
     id: u64,
     file: Arc<Snapshot>,
     used: Instant,
 }
 
-/// A filter that comes in.
+/// A filter that is received.
 pub(super) struct Incoming {
     pub(super) settings: Settings,
     pub(super) bytes: Vec<u8>,
     total: usize,
     used: Instant,
-    /// What the bytes take, by what has come in and not by what was stated.
+    /// The memory charged for the bytes received, not for the length stated.
     held: Held,
-    /// Clients that sent pieces: with the last of them it is dropped.
+    /// The clients that sent chunks. When the last of them disconnects, the transfer is dropped.
     clients: HashSet<u64>,
 }
 
@@ -61,7 +61,8 @@ impl All {
 }
 
 impl Incoming {
-    /// Room for a piece more, taken from the budget: a quarter beyond, and never more than the filter has.
+    /// Reserves space for another chunk, charged to the budget: a quarter more than needed, and never more than the
+    /// filter has.
     fn make_room(&mut self, piece: usize) -> Result<(), Fault> {
         let wanted = self.bytes.len() + piece;
         if wanted > self.bytes.capacity() {
@@ -73,28 +74,28 @@ impl Incoming {
     }
 }
 
-/// See the head of this file.
+/// The filters in transfer.
 #[derive(Default)]
 pub struct Transfers {
     all: Mutex<All>,
-    /// How many come in.
+    /// The number of filters being received.
     incoming: AtomicUsize,
 }
 
-/// The place that the number of a piece tells, from 1 on.
+/// The offset in the number of a chunk, from 1 on.
 fn offset_of(number: i64) -> i64 {
     number & ((1 << PLACE) - 1)
 }
 
 impl Transfers {
-    /// Lets go of what nobody has asked for, or sent more of, for a minute.
+    /// Drops transfers without a chunk for a minute.
     pub(super) fn sweep(&self) {
         let mut all = self.all.lock();
         all.sweep();
         self.incoming.store(all.incoming.len(), Ordering::Release);
     }
 
-    /// Begins a dump of filter `id`: the number of its head.
+    /// Begins a dump of filter `id`; returns the number of its head.
     pub(super) fn begin(&self, id: u64, file: Arc<Snapshot>) -> CommandResult<i64> {
         self.sweep();
         let mut all = self.all.lock();
@@ -106,7 +107,7 @@ impl Transfers {
         Ok(dump << PLACE | 1)
     }
 
-    /// The piece of filter `id` that is asked for by a number: the number of the next one, or 0, and where it lies.
+    /// The chunk of filter `id` with this number: the number of the next one, or 0, and its range in the file.
     pub(super) fn chunk(&self, id: u64, number: i64) -> Option<(i64, Arc<Snapshot>, Range<u64>)> {
         let mut all = self.all.lock();
         let dump = number >> PLACE;
@@ -121,7 +122,7 @@ impl Transfers {
         Some((number + (range.end - range.start) as i64, file, range))
     }
 
-    /// Waits for a filter of this name from a client, in place of another one that was waited for.
+    /// Begins to receive a filter from a client, in place of any transfer under the same name.
     pub(super) fn begin_incoming(
         &self,
         name: &[u8],
@@ -138,7 +139,7 @@ impl Transfers {
         self.incoming.store(all.incoming.len(), Ordering::Release);
     }
 
-    /// Takes in a piece from a client: the filter, once it is whole.
+    /// Receives a chunk from a client; returns the filter once it is complete.
     pub(super) fn receive(
         &self,
         name: &[u8],
@@ -165,7 +166,7 @@ impl Transfers {
         Ok(filter)
     }
 
-    /// A client is gone: so is what only it has sent pieces of.
+    /// Removes a client, and the transfers to which only it contributed.
     pub(super) fn forget(&self, client: u64) {
         if self.incoming.load(Ordering::Acquire) == 0 {
             return;
@@ -175,7 +176,7 @@ impl Transfers {
         self.incoming.store(all.incoming.len(), Ordering::Release);
     }
 
-    /// True of the number of a head.
+    /// True if this is the number of a head.
     pub(super) fn is_head(number: i64) -> bool {
         number > 0 && offset_of(number) == 1
     }

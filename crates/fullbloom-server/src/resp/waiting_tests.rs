@@ -1,5 +1,4 @@
-//! Under `always`, an answer that decides something is not sent before the change is on disk on which it rests, whoever
-//! options that.
+//! Under `always`, a reply that depends on a change waits until the change is on disk, whoever made it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +11,7 @@ use crate::fault_points::{Action, arm};
 use crate::log::Durability;
 use crate::store::{self, Store};
 
-/// What comes first, the change of one client, the question of another, and its answer.
+/// A first command, the change of one client, the query of another client, and its reply.
 const DECIDING: &[(&str, &str, &str, &str)] = &[
     ("CF.RESERVE a 100", "CF.ADD a k", "CF.ADDNX a k", ":0"),
     ("CF.RESERVE b 100", "CF.ADD b k", "CF.INSERTNX b ITEMS k", "*1\r\n:0"),
@@ -39,7 +38,7 @@ const DECIDING: &[(&str, &str, &str, &str)] = &[
     ("CF.RESERVE w 100", "CF.ADD w k", "CF.ADD w2 k\r\nCF.ADDNX w k", ":1\r\n:0"),
 ];
 
-/// Look-ups of keys: they do not wait, as docs/durability.md says.
+/// Lookups of keys do not wait, as docs/durability.md says.
 const LOOK_UPS: &[(&str, &str, &str, &str)] = &[
     ("BF.RESERVE A 0.01 100", "BF.ADD A k", "BF.EXISTS A k", ":1"),
     ("CF.RESERVE B 100", "CF.ADD B k", "CF.COUNT B k", ":1"),
@@ -57,14 +56,14 @@ impl Client {
         self.0.write_all(format!("{commands}\r\n").as_bytes()).map_err(io)
     }
 
-    /// Takes an answer of so many bytes.
+    /// Receives a reply of this many bytes.
     fn hear(&mut self, bytes: usize) -> Result<String> {
         let mut heard = vec![0; bytes];
         self.0.read_exact(&mut heard).map_err(io)?;
         Ok(String::from_utf8_lossy(&heard).into_owned())
     }
 
-    /// True where nothing was said within a moment.
+    /// True if nothing arrives within `moment`.
     fn is_silent(&mut self, moment: Duration) -> Result<bool> {
         self.0.set_read_timeout(Some(moment)).map_err(io)?;
         let heard = self.0.peek(&mut [0]);
@@ -111,7 +110,7 @@ fn answers_wait_for_the_changes_of_others_on_which_they_rest() -> Result<()> {
     while store.log().next() < records {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // All changes are options; none is synced, so none is acknowledged.
+    // All changes are applied; none is synced, so none is acknowledged.
     for one in &mut changing {
         assert!(one.is_silent(Duration::from_millis(10))?);
     }

@@ -1,6 +1,7 @@
-//! Checkpoints: every filter that changed as a file, then a manifest that names them, then no more log before it.
+//! Checkpoints: write each changed filter to a file, then a manifest that names the files, then remove the log before
+//! it; and backups.
 //!
-//! A file's name is never used again, so a crash leaves the files of the old manifest whole.
+//! A file name is never reused, so a crash leaves the files of the old manifest intact.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -16,24 +17,24 @@ use super::{Entry, Store};
 use crate::fault::{Code, Fault, Result};
 use crate::log::segment;
 
-/// Bundles over which small filters may lie before they are gathered in one again.
+/// When small filters are spread over more bundles than this, they are collected in one again.
 const BUNDLES: usize = 16;
 
-/// Has this thread, which goes over a gigabyte, give way to those that answer.
+/// Lowers the priority of this thread, which reads gigabytes, below that of threads that serve clients.
 fn give_way() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 15);
 }
 
 impl Store {
-    /// True when enough was logged since the last checkpoint.
+    /// True if enough was logged since the last checkpoint.
     pub fn is_due(&self) -> bool {
         let since = self.log.nbytes() - self.checkpoint_bytes_logged.load(Ordering::Relaxed);
         self.options.folder.is_some() && since >= self.options.checkpoint_bytes
     }
 
-    /// Writes what changed since the last checkpoint. Look-ups go on; changes of a filter wait while it is copied, or,
-    /// where there is no memory for a copy, while its bytes are handed to the kernel.
+    /// Writes what changed since the last checkpoint. Lookups continue. Changes of a filter wait while it is copied,
+    /// or, if there is no memory for a copy, while its bytes are passed to the kernel.
     pub fn checkpoint(&self) -> Result<Written> {
         let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread is gone"));
         let (copier, copies) = Copier::new();
@@ -42,9 +43,9 @@ impl Store {
                 give_way();
                 self.checkpoint_by(&copier)
             });
-            // A system that has no thread left does it here, where it gives way to nobody.
+            // If the system has no thread left, this thread does the work, at normal priority.
             let Ok(thread) = thread else { return self.checkpoint_by(&Copier::here()) };
-            // Here, since who gives way while it holds a filter's lock has all others wait.
+            // On this thread: one of low priority would make all others wait while it holds a filter's lock.
             copies.into_iter().for_each(|copy| copy());
             thread.join().unwrap_or_else(gone)
         })
@@ -76,13 +77,13 @@ impl Store {
         Ok(writing.done)
     }
 
-    /// The catalogue as it is at one moment, each filter on disk; and the files of filters that later records may name.
+    /// The catalogue at one moment, with each filter on disk; and the files of filters that later records may name.
     fn manifest(&self, boundary: u64, writing: &mut FileWriter<'_>) -> Result<(Manifest, BTreeSet<u64>)> {
         let _one = self.lock_catalogue();
         let entries: Vec<Arc<Entry>> = self.names.read().entries().cloned().collect();
         entries.iter().filter(|entry| entry.saved_state().1.file == 0).try_for_each(|entry| writing.add(entry))?;
         writing.finish()?;
-        // Before the rows: a merge that notes its file after its row was read may be over before the files are listed.
+        // Before the rows: a merge that records its file after its row was read may end before the files are listed.
         let (unrecorded, next_file) = self.unrecorded_files();
         let rows = entries.iter().map(|entry| {
             let (lsn, place) = entry.saved_state();
@@ -95,7 +96,8 @@ impl Store {
         Ok((Manifest { next_id, next_file, boundary, known, fingerprint, rows }, unrecorded))
     }
 
-    /// Removes files and segments that neither the manifest nor a later record needs. What stays by a fault is removed next time.
+    /// Removes files and segments that neither the manifest nor a later record needs. The next checkpoint removes what
+    /// a fault leaves behind.
     fn remove_old(&self, folder: &Path, manifest: &Manifest, unrecorded: &BTreeSet<u64>) -> Result<()> {
         let needed: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
         for (file, path) in list_filter_files(folder)? {
@@ -113,17 +115,17 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a checkpoint and copies it into `target`, from which a store opens. Clients go on meanwhile; what they
-    /// change after the checkpoint is not in the copy.
+    /// Writes a checkpoint and copies it into `target`, from which a store can open. Clients continue; changes after
+    /// the checkpoint are not in the copy.
     pub fn backup(&self, target: &Path) -> Result<Written> {
         let Some(folder) = self.options.folder.clone() else {
             return Err(Fault::invalid("the service keeps nothing, so there is nothing to back up"));
         };
         self.checkpoint()?;
-        // No checkpoint removes files meanwhile.
+        // No checkpoint may remove files in the meantime.
         let _one = self.checkpoint_lock.lock();
         let manifest = Manifest::read(&folder)?.unwrap_or_default();
-        // The copy has no log, and needs none.
+        // The copy needs no log.
         let manifest = Manifest { boundary: 0, ..manifest };
         let mut done = Written::default();
         for part in [filters_dir(target), log_dir(target)] {
@@ -138,7 +140,7 @@ impl Store {
         }
         let key = target.join("secret.key");
         fs::copy(folder.join("secret.key"), &key).map_err(Fault::io(&key))?;
-        // Last: a folder without a manifest is no backup.
+        // Last: a folder without a manifest is not a backup.
         manifest.write(target)?;
         Ok(done)
     }

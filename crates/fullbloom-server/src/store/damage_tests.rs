@@ -1,5 +1,5 @@
-//! What a folder lacks is refused by name, or the store is whole: every file removed, emptied, cut and flipped in turn. With
-//! `--salvage` what is left is found. Folders of older releases open.
+//! A damaged folder is refused by name, or the store is intact: every file is removed, emptied, truncated and flipped
+//! in turn. With `--salvage` the rest is recovered. Folders of older releases open.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn reopened(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
     Store::open(options)
 }
 
-/// Filters of both sorts of files and a keyed one, changes after a checkpoint, and `segments` segments of them.
+/// A store with large, small and keyed filters, changes after a checkpoint, and `segments` segments of them.
 fn filled(folder: &Path, segments: u64) -> Result<Store> {
     let store = open_store(folder)?;
     let mut draws = Draws(7);
@@ -58,7 +58,7 @@ fn filled(folder: &Path, segments: u64) -> Result<Store> {
         let (_, lsn) = store.create(format!("late{segment}").as_bytes(), keyed.clone())?;
         store.log().wait_blocking(lsn.0)?;
         if segment + 1 < segments {
-            // A checkpoint that comes to nothing leaves a segment more.
+            // A checkpoint that fails leaves another segment.
             let full = arm(folder, "manifest.create", 0, Action::Fail(ENOSPC));
             assert!(store.checkpoint().is_err());
             drop(full);
@@ -67,7 +67,7 @@ fn filled(folder: &Path, segments: u64) -> Result<Store> {
     Ok(store)
 }
 
-/// Files of a folder, by their paths in it.
+/// The files of a folder, by their paths in it.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for part in ["", "filters", "log"] {
@@ -79,7 +79,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A file's bytes after each fault: none where it is gone.
+/// The bytes of a file after each fault; `None` if it is removed.
 fn faults(bytes: &[u8], draws: &mut Draws) -> Vec<(String, Option<Vec<u8>>)> {
     let len = bytes.len() as u64;
     let mut all = vec![("removed".to_string(), None), ("emptied".to_string(), Some(Vec::new()))];
@@ -132,7 +132,7 @@ fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() ->
                         let again =
                             open_store(copy.path()).unwrap_or_else(|fault| panic!("{what}, afterwards: {fault}"));
                         assert!(seen(&again) == left, "{what}, afterwards");
-                        // Whatever was left out, no file of filters went away unseen.
+                        // Whatever was skipped, no filter file vanished without a copy.
                         let kept = fs::read_dir(copy.path().join("damaged")).into_iter().flatten().count();
                         assert!(kept > 0 || fault == "removed" || before == 0, "{what}: nothing was kept");
                     }
@@ -229,11 +229,11 @@ fn a_lower_cap_takes_nothing_of_what_was_acknowledged() -> Result<()> {
         let copy = copy_folder(folder.path());
         let store = reopened(copy.path(), |options| options.limits.filter_bytes = 4096)?;
         assert_eq!(has(&store, b"g", &keys), keys.len(), "after a checkpoint: {checkpoint}");
-        // From here on the cap holds.
+        // From here on the limit applies.
         let more: Vec<u64> = (0..100_000).map(|key| Draws(key ^ 77).next()).collect();
         let refusal = added(&store, b"g", &more).err().map(|fault| fault.code);
         assert!(matches!(refusal, Some(Code::Full | Code::Limit)), "{refusal:?}");
-        // What was refused in part is so again, under any cap.
+        // What was refused in part is refused again, under any limit.
         store.log().wait_blocking(store.log().next() - 1)?;
         let again = reopened(copy_folder(copy.path()).path(), |_| {})?;
         assert!(seen(&again) == seen(&store));
@@ -284,7 +284,7 @@ fn with_everysec_what_is_written_does_not_wait_for_a_sync() -> Result<()> {
     added(&store, b"a", &[1])?;
     paused.wait();
     added(&store, b"a", &[2])?;
-    // Far less than until the sync, which does not end.
+    // Much less time than until the sync, which does not end.
     let end = std::time::Instant::now() + Duration::from_secs(20);
     loop {
         let crashed = open_store(copy_folder(folder.path()).path())?;

@@ -29,39 +29,39 @@ pub(super) fn log_dir(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// The number of a file of filters.
+/// The number of a filter file.
 fn number(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let own = name.strip_suffix(".bloom").and_then(|name| name.split_once('-'));
     own.map_or_else(|| name.strip_suffix(".bundle"), |(_, file)| Some(file))?.parse().ok()
 }
 
-/// All files of filters with their numbers.
+/// All filter files with their numbers.
 pub(super) fn list_filter_files(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let all = filters_dir(folder);
     let paths = fs::read_dir(&all).map_err(Fault::io(&all))?.flatten().map(|found| found.path());
     Ok(paths.filter_map(|path| Some((number(&path)?, path))).collect())
 }
 
-/// Has a file, or the names in a folder, on disk.
+/// Syncs a file, or the names in a folder.
 pub(super) fn sync(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Fault::io(path))
 }
 
-/// A copy to be made.
+/// A copy to make.
 pub(super) type Copy = Box<dyn FnOnce() + Send>;
 
 /// Copies filters for a checkpoint, whose own thread runs at low priority.
 pub(super) struct Copier(Option<Sender<Copy>>);
 
 impl Copier {
-    /// One that has copies made by the thread that receives them.
+    /// Passes copies to the thread that receives them.
     pub(super) fn new() -> (Self, Receiver<Copy>) {
         let (sender, copies) = channel();
         (Copier(Some(sender)), copies)
     }
 
-    /// One that makes them on the thread that asks for them.
+    /// Makes copies on the thread that requests them.
     pub(super) fn here() -> Self {
         Copier(None)
     }
@@ -78,19 +78,19 @@ impl Copier {
     }
 }
 
-/// Bytes of cells up to which a filter goes to the bundle.
+/// Filters with at most this many bytes of cells go into the bundle.
 pub(super) const SMALL: u64 = 16 << 10;
 
-/// What a checkpoint did.
+/// What a checkpoint wrote.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
-    /// Files written.
+    /// The number of files.
     pub files: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes: u64,
 }
 
-/// See the head of this file. What is not finished is removed.
+/// Writes filters to disk. Removes unfinished files when it is dropped.
 pub(super) struct FileWriter<'a> {
     folder: &'a Path,
     next_file: &'a AtomicU64,
@@ -109,7 +109,7 @@ struct Bundle {
     len: u64,
 }
 
-/// A new file that only its owner reads.
+/// A new file that only its owner can read.
 fn create(path: &Path) -> Result<BufWriter<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -124,7 +124,7 @@ fn create(path: &Path) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 16, opened().map_err(Fault::io(path))?))
 }
 
-/// Hands a filter to the kernel: its bytes.
+/// Passes a filter to the kernel; returns its length in bytes.
 fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u64> {
     let container = filter.container();
     let head = container.head()?;
@@ -144,14 +144,14 @@ impl<'a> FileWriter<'a> {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Writes `filter` to a file of its own: its number.
+    /// Writes `filter` to its own file; returns the number of the file.
     pub(super) fn write_own(&mut self, id: u64, filter: &dyn Kind) -> Result<u64> {
         let file = self.number();
         self.write_own_as(file, id, filter)?;
         Ok(file)
     }
 
-    /// Writes `filter` to the file of a number that no other has.
+    /// Writes `filter` to the file with an unused number.
     pub(super) fn write_own_as(&mut self, file: u64, id: u64, filter: &dyn Kind) -> Result<()> {
         let path = Place::own(file).path(self.folder, id);
         let mut out = create(&path)?;
@@ -161,7 +161,8 @@ impl<'a> FileWriter<'a> {
         Ok(())
     }
 
-    /// Writes a filter as it is now, from a copy where there is memory for one, so that changes do not wait for the disk.
+    /// Writes a filter in its current state: from a copy if there is memory for one, so that changes do not wait for
+    /// the disk.
     pub(super) fn add(&mut self, entry: &Arc<Entry>) -> Result<()> {
         let small = entry.counted_bytes.load(Ordering::Relaxed) <= SMALL;
         let lsn = || entry.lsn.load(Ordering::Relaxed);
@@ -196,7 +197,7 @@ impl<'a> FileWriter<'a> {
         Ok(place)
     }
 
-    /// Has everything on disk, and notes it.
+    /// Syncs everything, and records it.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.bundle = None;
         let wrong = Fault::io(self.folder);
@@ -220,7 +221,8 @@ impl Drop for FileWriter<'_> {
     }
 }
 
-/// A file that no record of the log names yet. Checkpoints keep it; it is removed when this is dropped, unless a record was written that names it.
+/// A file that no log record names yet. Checkpoints keep it. It is removed when this is dropped, unless a record names
+/// it.
 pub(super) struct NewFile<'a> {
     store: &'a Store,
     /// Its number.
@@ -230,7 +232,7 @@ pub(super) struct NewFile<'a> {
 }
 
 impl Store {
-    /// Writes a filter to a file of its own, synced when this returns; none without a folder. No lock is needed.
+    /// Writes a filter to its own file, synced when this returns; `None` without a folder. Needs no lock.
     pub(super) fn write_new(&self, id: u64, filter: &dyn Kind) -> Result<Option<NewFile<'_>>> {
         let Some(folder) = &self.options.folder else { return Ok(None) };
         let number = {
@@ -247,7 +249,7 @@ impl Store {
         Ok(Some(file))
     }
 
-    /// Numbers of the files that no record names yet, and the number of the next file, at one moment.
+    /// The numbers of the files that no record names yet, and the next number, at one moment.
     pub(super) fn unrecorded_files(&self) -> (BTreeSet<u64>, u64) {
         let new_files = self.new_files.lock();
         (new_files.clone(), self.next_file.load(Ordering::Relaxed))
@@ -255,7 +257,7 @@ impl Store {
 }
 
 impl NewFile<'_> {
-    /// Keeps the file: a record names it.
+    /// Keeps the file, because a record names it.
     pub(super) fn keep(&mut self) {
         self.is_recorded = true;
     }

@@ -1,4 +1,4 @@
-//! [`Journals`]: the keys that are added to a filter while it is copied or merged, in the order of the log.
+//! [`Journals`]: the keys added to a filter while it is copied or merged, in the order of the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,41 +8,41 @@ use parking_lot::Mutex;
 
 use crate::log::Record;
 
-/// Most words of one journal, 8 MiB of them: beyond that the filter is copied under its lock.
+/// The most words of one journal, 8 MiB: beyond that the filter is copied under its lock.
 pub(super) const MOST: usize = 1 << 20;
 
-/// Consecutive added keys: their domains and their words.
+/// Keys added in sequence: their domains and their words.
 pub(super) type Run = (KeyDomains, Vec<u64>);
 
 #[derive(Default)]
 struct Journal {
     runs: Vec<Run>,
     words: usize,
-    /// True once anything else was changed than by adding keys, or too many were added.
+    /// True once there was a change other than adding keys, or too many keys were added.
     is_invalid: bool,
 }
 
 struct Shared {
     journal: Mutex<Journal>,
-    /// Bytes of the filter's cells when the journal began: one that has grown since has other sections.
+    /// The bytes of the filter's cells when the journal began: a filter that has grown has other sections.
     nbytes: u64,
 }
 
-/// The journals of one filter that are being written.
+/// The active journals of one filter.
 #[derive(Default)]
 pub(super) struct Journals {
     count: AtomicUsize,
     all: Mutex<Vec<Arc<Shared>>>,
 }
 
-/// A journal that is written until this is dropped.
+/// An active journal, until it is dropped.
 pub(super) struct JournalGuard<'a> {
     journals: &'a Journals,
     shared: Arc<Shared>,
 }
 
 impl Journals {
-    /// Begins a journal of a filter of so many bytes. Called while nobody changes the filter.
+    /// Begins a journal of a filter with this many bytes. The caller excludes changes.
     pub(super) fn begin(&self, nbytes: u64) -> JournalGuard<'_> {
         let shared = Arc::new(Shared { journal: Mutex::default(), nbytes });
         let mut all = self.all.lock();
@@ -51,7 +51,7 @@ impl Journals {
         JournalGuard { journals: self, shared }
     }
 
-    /// Notes a change of the filter, which has so many bytes now. Called while nobody else changes or copies it.
+    /// Records a change of the filter, which now has this many bytes. The caller excludes other changes and copies.
     #[inline]
     pub(super) fn record(&self, record: &Record<'_>, nbytes: u64) {
         if self.count.load(Ordering::Acquire) > 0 {
@@ -77,7 +77,7 @@ impl Journals {
         }
     }
 
-    /// Says that the filter was replaced.
+    /// Invalidates all journals, because the filter was replaced.
     pub(super) fn invalidate(&self) {
         self.all.lock().iter().for_each(|shared| shared.journal.lock().invalidate());
     }
@@ -98,7 +98,7 @@ impl Journal {
 }
 
 impl JournalGuard<'_> {
-    /// The keys that were added since this was called last; none once anything else was changed.
+    /// The keys added since the last call; `None` once there was another change.
     pub(super) fn take(&self) -> Option<Vec<Run>> {
         let mut journal = self.shared.journal.lock();
         if journal.is_invalid {

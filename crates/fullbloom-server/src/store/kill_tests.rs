@@ -1,5 +1,6 @@
-//! Faults at any moment. A process that is killed at any fault point keeps what it acknowledged, and has nothing else but the change that it
-//! was about: each point in turn, in a child, compared with a store in memory that made the same changes.
+//! Faults at any moment. A process that is killed at any fault point keeps what it acknowledged, and nothing else
+//! except the change in progress: each point in turn, in a child process, compared with an in-memory store that made
+//! the same changes.
 
 use super::tests::{Draws, copy_folder, open_store, seen, temporary};
 use super::*;
@@ -7,20 +8,20 @@ use crate::fault::Result;
 use crate::fault_points::{Action, Child, ENOSPC, POINTS, arm};
 use crate::kind::Spec;
 
-/// Steps of one workload; in its middle the store is closed and opened again.
+/// The steps of one workload; in the middle the store is closed and opened again.
 const STEPS: u64 = 48;
-/// A time that is not reached while the tests run, in milliseconds since 1970: 2100.
+/// A time after the end of the tests, in milliseconds since 1970: 2100.
 const FAR: u64 = 4_102_444_800_000;
 
-/// What is seen of a store.
+/// The visible state of a store.
 type Seen = Vec<(String, Option<u64>, Vec<u8>)>;
 
-/// Does one step, the same on every store that did those before: its change is acknowledged when this returns.
+/// Runs one step, which depends only on the steps before it; its change is acknowledged when this returns.
 fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
     let name = format!("n{}", draws.below(4)).into_bytes();
     let other = format!("n{}", draws.below(4)).into_bytes();
     let (what, key) = (draws.below(15), draws.next());
-    // What is refused (a full filter, kinds that do not merge) may have been done in part, and is logged as well.
+    // A refused change (a full filter, kinds that do not merge) may be made in part, and is logged as well.
     let _ = match (what, store.get(&name)) {
         (0, Ok(_)) => store.drop_filter(&name),
         (1, Ok(_)) => {
@@ -46,7 +47,7 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
         }
         (_, Err(_)) => {
             let kind = ["bloom", "counting", "cuckoo", "scalable"][(key % 4) as usize];
-            // One that has a file of its own, others lie in bundles.
+            // A large filter has its own file, others are in bundles.
             let capacity = if what == 14 { 100_000 } else { 500 };
             let named = if kind == "scalable" { "initial_capacity" } else { "capacity" };
             let spec = Spec { kind: kind.into(), seed: 5, ..Spec::default() }.with(named, capacity);
@@ -60,7 +61,7 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Does all steps in a folder and calls `each` after each.
+/// Runs all steps in a folder and calls `each` after each of them.
 fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Result<()> {
     let mut draws = Draws(seed);
     for half in [0..STEPS / 2, STEPS / 2..STEPS] {
@@ -73,7 +74,7 @@ fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Resul
     Ok(())
 }
 
-/// What is to be seen after each step; before the first nothing.
+/// The expected state after each step, and before the first one.
 fn expected(seed: u64) -> Result<Vec<Seen>> {
     let store = Store::open(Options { plain: true, ..Options::default() })?;
     let (mut draws, mut states) = (Draws(seed), vec![seen(&store)]);
@@ -84,7 +85,7 @@ fn expected(seed: u64) -> Result<Vec<Seen>> {
     Ok(states)
 }
 
-/// Kills at each point: `FULLBLOOM_KILLS` where it is set.
+/// The number of kills at each point: `FULLBLOOM_KILLS` if it is set.
 pub(super) fn rounds(short: u64) -> u64 {
     std::env::var("FULLBLOOM_KILLS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0).unwrap_or(short)
 }
@@ -123,7 +124,7 @@ fn a_store_killed_at_any_point_has_what_it_acknowledged_and_no_more() -> Result<
     Ok(())
 }
 
-/// Points at which a disk refuses to take something.
+/// The points at which a disk refuses a write.
 const WRITES: &[&str] = &[
     "segment.create",
     "segment.created",
@@ -159,12 +160,12 @@ fn a_store_whose_disk_is_full_at_any_point_has_what_it_acknowledged() -> Result<
                     let done = store.add(&entry, &[key], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0));
                     added.extend(done.ok().map(|()| key));
                     for _ in 0..draws.below(3) {
-                        // Refused, or nothing but a note of where the log begins: no harm either way.
+                        // Refused, or it only records where the log begins: both are harmless.
                         let _ = store.checkpoint();
                     }
                 }
                 drop(full);
-                // There is room again: the log tries every half second.
+                // The disk has space again: the log tries every half second.
                 while store.log().trouble().is_some() {
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }

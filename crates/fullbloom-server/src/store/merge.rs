@@ -1,9 +1,9 @@
-//! Taking the keys of one filter into another.
+//! Merges one filter into another.
 //!
-//! What comes out is written whole, since it cannot be said in keys: to a file, which one record of the log names. It is
-//! made beside the filter. Where that is copied in slices, keys are added to it all the while; they are added to the
-//! merged filter as well, in the same order, and their records stand behind that of the merge once more, in one block with
-//! it: the way back finds the file and adds what it does not hold. Other filters are not changed meanwhile.
+//! The result cannot be expressed as keys, so it is written to a file, which one log record names. It is built beside
+//! the filter. If the filter is copied in slices, clients continue to add keys. These keys are added to the result as
+//! well, in the same order, and their records are repeated after the record of the merge, in one block with it: replay
+//! loads the file and adds what it lacks. Other filters are not changed in the meantime.
 
 use std::sync::atomic::Ordering;
 
@@ -19,20 +19,20 @@ use crate::fault::Result;
 use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
 
-/// Words of keys that are added to the merged filter while changes wait.
+/// The most words of keys that are added to the result while changes wait.
 const FEW: usize = 1024;
-/// Rounds in which others are added before.
+/// The most rounds in which keys are added before that.
 const ROUNDS: usize = 100;
 
 impl Store {
-    /// Takes the keys of `source` into a filter, which is asked meanwhile.
+    /// Merges the keys of `source` into a filter, which serves lookups in the meantime.
     pub fn merge<'a>(&self, target: impl Into<Target<'a>>, source: &Entry) -> Result<Lsn> {
         self.log.admit()?;
         let target = target.into();
         let entry = target.entry;
         let _one = entry.merge_lock.try_lock().unwrap_or_else(|| aside(|| entry.merge_lock.lock()));
         let _held = self.budget.take(entry.nbytes())?;
-        // One that must keep its version, or take no more than its capacity, is not changed meanwhile.
+        // A filter that must keep its version, or its limit on keys, must not change in the meantime.
         if !target.has_versions()
             && !entry.settings.strict
             && !std::ptr::eq(source, entry)
@@ -44,7 +44,7 @@ impl Store {
         self.merge_exclusively(target, source)
     }
 
-    /// [`Store::merge`] while keys are added. None, and nothing has changed, where anything else was done with the filter.
+    /// [`Store::merge`] while keys are added. `None`, without any change, if there was another change.
     fn merge_concurrently(&self, entry: &Entry, source: &Entry, copied: FilterCopy<'_>) -> Result<Option<Lsn>> {
         let FilterCopy { filter: mut merged, journal, .. } = copied;
         self.admit_growth(entry, merged.as_mut());
@@ -73,13 +73,13 @@ impl Store {
             _ => return Ok(None),
         }
         let (lsn, before) = self.replace(entry, &mut filter, merged, &mut file, &added)?;
-        // Half a gigabyte takes the kernel 50 ms to take back.
+        // The kernel takes 50 ms to free half a gigabyte.
         drop(filter);
         drop(before);
         Ok(Some(lsn))
     }
 
-    /// [`Store::merge`] while nobody changes the filter.
+    /// [`Store::merge`] without changes of the filter in the meantime.
     fn merge_exclusively(&self, target: Target<'_>, source: &Entry) -> Result<Lsn> {
         let entry = target.entry;
         let steady = entry.read_upgradable();
@@ -105,8 +105,9 @@ impl Store {
         merged.share(self.cells.share_of(&entry.counted_bytes));
     }
 
-    /// Puts a merged filter, which lies in `file` but for the keys that were added since, in place of `filter`, which is
-    /// held and comes back. Called while `changing` is held: no manifest is made between the record and what the entry says of itself.
+    /// Replaces `filter`, which is locked, by the result, and returns the old one. `file` contains the result except
+    /// the keys `added` since. The caller holds `catalogue_lock`, so that no manifest is made between the record and
+    /// the update of the entry.
     fn replace(
         &self,
         entry: &Entry,
@@ -136,7 +137,7 @@ impl Store {
     }
 }
 
-/// Adds keys as the records of them will be done again; false where one is refused.
+/// Adds keys as replay will; false if one is refused.
 fn add_runs(filter: &mut dyn Kind, runs: &[Run]) -> bool {
     runs.iter()
         .all(|(domains, words)| add_recorded(filter, *domains, words.len(), |filter| filter.add(words, None)).is_ok())

@@ -1,11 +1,11 @@
-//! [`Names`]: where filters are found, by their names and in order of their numbers.
+//! [`Names`]: the index of filters, by name and by number.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::Entry;
 
-/// All filters.
+/// All filters and notes.
 #[derive(Default)]
 pub(super) struct Names {
     by_name: HashMap<Arc<str>, Arc<Entry>>,
@@ -26,22 +26,22 @@ impl Names {
         self.by_name.len()
     }
 
-    /// How many of them are notes.
+    /// The number of notes.
     pub(super) fn notes(&self) -> usize {
         self.notes
     }
 
-    /// All, in order of their numbers.
+    /// All entries, ordered by number.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.by_id.values()
     }
 
-    /// Those with a number above `number`, in order.
+    /// The entries with numbers above `number`, in order.
     pub(super) fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Entry>> {
         self.by_id.range(number.saturating_add(1)..).map(|(_, entry)| entry)
     }
 
-    /// Takes a filter up under the name it has: what lost that name to it.
+    /// Inserts an entry under its name, returning the one it replaced.
     pub(super) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         let before = self.by_name.insert(entry.shared_name(), entry.clone());
         if let Some(before) = &before {
@@ -80,7 +80,7 @@ mod tests {
         store.set_expiry(store.get(b"f7")?.as_ref(), Some(1))?;
         let (mut at, mut seen) = (0, Vec::new());
         for step in 0.. {
-            // Those asked for are looked at, not those there are.
+            // The limit counts the filters visited, not those that exist.
             let (page, next) = store.page(at, 7);
             assert!(page.len() <= 7);
             seen.extend(page.iter().map(|entry| entry.name()));

@@ -1,7 +1,7 @@
 //! Notes: small texts under names, beside the filters.
 //!
-//! A note is never changed: another text is another entry that takes its name over, in one record of the log, so that a
-//! crash leaves the one or the other.
+//! A note never changes: another text is another entry that takes over its name, in one log record, so that a crash
+//! leaves either text.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,34 +12,34 @@ use crate::fault::Result;
 use crate::kind::{Note, settings};
 use crate::log::Record;
 
-/// When a note is dropped.
+/// When a note expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteExpiry {
     /// Never.
     Never,
     /// At a time, in milliseconds since 1970.
     At(u64),
-    /// When the one before it would have been.
+    /// When the note that it replaces would have expired.
     Keep,
 }
 
-/// What came of setting a note.
+/// The result of setting a note.
 pub struct NoteUpdate {
-    /// What had the name before: a filter stays, whatever was asked for.
+    /// The previous owner of the name; a filter is never replaced.
     pub before: Option<Arc<Entry>>,
-    /// The change; none where it was not made.
+    /// The change; `None` if nothing changed.
     pub lsn: Option<Lsn>,
 }
 
 impl Entry {
-    /// True of a note, which is no filter.
+    /// True for a note, which is not a filter.
     pub fn is_note(&self) -> bool {
         self.settings.flavour == Flavour::Note
     }
 }
 
 impl Store {
-    /// Sets a note; `present` says whether there must be one of its name (true), must be none (false), or either.
+    /// Sets a note. `present` requires that a note of its name exists (true) or does not exist (false).
     pub fn set_note(&self, name: &[u8], text: &[u8], present: Option<bool>, until: NoteExpiry) -> Result<NoteUpdate> {
         let name = check_name(name)?;
         let note = Note::new(text)?;

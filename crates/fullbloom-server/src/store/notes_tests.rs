@@ -1,4 +1,4 @@
-//! Notes come back after any end, beside filters that take their names over and lose them to them.
+//! Notes survive any end of the process, beside filters that take over their names and lose names to them.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn any_history_of_notes_and_filters_comes_back_from_a_crash_at_any_time() -> Res
             (5, Err(_)) => Some(store.create(name.as_bytes(), bloom())?.1),
             (6, Ok(entry)) if !entry.is_note() => Some(store.add(&entry, &[draws.next()], &mut [0])?),
             (kind, _) => {
-                // TaskGuard ones go to files of their own, short ones to bundles.
+                // Long notes go to files of their own, short ones to bundles.
                 let length = [0, 7, 300, 20_000, 1 << 16][draws.below(5) as usize];
                 let text: Vec<u8> = (0..length).map(|_| draws.next() as u8).collect();
                 let until = [NoteExpiry::Never, NoteExpiry::Keep, NoteExpiry::At(now() + 1_000_000)][kind as usize % 3];
@@ -81,10 +81,10 @@ fn a_note_is_set_under_conditions_and_never_over_a_filter() -> Result<()> {
     let noted = store.set_note(b"f", b"x", None, NoteExpiry::Never)?;
     assert!(noted.lsn.is_none() && noted.before.is_some_and(|before| !before.is_note()));
     assert!(store.create(b"a", bloom()).is_err_and(|fault| fault.code == Code::Exists));
-    // A filter is what is found under a name as one.
+    // A filter that took over a name is found as a filter.
     assert!(store.filter(b"f").is_ok() && store.filter(b"a").is_err_and(|fault| fault.code == Code::Missing));
     assert_eq!((store.len(), store.num_filters(), store.filters().len()), (2, 1, 1));
-    // One whose time has come is none.
+    // An expired note does not exist.
     set(&store, "late", b"x", None, NoteExpiry::At(1))?;
     assert!(set(&store, "late", b"y", Some(true), NoteExpiry::Never)?.is_none());
     assert!(set(&store, "late", b"y", Some(false), NoteExpiry::Never)?.is_some());
@@ -107,7 +107,7 @@ fn notes_have_bounds_and_those_that_stand_may_be_set_in_a_full_store() -> Result
     Ok(())
 }
 
-/// A name that somebody looks for while it is renamed over, and set, is never without its filter or note.
+/// A name always finds its filter or note while it is renamed over and set.
 #[test]
 fn there_is_never_nothing_under_a_name_that_is_taken_over() -> Result<()> {
     let store = Store::open(Options::default())?;

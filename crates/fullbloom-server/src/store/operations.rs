@@ -1,4 +1,4 @@
-//! Keys in, answers out. A change is made and logged under the filter's lock, so that the log has its order.
+//! Batches of keys. A change is made and logged under the filter's lock, so that the log has the order of the changes.
 
 use std::sync::atomic::Ordering;
 
@@ -9,14 +9,15 @@ use crate::fault::{Code, Fault, Result};
 use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
 
-/// Number of a record of the log: what it says is on disk once [`Log::wait_until_durable`](crate::log::Log::wait_until_durable) is as large.
+/// The number of a log record. Its change is on disk once
+/// [`Log::wait_until_durable`](crate::log::Log::wait_until_durable) returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
 
-/// Keys whose change takes so long that others do not wait for it on their threads.
+/// Changes of this many keys take so long that connections on the same thread should not wait for them.
 const MANY: usize = 4096;
 
-/// True of what goes over the whole filter, or takes many keys.
+/// True for a change of the whole filter, or of many keys.
 fn is_long(record: &Record<'_>) -> bool {
     match record {
         Record::Add { hashes, .. }
@@ -29,8 +30,8 @@ fn is_long(record: &Record<'_>) -> bool {
 }
 
 impl Entry {
-    /// Adds in order, unless the filter is not to have keys beyond its capacity and would: on the way back as when it
-    /// happened, so that what was refused stays so.
+    /// Adds keys in order, unless a strict filter would exceed its capacity. Replay uses it as well, so that what was
+    /// refused is refused again.
     pub(super) fn add_checked(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         if self.settings.strict && filter.num_added() + (hashes.len() / self.keying.width()) as u64 > filter.capacity()
         {
@@ -41,13 +42,13 @@ impl Entry {
 }
 
 impl Store {
-    /// One answer (0 or 1) a hash.
+    /// Looks up keys; writes one result (0 or 1) per hash.
     pub fn contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) {
         entry.read().contains(hashes, found);
         self.count_answers(entry, found);
     }
 
-    /// [`Store::contains`], but false, with nothing answered, while the filter is being changed.
+    /// [`Store::contains`], unless the filter is being changed; then returns false and writes nothing.
     pub fn try_contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) -> bool {
         let Some(filter) = entry.try_read() else { return false };
         filter.contains(hashes, found);
@@ -62,8 +63,8 @@ impl Store {
         entry.counters.misses.fetch_add(found.len() as u64 - hits, Ordering::Relaxed);
     }
 
-    /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are
-    /// added, and how many of `new` are true is not told.
+    /// Adds keys in order; sets `new` to 1 for each key that was certainly new. After a fault, the keys before the
+    /// refused one are added; how much of `new` is set is unspecified.
     pub fn add<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
@@ -79,7 +80,7 @@ impl Store {
         Ok(lsn)
     }
 
-    /// Adds the key of some words unless it is there, which nobody else changes meanwhile: nothing where it was.
+    /// Adds a key if it is absent, in one step; returns `None` if it is present.
     pub fn add_absent(&self, entry: &Entry, words: &[u64]) -> Result<Option<Lsn>> {
         self.log.admit()?;
         entry.check_words(words, 1)?;
@@ -112,7 +113,7 @@ impl Store {
         Ok(lsn)
     }
 
-    /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
+    /// Removes keys in order; sets `removed` to 1 for each key that was not certainly absent.
     pub fn remove<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], removed: &mut [u8]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
@@ -123,19 +124,19 @@ impl Store {
         Ok(lsn)
     }
 
-    /// Forgets every key of a filter.
+    /// Removes all keys of a filter.
     pub fn clear<'a>(&self, target: impl Into<Target<'a>>) -> Result<Lsn> {
         let target = target.into();
         self.apply(target, &Record::Clear { id: target.entry.id }, |filter| filter.clear())
     }
 
-    /// Lets time pass for a filter with a window, in seconds.
+    /// Advances the time of a filter with a window, in seconds.
     pub fn advance<'a>(&self, target: impl Into<Target<'a>>, now: f64) -> Result<Lsn> {
         let target = target.into();
         self.apply(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
     }
 
-    /// Takes in a piece of a filter as another program keeps it; one that is refused changes nothing.
+    /// Loads a chunk of a filter of RedisBloom; a refused chunk changes nothing.
     pub fn load_piece(&self, entry: &Entry, number: i64, bytes: &[u8]) -> Result<Lsn> {
         self.log.admit()?;
         let _long = entry.begin_long_change();
@@ -145,15 +146,15 @@ impl Store {
         self.log_change(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
     }
 
-    /// Makes room where keys were removed, in a filter that keeps it otherwise.
+    /// Frees the space of removed keys, in a kind that does not do so by itself.
     pub fn compact(&self, entry: &Entry) -> Result<Lsn> {
         self.apply(entry.into(), &Record::Compact { id: entry.id }, |filter| {
             filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact())
         })
     }
 
-    /// Makes a change and logs it. A change that fails may have been made in part, so it is logged as well: on the way
-    /// back it fails at the same key.
+    /// Makes a change and logs it. A change that fails may be made in part, so it is logged as well: on replay it fails
+    /// at the same key.
     fn apply(
         &self,
         target: Target<'_>,
@@ -169,7 +170,7 @@ impl Store {
         self.log_change(entry, filter.as_ref(), record, done)
     }
 
-    /// Logs what was done with a filter, which is still held.
+    /// Logs a change of a filter, which is still locked.
     pub(super) fn log_change(
         &self,
         entry: &Entry,
@@ -191,7 +192,7 @@ impl Store {
         done.map(|()| Lsn(lsn))
     }
 
-    /// Notes the bytes of a filter that may have grown.
+    /// Updates the bytes of a filter that may have grown.
     pub(super) fn recount(&self, entry: &Entry, nbytes: u64) {
         let before = entry.counted_bytes.swap(nbytes, Ordering::Relaxed);
         if before != nbytes {

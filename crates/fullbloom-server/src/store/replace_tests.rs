@@ -1,5 +1,5 @@
-//! A change of names is one step: who looks meanwhile, who changes the same name, and a process that ends in between see
-//! what was there or what comes after it, and a refusal changes nothing.
+//! A change of names is one step. Concurrent lookups, concurrent changes of the same name, and a process that ends in
+//! between see the state before or after it; a refusal changes nothing.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use crate::fault::{Code, Result};
 use crate::fault_points::{Action, Child, ENOSPC, arm};
 use crate::kind::{Kind, Spec};
 
-/// So many times where `FULLBLOOM_LONG` is set, a twentieth of that otherwise.
+/// The number of rounds if `FULLBLOOM_LONG` is set, a twentieth otherwise.
 fn long(times: u64) -> u64 {
     if std::env::var_os("FULLBLOOM_LONG").is_some() { times } else { times / 20 }
 }
@@ -19,12 +19,12 @@ fn settings() -> Settings {
     Settings::of(Spec { kind: "counting".into(), seed: 5, ..Spec::default() }.with("capacity", 500))
 }
 
-/// A filter of one key.
+/// A filter with one key.
 fn holding(key: u64) -> Result<Box<dyn Kind>> {
     source(key)?.read().duplicate()
 }
 
-/// [`holding`], of another store.
+/// [`holding`], in another store.
 fn source(key: u64) -> Result<Arc<Entry>> {
     let store = Store::open(Options { plain: true, ..Options::default() })?;
     let (entry, _) = store.create(b"a", settings())?;
@@ -38,7 +38,7 @@ fn holds(entry: &Entry, key: u64) -> bool {
     found == [1]
 }
 
-/// Does `work` while another thread does `beside` again and again.
+/// Runs `work` while another thread repeats `beside`.
 fn beside<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -89,7 +89,7 @@ fn an_expiry_that_is_put_off_in_time_drops_nothing() -> Result<()> {
         },
         || (0..long(20_000)).map(|_| store.drop_expired().unwrap_or(0)).sum::<usize>(),
     );
-    // What was dropped had expired at that moment: it is gone for everybody, and its expiry cannot be put off any more.
+    // A dropped filter had expired at that moment: nobody can find it or change its expiry any more.
     assert_eq!(dropped, usize::from(store.get(b"a").is_err()));
     assert_eq!(store.set_expiry(&entry, None).is_err(), dropped == 1);
     Ok(())
@@ -156,7 +156,7 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
                     assert!(store.get(b"source").is_ok_and(|entry| entry.id == source.id));
                 }
                 Err(fault) => return Err(fault),
-                // Nobody changed it in between: the versions of the rest are those of filters that are gone.
+                // No change in between: the remaining versions are those of filters that are gone.
                 Ok(()) => {
                     done += 1;
                     break;
@@ -166,7 +166,7 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
         Ok(())
     })?;
     println!("{refused} refusals, {done} done");
-    // And one that cannot have been quick enough.
+    // And a change that cannot have been fast enough.
     let store = Store::open(Options::default())?;
     for name in [b"source", b"target"] {
         store.create(name, settings())?;
@@ -268,14 +268,14 @@ fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
                 assert!(seen(&open_store(copy_folder(folder.path()).path())?) == before, "{case}, after a crash");
             }
         }
-        // And there is room again.
+        // And the disk has space again.
         store.restore(b"a", settings(), holding(3)?, true)?;
         assert!(holds(store.get(b"a")?.as_ref(), 3));
     }
     Ok(())
 }
 
-/// Replaces filters in every way, for as long as it lives; says what comes before each replacement, and what came after.
+/// Replaces filters in every way until it is killed; reports the state before and after each replacement.
 #[test]
 #[ignore = "the child of the test below: ended at a point"]
 fn replacing() -> Result<()> {
@@ -336,7 +336,7 @@ fn a_filter_that_is_replaced_when_the_process_is_killed_is_the_old_or_the_new_on
             for (name, turn) in [("a", 0), ("b", 1), ("c", 2)] {
                 let case = format!("{name} after {point} {skip}: {done} done, {began} begun");
                 let entry = store.get(name.as_bytes()).unwrap_or_else(|fault| panic!("{case}: {fault}"));
-                // The last that was acknowledged, or the one that was on its way.
+                // The last that was acknowledged, or the one in progress.
                 let last = |until: u64| (1..=until).rev().find(|key| key % 4 == turn).unwrap_or(0);
                 assert!([done, began].iter().any(|&until| holds(&entry, last(until))), "{case}");
                 if name == "b" {

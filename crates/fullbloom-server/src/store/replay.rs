@@ -1,4 +1,4 @@
-//! The way back: the manifest's files, then the records of the log that they do not hold.
+//! Recovery: loads the files of the manifest, then replays the log records that they do not include.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -25,7 +25,7 @@ use crate::log::segment::{self, End, Head, ReadOptions, Segment};
 use crate::log::synced::Synced;
 use crate::log::{Log, Start};
 
-/// Threads that read files.
+/// The threads that read files.
 const THREADS: usize = 4;
 
 fn new_store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
@@ -35,7 +35,7 @@ fn new_store(options: Options, master: Master, log: Log, manifest: &Manifest) ->
         names: RwLock::default(),
         interner: Mutex::default(),
         transaction_lock: RwLock::new(()),
-        changing: Mutex::new(()),
+        catalogue_lock: Mutex::new(()),
         remote_names: RwLock::new(HashMap::new()),
         epoch: AtomicU64::new(1),
         catalogue_lsn: AtomicU64::new(0),
@@ -52,7 +52,7 @@ fn new_store(options: Options, master: Master, log: Log, manifest: &Manifest) ->
 }
 
 impl Store {
-    /// The store in the folder of `options`, as it was; an empty one where there is none.
+    /// Opens the store in the folder of `options`, or an empty one.
     pub fn open(options: Options) -> Result<Self> {
         let Some(folder) = options.folder.clone() else {
             let store = new_store(options, Master::random()?, Log::in_memory(), &Manifest::default());
@@ -71,13 +71,13 @@ impl Store {
         let is_new = manifest.rows.is_empty() && fingerprints.is_empty() && files.is_empty() && segments.is_empty();
         let master = Master::open(&folder, &FolderState { is_new, fingerprints: &fingerprints }, &mut salvage)?;
         let mut store = new_store(options, master, Log::in_memory(), &manifest);
-        // Files were written since the manifest was: merging names its own in the log.
+        // Files may be newer than the manifest: a merge names its file in the log.
         let beyond = files.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
         store.next_file.fetch_max(beyond, Ordering::Relaxed);
         store.read_files(&folder, &manifest, &mut salvage)?;
         let read = store.replay_log(&folder, &manifest, &segments, &mut salvage)?;
         if !salvage.skipped.is_empty() {
-            // Files that nothing names would go with the next checkpoint. They may hold what was left out.
+            // The next checkpoint would remove files that nothing names. They may contain what was skipped.
             let unnamed = |path: &PathBuf| is_doubtful || !read.named.contains(path);
             for (_, path) in files.iter().filter(|(_, path)| unnamed(path)) {
                 salvage.skip(Some(path), format!("{}: nothing says which filter it holds", path.display()))?;
@@ -96,7 +96,7 @@ impl Store {
         if !store.skipped.is_empty() {
             store.checkpoint()?;
         } else if manifest.fingerprint.is_none() || manifest.boundary == 0 {
-            // From here on it is known which log there is.
+            // From here on it is known which log exists.
             let boundary = read.boundary.unwrap_or(store.log.newest());
             let fingerprint = Some(store.master.fingerprint());
             Manifest { boundary, fingerprint, ..manifest }.write(&folder)?;
@@ -105,12 +105,12 @@ impl Store {
         Ok(store)
     }
 
-    /// The secret of a filter, if it has one.
+    /// The secret of a filter, if it is keyed.
     fn secret_of(&self, settings: &Settings) -> Option<[u8; 16]> {
         settings.spec.keyed.then(|| self.master().secret_of(settings.spec.seed))
     }
 
-    /// The filter in a file of the folder.
+    /// Loads the filter in a file of the folder.
     fn read_file(&self, folder: &Path, id: u64, file: u64, settings: &Settings) -> Result<Box<dyn kind::Kind>> {
         let path = Place::own(file).path(folder, id);
         match settings.flavour {
@@ -150,7 +150,7 @@ impl Store {
         Arc::new(entry)
     }
 
-    /// The filter in a bundle.
+    /// Loads the filter in a bundle.
     fn read_bundled(&self, bundles: &Bundles<'_>, row: &Row) -> Result<Box<dyn kind::Kind>> {
         let bytes = bundles.of(row)?;
         let end = row.place.at.saturating_add(row.place.len);
@@ -162,7 +162,7 @@ impl Store {
         }
     }
 
-    /// Does what the log says.
+    /// Replays the log; returns the next LSN.
     fn replay_log(
         &self,
         folder: &Path,
@@ -185,7 +185,7 @@ impl Store {
             let last = at + 1 == segments.len();
             let used = synced.newest == *first || (manifest.fingerprint.is_some() && manifest.boundary == *first);
             if last && !used && matches!(segment.head, Head::Bad(_)) && segment.is_empty() {
-                // It was begun by a process that ended before it could be used.
+                // A process began this segment and ended before it used it.
                 fs::remove_file(path).map_err(Fault::io(path))?;
                 continue;
             }
@@ -195,7 +195,7 @@ impl Store {
             next = next.max(*first);
             let bound = if let Head::Sound(header) = segment.head { header.filter_bytes } else { u64::MAX };
             let context = ReplayContext { folder, manifest, bound, says_refused: segment.head != Head::First };
-            // By filter, the first record that could not be done again.
+            // For each filter, the first record that could not be replayed.
             let mut lost: BTreeMap<u64, (String, Option<PathBuf>)> = BTreeMap::new();
             let options = ReadOptions { last, synced: synced.record, beyond_damage: salvage.enabled };
             let read = segment.read(options, |number, record| {
@@ -206,11 +206,11 @@ impl Store {
                 let at = file.as_deref().unwrap_or(path);
                 let what = format!("{whose}: {}: record {number}: {fault}", at.display());
                 if file.is_some() {
-                    // Nothing else says what the filter held.
+                    // Nothing else contains the filter's keys.
                     by_id.remove(&record.id).and_then(|entry| self.remove_entry(&entry.name()));
                 }
                 lost.entry(record.id).or_insert((what, file));
-                // Without --salvage the first one is the end.
+                // Without --salvage, the first such record ends recovery.
                 if salvage.enabled { Ok(()) } else { Err(fault) }
             });
             for (what, file) in lost.into_values() {
@@ -219,7 +219,7 @@ impl Store {
             let (end, after) = read?;
             next = next.max(after);
             chain.previous = Some((*first, after));
-            // Numbers of what was lost may stand in files already: they are not given again.
+            // Files may contain the numbers of lost records, so these are not reused.
             next += if end == End::Whole { 0 } else { LSN_GAP };
             match end {
                 End::Whole => {}
@@ -231,7 +231,7 @@ impl Store {
             }
         }
         if !salvage.skipped.is_empty() {
-            // So may those of what is missing, which nobody knows.
+            // The same holds for missing records, whose number is unknown.
             next = next.max(synced.record + 1) + LSN_GAP;
         }
         let boundary =
@@ -243,7 +243,7 @@ impl Store {
         self.names.read().entries().map(|entry| (entry.id, entry.clone())).collect()
     }
 
-    /// Does one record again.
+    /// Replays one record.
     fn replay_record(
         &self,
         context: &ReplayContext<'_>,
@@ -260,7 +260,7 @@ impl Store {
             return Ok(());
         }
         let mut filter = entry.write();
-        // As it was when the change was made, whatever the cap is now.
+        // With the limit in force when the change was made, whatever the limit is now.
         filter.bound(context.bound);
         let done = match record.op {
             op::ADD | op::ADD_HASHED | op::ADD_TYPED => {
@@ -289,7 +289,7 @@ impl Store {
             }
         };
         match done {
-            // What was refused when it happened is refused again, at the same key.
+            // What was refused then is refused again, at the same key.
             Err(_) if record.refused => {}
             Err(fault) if !context.says_refused && matches!(fault.code, Code::Full | Code::Limit) => {}
             done => done?,
@@ -299,7 +299,7 @@ impl Store {
         Ok(())
     }
 
-    /// Refuses a record of a filter that nothing made; one that was dropped may have been changed to its end.
+    /// Refuses a record of a filter that was never created. One that was dropped may have been changed until then.
     fn check_known(&self, record: &StoredRecord) -> Result<()> {
         if record.id < self.next_id.load(Ordering::Relaxed) {
             return Ok(());
@@ -356,7 +356,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes up what a record made, in place of what had its name.
+    /// Inserts a replayed entry, replacing the owner of its name.
     fn insert_replayed(&self, by_id: &mut HashMap<u64, Arc<Entry>>, number: u64, entry: Entry) {
         entry.lsn.store(number, Ordering::Relaxed);
         self.next_id.fetch_max(entry.id + 1, Ordering::Relaxed);
@@ -368,29 +368,29 @@ impl Store {
     }
 }
 
-/// How records of a segment are done again.
+/// How to replay the records of a segment.
 struct ReplayContext<'a> {
     folder: &'a Path,
     manifest: &'a Manifest,
-    /// Bytes that one filter might have when the records were made.
+    /// The limit on the bytes of one filter when the records were written.
     bound: u64,
-    /// True where the record of a change that was refused says so.
+    /// True if the records of refused changes are marked as such.
     says_refused: bool,
 }
 
-/// What a log came to.
+/// The result of replaying a log.
 struct LogEnd {
-    /// Number of the next record.
+    /// The number of the next record.
     next: u64,
     /// The newest segment, and the number after its last record.
     before: (u64, u64),
     /// The oldest segment.
     boundary: Option<u64>,
-    /// Files that the manifest or the log names.
+    /// The files that the manifest or the log names. Skipped filters are dropped at the next checkpoint.
     named: HashSet<PathBuf>,
 }
 
-/// Takes off a segment what a crash has left of a block, so that later it reads as whole.
+/// Removes an incomplete block, left by a crash, from the end of a segment, so that it parses later.
 fn truncate(path: &Path, at: u64) -> Result<()> {
     let done = || {
         let file = fs::OpenOptions::new().write(true).open(path)?;

@@ -1,5 +1,5 @@
-//! [`Salvage`]: what a start finds damaged or missing. It refuses to go on without it, by name; with `--salvage` it notes what
-//! is left out, and keeps its file in `damaged/`.
+//! [`Salvage`]: what to do about damaged or missing parts. By default a start refuses to continue, and names the part;
+//! with `--salvage` it reports what it skips, and keeps the file in `damaged/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::files::sync;
 use crate::fault::{Code, Fault, Result};
 
-/// See the head of this file.
+/// What a start skips.
 pub(super) struct Salvage {
     folder: PathBuf,
-    /// True where a start goes on without what is damaged.
+    /// True continues without damaged parts.
     pub(super) enabled: bool,
-    /// What was left out.
+    /// The parts that were skipped.
     pub(super) skipped: Vec<String>,
 }
 
@@ -21,8 +21,8 @@ impl Salvage {
         Salvage { folder: folder.to_owned(), enabled, skipped: Vec::new() }
     }
 
-    /// Refuses to go on without a piece, or notes what it is and keeps a copy of its file, if it has one. The file stays
-    /// where it is until the checkpoint at the end of the start: a crash before it changes nothing.
+    /// Refuses to continue without a part; or records that it is skipped, and keeps a copy of its file. The file stays
+    /// in place until the checkpoint at the end of the start, so a crash before that changes nothing.
     pub(super) fn skip(&mut self, file: Option<&Path>, what: String) -> Result<()> {
         if !self.enabled {
             let text = format!("{what}; restore a backup, or start with --salvage to go on without it");
@@ -41,13 +41,13 @@ impl Salvage {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let free = |number: &usize| !aside.join(numbered(&name, *number)).exists();
         let copy = aside.join(numbered(&name, (0..).find(free).unwrap_or(0)));
-        // Files here are replaced, never changed, so another name for one is as good as a copy.
+        // Files here are replaced, never changed, so a hard link is as good as a copy.
         fs::hard_link(file, &copy).or_else(|_| fs::copy(file, &copy).map(drop))?;
         sync(&copy).and_then(|()| sync(&aside)).map_err(std::io::Error::other)
     }
 }
 
-/// The name of the copy after so many of this name.
+/// The name of the copy with this number.
 fn numbered(name: &str, number: usize) -> String {
     if number == 0 { name.to_string() } else { format!("{name}.{number}") }
 }

@@ -1,4 +1,4 @@
-//! [`Chain`]: whether the segments of a log are all there, as the manifest and their headers say.
+//! [`Chain`]: checks that no segment of the log is missing, using the manifest and the headers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use super::manifest::Manifest;
 use crate::log::segment::{self, Head, Segment};
 use crate::log::synced::Synced;
 
-/// Numbers that are left out after a crash, so that none is given twice.
+/// Record numbers that are skipped after a crash, so that none is used twice.
 pub(super) const LSN_GAP: u64 = 1 << 32;
 
-/// See the head of this file.
+/// The segments read so far.
 pub(super) struct Chain<'a> {
     manifest: &'a Manifest,
     folder: &'a Path,
-    /// The segment before, by its first record, and the number after its last.
+    /// The previous segment: its first record, and the number after its last.
     pub(super) previous: Option<(u64, u64)>,
-    /// False where the segment before is damaged, so that nobody knows its end.
+    /// False if the previous segment is damaged, so that its end is unknown.
     pub(super) is_whole: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Chain<'a> {
         Chain { manifest, folder, previous: None, is_whole: true }
     }
 
-    /// The first and the newest segment, where they are known to have been there and are not.
+    /// The first and the newest segment, if they are known to exist and are missing.
     pub(super) fn find_missing(&self, segments: &[&(u64, PathBuf)], synced: Synced) -> Vec<String> {
         let boundary = Some(self.manifest.boundary).filter(|&first| self.manifest.fingerprint.is_some() && first != 0);
         let newest = Some(synced.newest).filter(|&first| first != 0 && first >= self.manifest.boundary);
@@ -34,13 +34,13 @@ impl<'a> Chain<'a> {
         known.into_iter().map(|first| self.describe_missing(first)).collect()
     }
 
-    /// What is missing between the segment before and this one.
+    /// What is missing between the previous segment and this one.
     pub(super) fn find_gap(&mut self, segment: &Segment, next: u64) -> Option<String> {
         let is_whole = std::mem::replace(&mut self.is_whole, true);
         match (segment.head, self.previous) {
             (Head::Sound(header), Some(previous)) if header.before != previous => {
                 let is_next = header.before.0 == previous.0;
-                // One that is damaged is named as such.
+                // A damaged segment is reported as such.
                 (is_whole || !is_next).then(|| match is_next {
                     true => self.describe_truncated(previous, header.before.1),
                     false => self.describe_missing(header.before.0),
@@ -49,7 +49,7 @@ impl<'a> Chain<'a> {
             (Head::Sound(header), None) if header.before.0 != 0 && segment.first != self.manifest.boundary => {
                 Some(self.describe_missing(header.before.0))
             }
-            // The first layout says nothing of others. Its numbers go on, but for those that a crash leaves out.
+            // The first layout does not name other segments. Its numbers continue, except those skipped after a crash.
             (Head::First, _) if segment.first > next && segment.first - next < LSN_GAP && is_whole => {
                 Some(self.describe_missing(next))
             }

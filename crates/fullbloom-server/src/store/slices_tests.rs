@@ -1,4 +1,4 @@
-//! Copies and merges while keys are added: a copy is the filter at its record, and no key that was acknowledged is lost.
+//! Copies and merges while keys are added: a copy equals the filter at its record, and no acknowledged key is lost.
 
 use fullbloom_core::key::KeyDomains;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::fault::Result;
 use crate::fault_points::{Action, Child, arm};
 use crate::kind::{Kind, Spec};
 
-/// Kinds whose copies are made in slices, one that grows among them, and one whose are not.
+/// Kinds that are copied in slices, one of which grows, and one kind that is not.
 fn specs() -> Vec<Spec> {
     let kind = |name: &'static str| Spec { kind: name.into(), seed: 5, ..Spec::default() };
     let bloom = |layout: &'static str| kind("bloom").with("capacity", 60_000).with("layout", layout);
@@ -34,7 +34,7 @@ fn in_memory() -> Result<Store> {
     Store::open(Options { plain: true, ..Options::default() })
 }
 
-/// Does `work` while another thread does `beside` again and again.
+/// Runs `work` while another thread repeats `beside`.
 fn while_others<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn while_others<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) ->
     })
 }
 
-/// A change of a filter: mostly a key more.
+/// A change of a filter: usually another key.
 fn step(store: &Store, entry: &Entry, key: u64) -> Result<Lsn> {
     if key.is_multiple_of(499) && entry.settings.spec.kind != "redisbloom" {
         return store.clear(entry);
@@ -77,7 +77,7 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
         };
         let copies =
             while_others(change, || (0..20).map(|_| entry.snapshot(store.budget())).collect::<Result<Vec<_>>>())?;
-        // The same changes once more, one by one.
+        // The same changes again, one by one.
         let again = in_memory()?;
         let (other, _) = again.create(b"a", Settings::of(spec.clone()))?;
         again.add(&other, &first, &mut vec![0; first.len() / entry.keying.width()])?;
@@ -121,7 +121,7 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
         assert_eq!((found, into.read().num_added()), ([1, 1, 1, 1, 1, 0], 5), "{point}");
         let crashed = open_store(copy_folder(folder.path()).path())?;
         assert!(seen(&crashed) == seen(&store), "{point}");
-        // A checkpoint of then holds it as well, and one more merge.
+        // A checkpoint afterwards includes it, and so does another merge.
         store.checkpoint()?;
         store.log().wait_blocking(store.merge(&into, &from)?.0)?;
         assert!(seen(&open_store(copy_folder(folder.path()).path())?) == seen(&store), "{point}");
@@ -153,7 +153,7 @@ fn a_filter_that_is_changed_otherwise_is_merged_as_it_is_then() -> Result<()> {
     Ok(())
 }
 
-/// Keys before those that are added beside merges.
+/// The keys before those that are added during merges.
 const BEFORE: u64 = 1 << 40;
 
 #[test]

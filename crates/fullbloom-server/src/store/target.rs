@@ -8,34 +8,34 @@ use fullbloom_core::key::KeyDomains;
 use super::Entry;
 use crate::fault::{Code, Fault, Result};
 
-/// The filter to change, and the versions it may have. An entry alone is changed whatever version it has.
+/// The filter to change, and the versions it may have. An [`Entry`] alone allows any version.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     pub(super) entry: &'a Entry,
     versions: Option<Versions<'a>>,
-    /// The domains of the keys with which it is changed.
+    /// The domains of the keys in the change.
     pub(super) domains: KeyDomains,
 }
 
 impl Entry {
-    /// To be changed only while its number and version are among these, if any are given.
+    /// Restricts a change to these numbers and versions of the filter, if any are given.
     pub fn at<'a>(&'a self, versions: Option<Versions<'a>>) -> Target<'a> {
         Target { entry: self, versions, domains: KeyDomains::TEXT }
     }
 }
 
 impl Target<'_> {
-    /// To be changed with keys of these domains.
+    /// Sets the domains of the keys in the change.
     pub fn with_domains(self, domains: KeyDomains) -> Self {
         Target { domains, ..self }
     }
 
-    /// Refuses a filter of another version; asked while nobody else can change it.
+    /// Refuses a filter of another version. The caller excludes changes.
     pub fn check(&self) -> Result<()> {
         self.check_version(self.entry.version())
     }
 
-    /// Refuses any version but those that it may have.
+    /// Refuses a version that is not allowed.
     pub fn check_version(&self, version: u64) -> Result<()> {
         match self.versions {
             Some(versions) if !versions.contains(&(self.entry.id, version)) => Err(version_changed()),
@@ -43,7 +43,7 @@ impl Target<'_> {
         }
     }
 
-    /// True where only some versions are changed.
+    /// True if only some versions are allowed.
     pub(super) fn has_versions(&self) -> bool {
         self.versions.is_some()
     }
@@ -61,22 +61,22 @@ impl<'a> From<&'a Arc<Entry>> for Target<'a> {
     }
 }
 
-/// Numbers and versions that a filter may have for a change to be made.
+/// The numbers and versions that a filter may have for a change to be made.
 pub type Versions<'a> = &'a [(u64, u64)];
 
 /// What to do about the filter or note that already has a name.
 #[derive(Clone, Copy, Debug)]
 pub enum Conflict<'a> {
-    /// Refuses to take the name from either.
+    /// Refuses to replace either.
     Refuse,
-    /// Takes the name over from either.
+    /// Replaces either.
     Replace,
-    /// Takes the name over from a filter, which has one of these versions if any are given; refuses a note.
+    /// Replaces a filter that has one of these versions, if any are given; refuses to replace a note.
     ReplaceFilter(Option<Versions<'a>>),
 }
 
 impl Conflict<'_> {
-    /// Refuses a holder of the name that is not to be replaced. Called while nobody else can change it.
+    /// Refuses to replace the holder of a name. The caller excludes changes of the holder.
     pub(super) fn check(&self, holder: Option<&Entry>) -> Result<()> {
         match (self, holder) {
             (Conflict::ReplaceFilter(Some(_)), None) => Err(version_changed()),
@@ -88,12 +88,12 @@ impl Conflict<'_> {
     }
 }
 
-/// The refusal of a filter of another version.
+/// The refusal of another version.
 pub(super) fn version_changed() -> Fault {
     Fault::new(Code::Changed, "the filter was changed since; read it again")
 }
 
-/// The refusal of a name under which RESP clients keep a note: over HTTP notes are neither seen nor replaced.
+/// The refusal of the name of a note: HTTP neither shows nor replaces notes.
 pub fn note_has_name() -> Fault {
     let text = "the name is that of a note (SET); choose another name, or drop the note with DEL over RESP";
     Fault::new(Code::Exists, text)

@@ -1,4 +1,4 @@
-//! What was acknowledged is there after any end: every kind, random histories, checkpoints in between.
+//! Acknowledged changes survive any end of the process: every kind, random histories, checkpoints in between.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::kind::Spec;
 use crate::log::Durability;
 use fullbloom_core::registry::VARIANTS;
 
-/// A generator that every run of the tests draws the same from.
+/// A generator with the same sequence in every run of the tests.
 pub(super) struct Draws(pub(super) u64);
 
 impl Draws {
@@ -38,7 +38,7 @@ pub(super) fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap_or_else(|error| unreachable!("no temporary folder: {error}"))
 }
 
-/// A copy of a folder as a crash would leave it: files in the order that is worst, the log last.
+/// A copy of a folder as a crash would leave it: files in the worst order, the log last.
 pub(super) fn copy_folder(from: &Path) -> tempfile::TempDir {
     let copy = temporary();
     let io = |done: std::io::Result<()>| done.unwrap_or_else(|error| unreachable!("{error}"));
@@ -53,7 +53,7 @@ pub(super) fn copy_folder(from: &Path) -> tempfile::TempDir {
     copy
 }
 
-/// Everything that can be seen of a store.
+/// The visible state of a store.
 pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
     let mut all: Vec<_> = store
         .entries()
@@ -71,7 +71,7 @@ pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
     all
 }
 
-/// A specification of each kind that can be made empty; numbers of a universe take hashes of their own.
+/// A spec of each kind that can be created empty; kinds that store numbers also accept hashes.
 fn specs() -> Vec<Spec> {
     let keyed = VARIANTS.iter().filter(|row| row.adds == "key");
     keyed
@@ -165,7 +165,7 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
         };
         last.map_or(Ok(()), |Lsn(number)| store.log().wait_blocking(number))?;
         if step % 23 == 0 {
-            // What failed in part is logged, too, but nobody waited for it.
+            // A change that failed in part is logged, too, but no client waited for it.
             store.log().wait_blocking(store.log().next() - 1)?;
             let crashed = copy_folder(folder.path());
             let (ours, theirs) = (seen(&store), seen(&open_store(crashed.path())?));
@@ -175,7 +175,7 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
                 "step {step}"
             );
             assert!(ours == theirs, "step {step}");
-            // And once more from what the way back has left.
+            // And again from what recovery left.
             assert!(seen(&open_store(crashed.path())?) == ours, "step {step}, again");
         }
     }
@@ -202,7 +202,7 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
     let log = copy.path().join("log");
     let (_, path) = crate::log::segment::list(&log)?.pop().unwrap_or_default();
     let bytes = fs::read(&path).unwrap_or_default();
-    // While it is known that all was synced, an end that is missing is no crash's doing.
+    // If everything is known to have been synced, a missing end is not the result of a crash.
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap_or_default();
     let refusal = open_store(copy.path()).err().unwrap_or_else(|| unreachable!());
     assert!(refusal.text.contains(".log: damaged at byte"), "{refusal}");
@@ -226,7 +226,7 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
     Ok(())
 }
 
-/// Two filters of so many keys, the last byte of the file of one changed.
+/// Two filters of this capacity, with the last byte of one file changed.
 fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
     let folder = temporary();
     let store = open_store(folder.path())?;
@@ -314,7 +314,7 @@ fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
     let large = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 1_000_000);
     let others = ["b", "c", "d", "e"].map(|name| store.create(name.as_bytes(), Settings::of(large.clone())));
     for round in 0..20 {
-        // All changed, so that the checkpoint writes them, this one before others or after them.
+        // All changed, so that the checkpoint writes them, this one before or after the others.
         store.add(&entry, &[draws.next()], &mut [0])?;
         for other in others.iter().flatten() {
             store.add(&other.0, &[draws.next()], &mut [0])?;
@@ -345,7 +345,7 @@ fn numbers_of_files_go_on_after_a_start() -> Result<()> {
             let (other, _) = store.create(b"o", Settings::of(spec.clone()))?;
             store.add(&other, &[1], &mut [0])?;
         }
-        // No checkpoint has told the manifest of the files that merging writes.
+        // No checkpoint has recorded the files that merges write in the manifest.
         store.merge(store.get(b"a")?.as_ref(), store.get(b"o")?.as_ref())?;
         store.log().wait_blocking(store.log().next() - 1)?;
     }

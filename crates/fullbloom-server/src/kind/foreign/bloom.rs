@@ -1,4 +1,4 @@
-//! `RedisBloom`'s Bloom filter as a kind.
+//! The Bloom filter of `RedisBloom` as a [`Kind`].
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use super::{DumpFormat, ROWS, number};
 use crate::fault::{Fault, Result};
 use crate::kind::{Keying, Kind, Spec};
 
-/// Bytes that the program counts beside those of the cells.
+/// The bytes that RedisBloom counts in addition to the cells.
 const OVERHEAD: u64 = 32;
 const LAYER_OVERHEAD: u64 = 64;
 const MOST_EXPANSION: u64 = 32_768;

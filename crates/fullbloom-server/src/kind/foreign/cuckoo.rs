@@ -1,4 +1,4 @@
-//! `RedisBloom`'s cuckoo filter as a kind.
+//! The cuckoo filter of `RedisBloom` as a [`Kind`].
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use super::{DumpFormat, ROWS, number};
 use crate::fault::Result;
 use crate::kind::{Keying, Kind, Spec};
 
-/// Bytes that the program counts beside those of the cells.
+/// The bytes that RedisBloom counts in addition to the cells.
 const OVERHEAD: u64 = 40;
 const TABLE_OVERHEAD: u64 = 16;
 

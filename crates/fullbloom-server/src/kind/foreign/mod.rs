@@ -1,6 +1,4 @@
-//! Filters of another program, `RedisBloom`. They have no row in the registry, since their keys are not hashes of 64 bits.
-//!
-//! * `bloom`, `cuckoo`: [`Kind`] for each.
+//! The filters of `RedisBloom`. They have no row in the registry, because their keys are not hashes of 64 bits.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -95,7 +93,7 @@ pub(super) const ROW: Variant = Variant {
     fixed: &[],
 };
 
-/// Their rows.
+/// The rows that describe them.
 static ROWS: [Variant; 2] = [
     ROW,
     Variant {
@@ -109,7 +107,7 @@ static ROWS: [Variant; 2] = [
     },
 ];
 
-/// The number of an option, or its default.
+/// The number given as an option, or its default.
 fn number(spec: &Spec, name: &str, default: Option<u64>, most: u64) -> Result<u64> {
     let Some(text) = spec.option(name) else {
         return default.ok_or_else(|| Fault::invalid(format!("{name} is missing; give {name}=...")));
@@ -141,12 +139,12 @@ pub(super) fn by_name(name: &str) -> Option<&'static Variant> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// The kind that a program takes for its own, of a flavour.
+/// The kind of RedisBloom for a family of commands.
 pub fn kind_of_flavour(flavour: Flavour) -> &'static str {
     ROWS[usize::from(flavour == Flavour::Cuckoo)].name
 }
 
-/// A new filter, if it is of one of these kinds.
+/// Creates a filter, if the kind is one of these.
 pub(super) fn create(spec: &Spec) -> Option<Result<Box<dyn Kind>>> {
     let row = by_name(&spec.kind)?;
     Some(match row.id {
@@ -155,13 +153,13 @@ pub(super) fn create(spec: &Spec) -> Option<Result<Box<dyn Kind>>> {
     })
 }
 
-/// Bytes of cells that it would take, if it is of one of these kinds.
+/// The bytes of cells that it would take, if the kind is one of these.
 pub(super) fn nbytes_for(spec: &Spec) -> Option<Result<u64>> {
     let row = by_name(&spec.kind)?;
     Some(if row.id == file::BLOOM { bloom::nbytes(spec) } else { cuckoo::nbytes(spec) })
 }
 
-/// The filter in the bytes of a file of `variant`, if that is one of these kinds.
+/// Loads a filter from the bytes of a file, if `variant` is one of these kinds.
 pub(super) fn load(variant: u16, bytes: &[u8], max_bytes: u64) -> Option<Result<Box<dyn Kind>>> {
     match variant {
         file::BLOOM => Some(Chain::from_file(bytes, max_bytes).map(|f| Box::new(f) as _).map_err(Fault::from)),
@@ -170,7 +168,7 @@ pub(super) fn load(variant: u16, bytes: &[u8], max_bytes: u64) -> Option<Result<
     }
 }
 
-/// The filter in a file, if it is of one of these kinds.
+/// Loads the filter in a file, if it is one of these kinds.
 pub(super) fn open(path: &Path, max_bytes: u64) -> Option<Result<Box<dyn Kind>>> {
     let file = Opened::new(path).ok()?;
     let variant = file.parsed.header.variant;
@@ -181,7 +179,7 @@ pub(super) fn open(path: &Path, max_bytes: u64) -> Option<Result<Box<dyn Kind>>>
     }
 }
 
-/// The filter that the header of a dump tells of, its cells to come, and how it is treated.
+/// Creates the filter that the header of a dump describes, and its settings. Its cells follow in chunks.
 pub fn from_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Settings, Box<dyn Kind>)> {
     let spec = Spec { kind: kind_of_flavour(flavour).into(), ..Spec::default() };
     let settings = Settings { flavour, ..Settings::of(spec) };

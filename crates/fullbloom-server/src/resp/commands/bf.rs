@@ -1,4 +1,4 @@
-//! `BF.*`, as `RedisBloom` has it.
+//! `BF.*`, as in `RedisBloom`.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::resp::parser::Args;
 use crate::resp::session::Session;
 use crate::store::Entry;
 
-/// What is refused everywhere else, too: larger filters are options by kind.
+/// RedisBloom's limit; `BLOOM.CREATE` creates larger filters.
 const MOST: i64 = 1 << 30;
 const MOST_EXPANSION: i64 = 32_768;
-/// Rates above this one are options this one.
+/// Higher rates are lowered to this one.
 const HIGHEST_RATE: f64 = 0.25;
 
-/// What a filter is options with.
+/// The options of `BF.RESERVE`.
 struct ReserveOptions {
     error: f64,
     capacity: i64,
@@ -30,7 +30,7 @@ impl Default for ReserveOptions {
     }
 }
 
-/// A rate that a filter may be asked for.
+/// Validates a rate.
 fn allowed_error(error: f64) -> Option<f64> {
     (error > 0.0 && error < 1.0).then_some(error.min(HIGHEST_RATE))
 }
@@ -39,7 +39,7 @@ fn is_allowed(capacity: &i64) -> bool {
     (1..=MOST).contains(capacity)
 }
 
-/// Makes a filter.
+/// Creates a filter.
 fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> CommandResult<Arc<Entry>> {
     let scaling = options.scaling && options.expansion > 0;
     if session.server.store.options.plain {
@@ -48,7 +48,7 @@ fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> Comma
     let row = kind::by_role(if scaling { "growing" } else { "plain" });
     let mut spec = session.spec(row.name)?;
     if scaling {
-        // A filter has room for no stage that is 1024 times the one before.
+        // No stage can be 1024 times as large as the stage before it.
         spec = spec.with("initial_capacity", options.capacity).with("growth", options.expansion.min(1024));
     } else {
         spec = spec.with("capacity", options.capacity);
@@ -59,7 +59,7 @@ fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> Comma
     session.create(name, settings, None)
 }
 
-/// Makes a filter as `RedisBloom` does, to go there and back.
+/// Creates a filter of RedisBloom, which can be exchanged with it.
 fn create_foreign(
     session: &mut Session,
     name: &[u8],
@@ -136,7 +136,7 @@ pub(super) fn add_many(session: &mut Session, args: Args<'_>) -> CommandResult {
     add_all(session, &entry, args.from(2))
 }
 
-/// Adds keys: an answer each; after one that is refused there are none.
+/// Adds keys and returns one result per key; after an error it stops.
 fn add_all(session: &mut Session, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {
     session.check_not_busy(entry)?;
     session.hash(entry, keys)?;
@@ -160,7 +160,7 @@ fn insert_error(fault: Fault) -> CommandError {
     }
 }
 
-/// Adds the keys whose hashes are at hand: how many were dealt with, and why not all of them.
+/// Adds the hashed keys. Returns how many it processed, and why it stopped early.
 fn add_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>) {
     let store = session.server.store.clone();
     let full = |keys: usize| {
@@ -177,7 +177,7 @@ fn add_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>)
             Err(fault) => (0, Some(fault)),
         };
     }
-    // A key that is there already takes no room.
+    // A key that is already present takes no space.
     let mut done = (keys, None);
     for at in 0..keys {
         let (mut found, words) = ([0], &session.hashes[entry.keying.words(at)]);
@@ -256,7 +256,7 @@ pub(super) fn card(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Names of what `BF.INFO` tells, as it is asked for and as it is told.
+/// The fields of `BF.INFO`: as the client names them, and as the reply names them.
 const FIELDS: [(&str, &str); 5] = [
     ("CAPACITY", "Capacity"),
     ("SIZE", "Size"),
@@ -300,7 +300,7 @@ pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Of a filter that is one layer, or told as one.
+/// Describes a filter as a single layer.
 fn describe_layer(filter: &dyn Kind) -> Vec<String> {
     let hashes = info_number(filter, "num_hashes").unwrap_or(0);
     let (bytes, capacity, items, ratio) = (filter.nbytes(), filter.capacity(), filter.num_added(), filter.target_fpr());

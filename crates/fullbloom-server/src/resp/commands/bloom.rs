@@ -1,4 +1,4 @@
-//! `BLOOM.*`: a filter of any kind, and what it does with keys.
+//! `BLOOM.*`: filters of any kind.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::resp::reply::Reply;
 use crate::resp::session::Session;
 use crate::store::{self, Entry};
 
-/// Options of one filter, and bytes of the name of one.
+/// The most options of one filter, and the longest name of one, in bytes.
 const MOST_OPTIONS: usize = 32;
 const LONGEST_NAME: usize = 64;
 
@@ -148,7 +148,7 @@ pub(super) fn kinds(session: &mut Session, _: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// The filter that keys are about, and their hashes.
+/// Finds the filter and hashes the keys.
 fn hash_keys(session: &mut Session, args: Args<'_>) -> CommandResult<Arc<Entry>> {
     let entry = session.get(args.at(1))?;
     session.hash(&entry, args.from(2))?;

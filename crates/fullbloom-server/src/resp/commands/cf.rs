@@ -1,5 +1,4 @@
-//! `CF.*`, as `RedisBloom` has it. What a filter is options of is chosen by what it must do: remove, count, and grow by
-//! stages.
+//! `CF.*`, as in `RedisBloom`. The kind is the one that can remove, count, and grow by stages.
 
 use std::sync::Arc;
 
@@ -13,14 +12,14 @@ use crate::resp::parser::Args;
 use crate::resp::session::Session;
 use crate::store::Entry;
 
-/// What is refused everywhere else, too: larger filters are options by kind.
+/// RedisBloom's limit; `BLOOM.CREATE` creates larger filters.
 const MOST: i64 = 1 << 30;
-/// Rate of a filter whose every stage is full.
+/// The rate of a filter whose stages are all full.
 const RATE: f64 = 0.01;
-/// Stages beside the first.
+/// The number of stages besides the first.
 const MOST_EXPANSIONS: u64 = 32;
 
-/// What a filter is options with.
+/// The options of `CF.RESERVE`.
 struct ReserveOptions {
     capacity: i64,
     bucket: i64,
@@ -34,7 +33,7 @@ impl Default for ReserveOptions {
     }
 }
 
-/// The row of what removes, counts, and grows by stages.
+/// The registry row that can remove, count, and grow by stages.
 fn row() -> Option<&'static Variant> {
     let does = |row: &Variant| ["add", "remove", "count", "grow"].iter().all(|what| row.capabilities.contains(what));
     let staged = |row: &Variant| row.fixed.iter().any(|(name, _)| *name == "max_stages");
@@ -52,7 +51,7 @@ fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> Comma
         return session.create(name, settings(spec), None);
     }
     let row = row().ok_or_else(|| CommandError::new("Couldn't create filter!"))?;
-    // Buckets have 1, 2, 4 or 8 slots: as many as asked for, or the next of these.
+    // Buckets have 1, 2, 4 or 8 slots: the requested number, or the next larger one of these.
     let bucket = (options.bucket.clamp(1, 8) as u64).next_power_of_two();
     let spec = session
         .spec(row.name)?
@@ -97,24 +96,24 @@ pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Refuses to add to a filter of so many tables that asking them all takes its time.
+/// Refuses to add to a filter with so many tables that a lookup would take long.
 fn check_tables(entry: &Entry) -> CommandResult {
     let foreign = entry.settings.spec.kind == foreign::kind_of_flavour(Flavour::Cuckoo);
-    // Not by what it shows: that counts the slots in use, all of them for each key.
+    // `info()` would count the slots in use, all of them for each key.
     if foreign && entry.read().dump_format().is_some_and(|filter| filter.tables() >= MOST_EXPANSIONS) {
         return Err(CommandError::new("Maximum expansions reached"));
     }
     Ok(())
 }
 
-/// What result of a key.
+/// The result of adding a key.
 enum AddResult {
     Added,
     Connected,
     Refused,
 }
 
-/// Adds one of the keys whose hashes are at hand.
+/// Adds one of the hashed keys.
 fn add_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool) -> CommandResult<AddResult> {
     let store = session.server.store.clone();
     let words = &session.hashes[entry.keying.words(at)];
@@ -225,7 +224,7 @@ pub(super) fn exists_many(session: &mut Session, args: Args<'_>) -> CommandResul
     Ok(())
 }
 
-/// The filter of this name, if there is one and it is none of `BF.*`.
+/// The filter of this name, unless `BF.*` created it.
 fn find_not_bloom(session: &mut Session, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
     Ok(session.find(name)?.filter(|entry| entry.settings.flavour != Flavour::Bloom && !entry.is_note()))
 }
@@ -242,7 +241,7 @@ pub(super) fn remove(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 pub(super) fn count(session: &mut Session, args: Args<'_>) -> CommandResult {
     let mut counts = [0];
-    // As for looking, one of the other sort has none.
+    // As for lookups, a filter of the other family has no keys.
     if let Some(entry) = find_not_bloom(session, args.at(1))? {
         session.hash(&entry, args.from(2))?;
         entry.read().count(&session.hashes, &mut counts)?;
@@ -251,7 +250,7 @@ pub(super) fn count(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// What `CF.INFO` tells, and `CF.DEBUG` in its own words.
+/// The fields of `CF.INFO` and `CF.DEBUG`.
 fn fields(session: &mut Session, name: &[u8]) -> CommandResult<[(&'static str, u64); 8]> {
     use std::sync::atomic::Ordering;
     let entry = session.find_as(name, Flavour::Cuckoo)?.ok_or_else(Fault::missing)?;
@@ -298,7 +297,7 @@ pub(super) fn debug(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 pub(super) fn compact(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = find_not_bloom(session, args.at(1))?.ok_or_else(|| CommandError::new("Cuckoo filter was not found"))?;
-    // Other kinds make room at once where a key is removed.
+    // Other kinds free the space of a key when they remove it.
     entry.read().check_removes()?;
     if entry.settings.spec.kind == foreign::kind_of_flavour(Flavour::Cuckoo) {
         session.check_not_busy(&entry)?;

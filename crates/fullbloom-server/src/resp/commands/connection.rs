@@ -1,4 +1,4 @@
-//! What a client says about itself.
+//! Commands about the connection and its client.
 
 use super::arguments::{integer, is};
 use super::service::VERSION;
@@ -118,7 +118,7 @@ pub(super) fn select(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// A name that fits into a line of words.
+/// Validates a name, which must fit into one word of a line.
 fn check_client_name(name: &[u8]) -> CommandResult<String> {
     let plain = name.len() <= 128 && name.iter().all(|byte| (b'!'..=b'~').contains(byte));
     match std::str::from_utf8(name) {
@@ -146,7 +146,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>) -> CommandResult {
             session.reply.verbatim(&line);
         }
         (b"list", _) => {
-            // Addresses of others are for those who look after the service.
+            // Only administrators see the addresses of other clients.
             let all = session.grant.as_ref().is_some_and(|grant| grant.admin);
             let (me, clients) = (session.client.id, session.server.clients.all());
             let seen = clients.iter().filter(|client| all || client.id == me);

@@ -1,7 +1,10 @@
-//! Filters as bytes: whole, by `BLOOM.DUMP` and `BLOOM.RESTORE`, or in pieces as `RedisBloom` has them.
+//! Dumps: whole files by `BLOOM.DUMP` and `BLOOM.RESTORE`, or chunks as in `RedisBloom`.
 //!
-//! A piece is asked for by a number: 0 asks for the head; `p`, which the answer before it told, for what is next, and is
-//! answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they came with.
+//! A client requests a chunk by its position. Position 0 requests the head. Each reply contains the next position,
+//! which is the last one plus the length of the chunk. A chunk is loaded under the position that came with it.
+//!
+//! Chunks of RedisBloom's own filters show the filter as it is at the time of each request. A client that needs all
+//! chunks of one state must keep the filter from changing, as with RedisBloom.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,9 +18,9 @@ use crate::resp::session::Session;
 use crate::resp::transfer::Transfers;
 use crate::store::{Entry, Snapshot};
 
-/// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
+/// The start of a head. The length of the file (8 bytes, little-endian) and the filter's settings follow it.
 const HEAD: &[u8; 8] = b"FULLBLM1";
-/// Number of a head, and of a header.
+/// The position of the head of a file, and of the header of RedisBloom.
 const HEADER: i64 = 1;
 
 pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -27,7 +30,7 @@ pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
         let text = format!("ERR the file has {nbytes} bytes, an answer at most {most}: use BF.SCANDUMP");
         Err(CommandError::new(text))
     };
-    // Cells alone, so that no copy is options for nothing.
+    // The cells alone, so that no copy is made in vain.
     if entry.nbytes() > most as u64 {
         return too_large(entry.nbytes());
     }
@@ -39,11 +42,11 @@ pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
         session.reply.file(file);
         return Ok(());
     }
-    // Among the answers of a transaction its bytes come in their place.
+    // In a transaction, its bytes are part of the array of replies.
     reply_with_file(session, &file, 0..file.nbytes())
 }
 
-/// Answers with bytes of a file.
+/// Replies with bytes of a file.
 fn reply_with_file(session: &mut Session, file: &Snapshot, range: Range<u64>) -> CommandResult {
     let length = range.end - range.start;
     session.reply.ensure(length as usize + 64)?;
@@ -69,7 +72,7 @@ pub(super) fn restore(session: &mut Session, args: Args<'_>) -> CommandResult {
         4 => return Err(CommandError::new("ERR syntax error")),
         _ => return Err(wrong_arity("bloom.restore")),
     };
-    // NoteExpiry it is one of the filters, and counted with them.
+    // Until the filter is counted with all others.
     let _held = session.server.store.budget().take(args.at(2).len() as u64)?;
     let (spec, filter) = filter_in(session, args.at(2))?;
     let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
@@ -88,7 +91,7 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
         found => found?.ok_or_else(Fault::missing)?,
     };
     let Some(at) = number else { return Err(wrong) };
-    // A filter of the other family's program goes out as a file, as those of the service do.
+    // Filters of RedisBloom are sent in its dump format, all others as a file.
     if entry.settings.spec.kind == foreign::kind_of_flavour(flavour) {
         let cells = entry.nbytes().min(PIECE);
         session.reply.ensure(cells as usize + 4096)?;
@@ -111,7 +114,7 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
     reply_with_file(session, &file, range)
 }
 
-/// Answers with the head, and keeps what follows it.
+/// Replies with the head, and keeps the file for the chunks that follow.
 fn begin_scan(session: &mut Session, entry: &Entry) -> CommandResult {
     let file = entry.snapshot(session.server.store.budget())?;
     let length = file.nbytes();
@@ -129,11 +132,11 @@ fn bad_data() -> CommandError {
     CommandError::new("ERR received bad data")
 }
 
-/// The settings and the length that a head tells.
+/// The settings and the length in a head.
 fn parse_head(bytes: &[u8]) -> Option<(Settings, u64)> {
     let (total, line) = bytes.strip_prefix(HEAD)?.split_first_chunk::<8>()?;
     let (_, _, settings) = settings::parse(std::str::from_utf8(line).ok()?).ok()?;
-    // What notes are called is written into lines of the log and of the manifest.
+    // Names of notes become part of lines in the log and the manifest.
     let plain = |(name, _): &(String, u64)| name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_lowercase());
     let modest = settings.notes.len() <= 8 && settings.notes.iter().all(plain);
     modest.then_some((settings, u64::from_le_bytes(*total)))
@@ -160,7 +163,7 @@ pub(super) fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
     }
 }
 
-/// Waits for the bytes of a file, which a head tells of.
+/// Prepares to receive the file that a head announces.
 fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> CommandResult {
     let fits = |settings: &Settings| settings.flavour == flavour || settings.flavour == Flavour::Any;
     let (settings, total) = parse_head(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad_data)?;
@@ -173,12 +176,12 @@ fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour)
     Ok(())
 }
 
-/// Takes in bytes of the file that is waited for, and makes a filter of them once they are whole.
+/// Receives a chunk of a file, and creates the filter once the file is complete.
 fn receive_chunk(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> CommandResult {
     if let Some(whole) = session.server.transfers.receive(name, number, piece, session.client.id)? {
         let _held = session.server.store.budget().take(whole.bytes.len() as u64)?;
         let (spec, filter) = filter_in(session, &whole.bytes)?;
-        // What it is options of stands in the file; how it is treated, in the head.
+        // The spec is that of the file, the other settings are those of the head.
         let settings = Settings { spec, ..whole.settings };
         let (_, lsn) = session.server.store.restore(name, settings, filter, false)?;
         session.record(lsn);
@@ -188,10 +191,10 @@ fn receive_chunk(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) 
     Ok(())
 }
 
-/// Bytes of the largest piece, as the other program gives them.
+/// The largest chunk of RedisBloom, in bytes.
 const PIECE: u64 = 16 << 20;
 
-/// Answers with the piece of a number, and the number that it is loaded under.
+/// Replies with the chunk at a position, and the position under which it is loaded.
 fn scan_foreign(session: &mut Session, filter: &dyn DumpFormat, number: i64, flavour: Flavour, empty: bool) {
     let reply = &mut session.reply;
     reply.array(2);
@@ -216,7 +219,7 @@ fn scan_foreign(session: &mut Session, filter: &dyn DumpFormat, number: i64, fla
     }
 }
 
-/// What is said of bytes that are refused.
+/// The error for rejected bytes.
 fn load_error(fault: Fault, flavour: Flavour) -> CommandError {
     match (fault.code, flavour) {
         (Code::Limit, _) => CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)),
@@ -225,7 +228,7 @@ fn load_error(fault: Fault, flavour: Flavour) -> CommandError {
     }
 }
 
-/// Makes the filter that a header tells of; its cells are to come.
+/// Creates the filter that a header describes; its cells follow in chunks.
 fn begin_foreign(session: &mut Session, name: &[u8], header: &[u8], flavour: Flavour) -> CommandResult {
     let most = session.server.store.options.limits.filter_bytes;
     let (settings, filter) = foreign::from_header(flavour, header, most).map_err(|fault| load_error(fault, flavour))?;
@@ -237,7 +240,7 @@ fn begin_foreign(session: &mut Session, name: &[u8], header: &[u8], flavour: Fla
     Ok(())
 }
 
-/// Takes in a piece.
+/// Loads a chunk.
 fn load_foreign(
     session: &mut Session,
     entry: &Arc<Entry>,

@@ -1,4 +1,4 @@
-//! `COMMAND`: the table, for clients that ask.
+//! `COMMAND`: describes the command table.
 
 use super::arguments::is;
 use crate::resp::command::{Command, Keys, flag};
@@ -56,7 +56,7 @@ fn flags(command: &Command<Session>) -> Vec<&'static str> {
     flags
 }
 
-/// The group of a command: what stands before its dot.
+/// The group of a command: the part of its name before the dot.
 fn group(command: &Command<Session>) -> &'static str {
     match command.name.split_once('.') {
         Some(("bf", _)) => "bf",

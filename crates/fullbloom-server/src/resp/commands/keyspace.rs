@@ -1,4 +1,4 @@
-//! Names: what there is, dropping, renaming, expiring.
+//! Names: list, drop, rename, expire.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::resp::parser::Args;
 use crate::resp::session::Session;
 use crate::store::{self, Conflict, Entry, RenameOptions};
 
-/// Filters of so many bytes are freed on a thread of their own: a gigabyte takes the kernel a tenth of a second.
+/// Larger filters are freed on a separate thread: a gigabyte takes the kernel a tenth of a second.
 const LARGE: u64 = 16 << 20;
 
-/// Drops a filter: true if there was one.
+/// Drops a filter; returns whether it existed.
 fn drop_one(session: &mut Session, name: &[u8]) -> CommandResult<bool> {
     let Some(entry) = session.find(name)? else { return Ok(false) };
     let Some(lsn) = session.server.store.drop_filter(name)? else { return Ok(false) };
@@ -24,7 +24,7 @@ fn drop_one(session: &mut Session, name: &[u8]) -> CommandResult<bool> {
     Ok(true)
 }
 
-/// Lets go of an entry that was dropped.
+/// Frees an entry that was dropped.
 fn free(entry: Arc<Entry>) {
     if entry.nbytes() >= LARGE {
         let _ = std::thread::Builder::new().spawn(move || drop(entry));
@@ -51,7 +51,7 @@ pub(super) fn exists(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// The sort of a filter, as modules name theirs.
+/// The type of a filter, as RedisBloom names it.
 fn type_name(entry: &Entry) -> &'static str {
     match entry.settings.flavour {
         Flavour::Bloom => "MBbloom--",
@@ -68,14 +68,14 @@ pub(super) fn type_of(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Filters that the client may know of.
+/// The filters that the client may see.
 fn visible_entries(session: &Session) -> Vec<Arc<Entry>> {
     let mut entries = session.server.store.entries();
     entries.retain(|entry| session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes())));
     entries
 }
 
-/// A pattern for names.
+/// Compiles a pattern for names.
 pub(super) fn pattern(bytes: &[u8]) -> CommandResult<Pattern> {
     let long = || CommandError::new(format!("ERR a pattern has at most {PATTERN} bytes, not {}", bytes.len()));
     Pattern::new(bytes).ok_or_else(long)
@@ -133,7 +133,7 @@ pub(super) fn size(session: &mut Session, _: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// When a filter is to be dropped, in milliseconds since 1970.
+/// The expiry that a command sets, in milliseconds since 1970.
 fn parse_expiry(command: &[u8], word: &[u8]) -> CommandResult<i64> {
     let name = String::from_utf8_lossy(command).to_ascii_lowercase();
     let number = parse_integer(word)?;
@@ -177,7 +177,7 @@ pub(super) fn expire(session: &mut Session, args: Args<'_>) -> CommandResult {
     if let Some(lsn) = done {
         session.record(lsn);
         if due <= store::now() as i64 {
-            // One record has said it already; this one gives the memory back.
+            // The expiry is already in the log; this record frees the memory.
             store.drop_entry(&entry)?.into_iter().for_each(|lsn| session.record(lsn));
             session.release();
             free(entry);
@@ -214,7 +214,7 @@ pub(super) fn persist(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Gives a filter another name: false where that is taken and is not to be replaced.
+/// Renames a filter; returns false if the name is taken and must not be replaced.
 fn rename_to(session: &mut Session, args: Args<'_>, conflict: Conflict<'_>) -> CommandResult<bool> {
     let wanted = RenameOptions { to: args.at(2), conflict, versions: None, expires: None };
     match session.server.store.rename_with(args.at(1), &wanted) {

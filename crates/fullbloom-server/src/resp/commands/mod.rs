@@ -1,4 +1,5 @@
-//! The command table: one row for each command, with its syntax beside its handler. Each family of handlers is one file.
+//! The command table: one row for each command, with its syntax beside its handler. Each family of handlers has one
+//! file.
 
 use std::sync::OnceLock;
 

@@ -7,7 +7,7 @@ use crate::resp::parser::Args;
 use crate::resp::session::Session;
 use crate::store::{self, Entry, NoteExpiry};
 
-/// What `SET` is told beside the text.
+/// The options of `SET`.
 #[derive(Default)]
 struct Options {
     present: Option<bool>,
@@ -40,10 +40,10 @@ impl Options {
     }
 }
 
-/// Times, with the milliseconds of one, and whether they are counted from now.
+/// The expiry options: name, milliseconds per unit, and whether the time counts from now.
 const TIMES: [(&str, i64, bool); 4] = [("EX", 1000, true), ("PX", 1, true), ("EXAT", 1000, false), ("PXAT", 1, false)];
 
-/// When a note is to be dropped, in milliseconds since 1970.
+/// When a note expires, in milliseconds since 1970.
 fn parse_expiry(option: &[u8], word: &[u8]) -> CommandResult<u64> {
     let number = parse_integer(word)?;
     let (_, unit, relative) = *TIMES.iter().find(|(name, ..)| is(option, name)).unwrap_or(&TIMES[0]);
@@ -54,7 +54,7 @@ fn parse_expiry(option: &[u8], word: &[u8]) -> CommandResult<u64> {
 
 pub(super) fn set(session: &mut Session, args: Args<'_>) -> CommandResult {
     let options = Options::read(args.from(3))?;
-    // One whose time has come is dropped, and in the log, before another takes its place.
+    // Drops and logs an expired note before another takes its name.
     session.find(args.at(1))?;
     let until = options.until.unwrap_or(NoteExpiry::Never);
     let noted = session.server.store.set_note(args.at(1), args.at(2), options.present, until)?;
@@ -85,7 +85,7 @@ pub(super) fn get(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Answers with the text of a note.
+/// Replies with the text of a note.
 fn write_value(session: &mut Session, note: Option<&Entry>) {
     match note {
         None => session.reply.null(),

@@ -1,5 +1,5 @@
-//! Batches without a word a key: keys in one string, each behind its length (4 bytes, little-endian), or hashes of 8
-//! bytes, little-endian; answers as bits, the first in the lowest bit of the first byte.
+//! Batches that need no word per key. Keys arrive in one string, each preceded by its length (4 bytes, little-endian),
+//! or as hashes of 8 bytes, little-endian. Results are bits, the first in the lowest bit of the first byte.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::resp::parser::Args;
 use crate::resp::session::Session;
 use crate::store::{Entry, Target};
 
-/// Makes the session's hashes of a string.
+/// Turns a string into the session's hashes.
 type Unpack = fn(&mut Vec<u64>, &[u8], &Entry, &Limits) -> CommandResult;
 
 fn too_many(most: usize) -> CommandError {
@@ -57,10 +57,10 @@ fn unpack(session: &mut Session, args: Args<'_>, unpack: Unpack) -> CommandResul
     Ok(entry)
 }
 
-/// Answers with the flags, 8 a byte.
+/// Replies with the flags, 8 per byte.
 fn reply_bits(session: &mut Session) {
     let (eights, rest) = session.flags.as_chunks::<8>();
-    // Flags are 0 or 1: the product gathers the lowest bits of 8 bytes in its highest byte.
+    // Flags are 0 or 1: the product collects the lowest bits of 8 bytes in its highest byte.
     let bits = |eight: &[u8; 8]| (u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);

@@ -1,4 +1,4 @@
-//! What concerns the service as a whole.
+//! Commands about the whole service.
 
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,12 +11,12 @@ use crate::resp::parser::Args;
 use crate::resp::reply::Reply;
 use crate::resp::session::Session;
 
-/// The release of the server that clients take this one for.
+/// The release of Redis that this server reports.
 pub(super) const VERSION: &str = "7.4.0";
-/// The release of the module that clients take `BF.*` and `CF.*` for.
+/// The release of RedisBloom that this server reports.
 const MODULE: i64 = 20_800;
 
-/// The modules that clients ask after.
+/// Writes the list of modules.
 pub(super) fn write_modules(reply: &mut Reply) {
     reply.array(1);
     reply.map(4);
@@ -38,7 +38,7 @@ pub(super) fn module(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Sections of `INFO` with their lines.
+/// The sections of `INFO`.
 fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let (server, store) = (&session.server, &session.server.store);
     let counters = &server.counters;
@@ -133,7 +133,7 @@ pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Patterns of one `CONFIG GET`.
+/// The most patterns of one `CONFIG GET`.
 const MOST_PATTERNS: usize = 64;
 
 pub(super) fn config(session: &mut Session, args: Args<'_>) -> CommandResult {

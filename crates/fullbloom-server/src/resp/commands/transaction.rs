@@ -1,4 +1,4 @@
-//! `MULTI` and `EXEC`: commands that are done one after the other with no other connection's between them.
+//! `MULTI` and `EXEC`: commands that execute without interference from other connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::resp::session::Session;
 use crate::resp::transaction::Transaction;
 use crate::store::{Entry, Store};
 
-/// Bytes of answers of one transaction, beyond which no more is done.
+/// Once the replies of one transaction have more bytes than this, its other commands are not executed.
 const MOST_ANSWERED: usize = 64 << 20;
-/// Time for which others wait with a transaction that waits_for_disk.
+/// How long a waiting transaction holds up other clients before it lets them continue.
 const TIMEOUT: Duration = Duration::from_millis(5);
 
 pub(super) fn multi(session: &mut Session, _: Args<'_>) -> CommandResult {
@@ -42,7 +42,8 @@ pub(super) fn unwatch(session: &mut Session, _: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Waits until nobody makes a change, and keeps others from it. Who waits_for_disk for a long change lets others go on meanwhile.
+/// Waits until no change is in progress, and excludes other changes. While it waits for a long change, other clients
+/// continue.
 fn lock_exclusively(store: &Store) -> RwLockWriteGuard<'_, ()> {
     loop {
         if let Some(alone) = store.transaction_lock.try_write_for(TIMEOUT) {

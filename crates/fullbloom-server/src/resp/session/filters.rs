@@ -1,4 +1,4 @@
-//! The filters that a client's commands are about, and the hashes of their keys.
+//! The filters that a client's commands use, and the hashes of their keys.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct CachedEntry {
 }
 
 impl Session {
-    /// The filter or note of this name, if there is one.
+    /// The filter or note of this name, if it exists.
     #[inline]
     pub(in crate::resp) fn find(&mut self, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
         let epoch = self.server.store.epoch();
@@ -38,7 +38,7 @@ impl Session {
         }
     }
 
-    /// The filter of this name, if there is one, and it is not of the other sort.
+    /// The filter of this name, if it exists. Refuses a filter of the other family.
     #[inline]
     pub(in crate::resp) fn find_as(&mut self, name: &[u8], flavour: Flavour) -> CommandResult<Option<Arc<Entry>>> {
         match self.find(name)? {
@@ -72,19 +72,19 @@ impl Session {
         }
     }
 
-    /// Before a change of a filter.
+    /// Before a change: fails while a task over the whole filter is running.
     #[inline]
     pub(in crate::resp) fn check_not_busy(&self, entry: &Arc<Entry>) -> CommandResult {
         if entry.is_busy() && !self.exclusive { Err(CommandError::Busy(entry.clone())) } else { Ok(()) }
     }
 
-    /// Before a look at a filter.
+    /// Before a lookup: fails while the whole filter is being changed.
     #[inline]
     pub(in crate::resp) fn check_not_changing(&self, entry: &Arc<Entry>) -> CommandResult {
         if entry.is_changing() && !self.exclusive { Err(CommandError::Busy(entry.clone())) } else { Ok(()) }
     }
 
-    /// After a change: its answer is sent when it is as safe as the service promises.
+    /// After a change: the reply waits until the change is as durable as the service promises.
     #[inline]
     pub(in crate::resp) fn record(&mut self, lsn: Lsn) {
         if self.waits_for_disk {
@@ -93,18 +93,18 @@ impl Session {
         }
     }
 
-    /// After an answer that rests on what a filter holds, whoever has put it there; see [`Session::note`].
+    /// After a reply that depends on the contents of a filter, whoever changed them; see [`Session::record`].
     #[inline]
     pub(in crate::resp) fn record_state(&mut self, entry: &Entry) {
         self.record(Lsn(entry.version()));
     }
 
-    /// After an answer that rests on which names there are, or until when; see [`Session::note`].
+    /// After a reply that depends on which names exist, or when they expire; see [`Session::record`].
     pub(in crate::resp) fn record_names(&mut self) {
         self.record(self.server.store.catalogue_lsn());
     }
 
-    /// Makes `hashes` those of the keys, and `flags` as long.
+    /// Hashes the keys and clears one flag for each.
     #[inline]
     pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {
         self.check_not_changing(entry)?;
@@ -127,7 +127,7 @@ impl Session {
         Ok(())
     }
 
-    /// As many flags as keys whose hashes are at hand, none set.
+    /// Clears one flag for each hashed key.
     pub(in crate::resp) fn clear_flags(&mut self, entry: &Entry) {
         self.flags.clear();
         self.flags.resize(self.hashes.len() / entry.keying.width(), 0);
@@ -149,13 +149,13 @@ impl Session {
         Ok(())
     }
 
-    /// A structure of a kind, keyed where it can be unless the service was told not to, with a seed of its own.
+    /// The spec of a new filter of a kind: a random seed, and keyed if the kind can be and the service allows it.
     pub(in crate::resp) fn spec(&self, kind: &str) -> CommandResult<Spec> {
         let keyed = self.server.store.is_keyed_by_default(kind);
         Ok(Spec { kind: kind.to_string().into(), seed: u64::from_le_bytes(store::random()?), keyed, ..Spec::default() })
     }
 
-    /// Makes a filter, which is dropped at a time in milliseconds since 1970, if any is given.
+    /// Creates a filter; `expires` is in milliseconds since 1970.
     pub(in crate::resp) fn create(
         &mut self,
         name: &[u8],

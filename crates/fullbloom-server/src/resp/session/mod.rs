@@ -1,4 +1,5 @@
-//! [`Session`]: what one client has said so far, and the commands it sends. Nothing here waits_for_disk but for a filter's lock.
+//! [`Session`]: the state of one client, and the execution of its commands. It waits for nothing except a filter's
+//! lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,31 +25,32 @@ mod filters;
 
 use filters::CachedEntry;
 
-/// Bytes of answers that are sent before more is done: with a modest answer more no memory is taken for them.
+/// Replies are sent before more commands are executed once they have this many bytes. A modest reply on top of them
+/// still fits into the bytes that are not charged.
 const OUTPUT: usize = 48 << 10;
-/// Words of a command, and bytes, from which on it is done aside.
+/// Commands with this many words or bytes run aside.
 const MANY: usize = 2048;
 const LARGE: usize = 128 << 10;
-/// Bytes for each word of a large command: its hashes, its flag, its answer, the record in the log.
+/// The memory for each word of a large command, in bytes: its hash, its flag, its reply, its record in the log.
 const WORD: usize = 40;
 
 /// What the connection does next.
 pub(super) enum NextStep {
-    /// Reads on.
+    /// Read more.
     Read,
-    /// Sends the answers, then goes on.
+    /// Send the replies, then continue.
     Write,
-    /// Waits until work over a whole filter is over, then goes on.
+    /// Wait until the task over the whole filter ends, then continue.
     WaitForFilter(Arc<Entry>),
-    /// Waits until a transaction is over, then goes on.
+    /// Wait until a transaction ends, then continue.
     WaitForTransaction,
-    /// Waits for one of the turns that commands which take their time have, then goes on.
+    /// Wait for a slot for a slow command, then continue.
     WaitForSlot,
-    /// Sends the answers and closes.
+    /// Send the replies and close.
     Close,
 }
 
-/// See the head of this file.
+/// The state of one client.
 pub(super) struct Session {
     pub(super) server: Arc<Server>,
     pub(super) table: &'static Table<Session>,
@@ -56,26 +58,26 @@ pub(super) struct Session {
     pub(super) reply: Reply,
     pub(super) hashes: Vec<u64>,
     pub(super) flags: Vec<u8>,
-    /// What the client may do; nothing before it has said who it is, where that is asked.
+    /// What the client may do; `None` until it has authenticated.
     pub(super) grant: Option<Grant>,
-    /// Its token, and the gate's epoch when it was opened.
+    /// Its token, and the authenticator's epoch at login.
     token: Option<(Vec<u8>, u64)>,
     caps: Caps,
     pub(super) transaction: Option<Transaction<&'static Command<Session>>>,
-    /// True while `EXEC` has the filters for itself.
+    /// True while `EXEC` has exclusive access to the filters.
     pub(super) exclusive: bool,
     pub(super) closing: bool,
     cached: Option<CachedEntry>,
     last: Option<(Vec<u8>, &'static Command<Session>)>,
-    /// The last change on which an answer rests that was not sent, and where such answers lie; only where they wait for
-    /// the disk.
+    /// The last change on which an unsent reply depends, and the positions of such replies. Used only if replies wait
+    /// for the disk.
     changed: Option<Lsn>,
     answers: Vec<Range<usize>>,
-    /// True once the present command has said on what its answer rests.
+    /// True once the current command has recorded what its reply depends on.
     recorded: bool,
     missing: usize,
     waits_for_disk: bool,
-    /// The turn of a command that takes its time, which has been waited for.
+    /// The slot of a slow command, once the connection has waited for it.
     pub(super) slow: Option<OwnedSemaphorePermit>,
 }
 
@@ -121,9 +123,9 @@ impl Session {
         session
     }
 
-    /// As at the beginning of a connection, but for its number.
+    /// Resets everything except the number of the connection.
     pub(super) fn reset(&mut self) {
-        // A gate may be open to nobody's token, which is empty, until there are others.
+        // An authenticator may accept an empty token while no token exists.
         (self.grant, self.token) = match &self.server.options.authenticator {
             None => (Some(Grant::all()), None),
             Some(authenticator) => {
@@ -143,12 +145,12 @@ impl Session {
         self.caps = if known { self.full_caps() } else { Caps::before_auth() };
     }
 
-    /// Of a client that may send what the service takes.
+    /// The caps of an authenticated client.
     pub(super) fn full_caps(&self) -> Caps {
         Caps::of(&self.server.store.options.limits)
     }
 
-    /// Opens the gate with a token: false where that is none.
+    /// Authenticates with a token; false if it is rejected.
     pub(super) fn log_in(&mut self, token: &[u8]) -> bool {
         let Some(authenticator) = &self.server.options.authenticator else { return false };
         let epoch = authenticator.epoch();
@@ -159,7 +161,7 @@ impl Session {
         true
     }
 
-    /// Asks the gate again where tokens were options or withdrawn.
+    /// Authenticates again after tokens were created or revoked.
     fn check_token(&mut self) {
         let Some((token, epoch)) = &self.token else { return };
         let Some(authenticator) = &self.server.options.authenticator else { return };
@@ -171,23 +173,24 @@ impl Session {
         }
     }
 
-    /// Bytes of the command that is arriving that are still to come, as far as is known.
+    /// The bytes of the incomplete command that are still missing, as far as the parser knows.
     pub(super) fn missing(&self) -> usize {
         self.missing
     }
 
-    /// Lets go of what an idle connection does not need: a filter that was dropped is freed, then.
+    /// Frees what an idle connection does not need. A filter that was dropped is freed now.
     pub(super) fn release(&mut self) {
         self.cached = None;
         self.missing = 1;
     }
 
-    /// Bytes of the answers were sent: what they took is given back.
+    /// Returns the memory of the replies, which were sent.
     pub(super) fn release_replies(&mut self) {
         self.reply.release();
     }
 
-    /// Does the commands that lie whole in the input from `at` on: bytes of those that were done, and what is next.
+    /// Executes the complete commands in the buffer, from `at` on. Returns how many bytes they had, and what to do
+    /// next.
     pub(super) fn run(&mut self, parser: &mut Parser, buffers: &mut Buffers, at: usize) -> (usize, NextStep) {
         let Buffers { input, spans, output, hashes, flags } = buffers;
         let mut swap = |session: &mut Session| {
@@ -250,7 +253,7 @@ impl Session {
         }
     }
 
-    /// Answers one command of so many bytes; what to wait for instead.
+    /// Executes one command of `length` bytes, or returns what to wait for.
     fn handle<'a>(
         &mut self,
         args: Args<'_>,
@@ -290,8 +293,8 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a command. One that might have options a change and options none, because a key or a name was there already or
-    /// was not, answers by what others have changed: it waits_for_disk for that as for a change of its own.
+    /// Runs a command. If a command could have made a change but made none, because a key or name was already present
+    /// or absent, its reply depends on the changes of others. The reply waits for them as for a change of its own.
     #[inline]
     pub(super) fn run_command(&mut self, command: &Command<Session>, args: Args<'_>) -> CommandResult {
         let before = std::mem::take(&mut self.recorded);
@@ -303,7 +306,7 @@ impl Session {
         done
     }
 
-    /// Does a command, once nothing has to be waited for.
+    /// Runs a command as soon as nothing has to be waited for.
     fn schedule<'a>(
         &mut self,
         command: &'static Command<Session>,
@@ -322,7 +325,7 @@ impl Session {
         if !is_large && !command.is(flag::SLOW) {
             return self.execute(command, args);
         }
-        // Threads are for so many, so that those who wait for each other leave some to all others.
+        // The number of slots is limited, so that commands that wait for each other leave threads to all others.
         let _slow = match self.slow.take() {
             Some(slow) => slow,
             None => server.slow.clone().try_acquire_owned().map_err(|_| CommandError::NoSlot)?,
@@ -332,7 +335,7 @@ impl Session {
         aside(|| self.execute(command, args))
     }
 
-    /// Does a command: what has no room among the answers is refused.
+    /// Runs a command. Refuses it if its reply does not fit into memory.
     pub(super) fn execute(&mut self, command: &Command<Session>, args: Args<'_>) -> CommandResult {
         if args.len() >= MANY && command.is(flag::WRITE) {
             // Before anything is changed.
@@ -345,7 +348,7 @@ impl Session {
         }
     }
 
-    /// The command that is asked for, if it is one, has as many words as it should, and the client may.
+    /// Finds the command, and checks its number of words and the client's permissions.
     fn authorize(&mut self, args: Args<'_>) -> CommandResult<&'static Command<Session>> {
         let name = args.at(0);
         let command = match &self.last {
@@ -378,7 +381,7 @@ impl Session {
         Ok(command)
     }
 
-    /// Waits until the changes are as safe as the service promises; what cannot be options safe is answered by a refusal.
+    /// Waits until the changes are as durable as the service promises. If that fails, replaces the replies by an error.
     pub(super) async fn wait_until_durable(&mut self, buffers: &mut Buffers) {
         let Some(lsn) = self.changed.take() else { return };
         if let Err(fault) = self.server.store.log().wait_until_durable(lsn.0).await {

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_held_than_there_is_and_all_of_it_comes_back() -> Result<()> {
+    fn holds_at_most_the_budget_and_returns_all_of_it() -> Result<()> {
         let budget = Budget::new(100);
         let mut held = budget.take(60)?;
         assert_eq!(budget.take(41).map_err(|fault| fault.code).err(), Some(Code::Overloaded));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_take_at_once_never_have_more_than_all() {
+    fn concurrent_charges_stay_within_the_budget() {
         let budget = Budget::new(1000);
         std::thread::scope(|scope| {
             for thread in 0..4u64 {

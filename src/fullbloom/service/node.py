@@ -244,7 +244,7 @@ class Node:
             if epoch == self._synced:
                 return
             known = self.registry.filters.known(self.id)
-            held: dict[int, str] = dict(self.service.held())
+            held: dict[int, str] = dict(self.service.filter_names())
             self.registry.filters.drop([row for number, (row, _) in known.items() if number not in held])
             fresh = [name for number, name in held.items() if number not in known]
             changed = [name for number, name in held.items() if number in known and known[number][1] != name]

@@ -122,7 +122,7 @@ pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
 }
 
 fn no_key() -> Fault {
-    Fault::invalid("a key is a text, a number, true, false or an array of such")
+    Fault::invalid("a key is a string, a number, true, false or an array of these")
 }
 
 impl Reader<'_> {
@@ -219,7 +219,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Encodes one part.
     fn part(&mut self, caps: Caps, depth: usize) -> Result<Domain> {
         match self.peek() {
             Some(b'"') => {

@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     /// Skips bytes up to the next quote or backslash.
     fn skip_plain(&mut self) -> Result<&'a [u8]> {
         let rest = &self.text[self.at..];
-        let end = memchr::memchr2(b'"', b'\\', rest).ok_or_else(|| wrong("a text has no end", self.at))?;
+        let end = memchr::memchr2(b'"', b'\\', rest).ok_or_else(|| wrong("a string is not terminated", self.at))?;
         let plain = &rest[..end];
         if plain.iter().any(|&byte| byte < b' ') {
             return Err(wrong("a text holds a control character", self.at));
@@ -202,7 +202,6 @@ impl<'a> Reader<'a> {
         Ok(Number::Large(negative, digits))
     }
 
-    /// Skips a value.
     pub(super) fn skip(&mut self, depth: usize) -> Result<()> {
         if depth > DEEPEST {
             return Err(wrong("it nests too deep", self.at));

@@ -12,7 +12,6 @@ use crate::fault::{Fault, Result};
 
 /// A parameter given as a text.
 trait Parameter<'a>: Sized {
-    /// Parses the text of `name`.
     fn read(name: &str, text: &'a str) -> Result<Self>;
 }
 
@@ -125,7 +124,7 @@ macro_rules! add_methods {
         fn advance(&mut self, now: f64) -> Result<u64> {
             match self.pass_time(now) {
                 Some(passed) => Ok(passed?),
-                None => Err(self.unsupported("let time pass: it has no window of time")),
+                None => Err(self.unsupported("advance the time: it has no window of time")),
             }
         }
     };
@@ -202,7 +201,6 @@ macro_rules! capability {
     ($other:ident) => {};
 }
 
-/// The module of one row.
 macro_rules! kind {
     ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] }
         $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
@@ -228,38 +226,14 @@ macro_rules! kind {
             constructor!($adds $Class $positional $named);
 
             impl Kind for Core {
+                forward!(Filter: capacity -> u64, target_fpr -> f64, num_added -> u64, fpr -> f64, fill -> f64);
+                forward!(Filter: nbytes -> u64, estimated -> Option<(f64, f64)>, container -> Container<'_>);
+                forward!(Declared: info -> Vec<(&'static str, Value)>);
                 fn variant(&self) -> &'static Variant {
                     registry::by_id(registry::$ID).unwrap_or(&registry::VARIANTS[0])
                 }
                 fn hasher(&self) -> KeyHasher {
                     *Filter::hasher(self)
-                }
-                fn capacity(&self) -> u64 {
-                    Filter::capacity(self)
-                }
-                fn target_fpr(&self) -> f64 {
-                    Filter::target_fpr(self)
-                }
-                fn num_added(&self) -> u64 {
-                    Filter::num_added(self)
-                }
-                fn fpr(&self) -> f64 {
-                    Filter::fpr(self)
-                }
-                fn fill(&self) -> f64 {
-                    Filter::fill(self)
-                }
-                fn nbytes(&self) -> u64 {
-                    Filter::nbytes(self)
-                }
-                fn estimated(&self) -> Option<(f64, f64)> {
-                    Filter::estimated(self)
-                }
-                fn info(&self) -> Vec<(&'static str, Value)> {
-                    Declared::info(self)
-                }
-                fn container(&self) -> Container<'_> {
-                    Filter::container(self)
                 }
                 fn duplicate(&self) -> Result<Box<dyn Kind>> {
                     Ok(Box::new(self.try_clone()?))

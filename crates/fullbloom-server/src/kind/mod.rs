@@ -18,6 +18,15 @@ use std::sync::Arc;
 
 use crate::fault::{Fault, Result};
 
+/// Methods that only call the method of the same name of `$Owner`.
+macro_rules! forward {
+    ($Owner:ident: $($name:ident -> $Result:ty),*) => {
+        $(fn $name(&self) -> $Result {
+            $Owner::$name(self)
+        })*
+    };
+}
+
 mod declared;
 pub mod foreign;
 pub mod note;
@@ -156,7 +165,7 @@ pub trait Kind: Any + Send + Sync {
     }
     /// The cells of a key.
     fn positions(&self, _hash: u64) -> Result<Vec<u64>> {
-        Err(self.unsupported("tell the positions of a key"))
+        Err(self.unsupported("return the positions of a key"))
     }
     /// Merges another filter of its class; an error changes nothing.
     fn merge(&mut self, _other: &dyn Kind) -> Result<()> {
@@ -164,7 +173,7 @@ pub trait Kind: Any + Send + Sync {
     }
     /// Advances the time to `now`, in seconds; returns how many generations expired.
     fn advance(&mut self, _now: f64) -> Result<u64> {
-        Err(self.unsupported("let time pass"))
+        Err(self.unsupported("advance the time"))
     }
     /// Adds keys with a label or value each.
     fn add_pairs(&mut self, _hashes: &[u64], _values: &[u64]) -> Result<()> {
@@ -172,7 +181,7 @@ pub trait Kind: Any + Send + Sync {
     }
     /// The label or value of each key; 0 for a key without one.
     fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
-        Err(self.unsupported("tell the value of a key"))
+        Err(self.unsupported("return the value of a key"))
     }
     /// True for a key that is certainly absent, in a kind whose absent keys have no value.
     fn lacks_value(&self, _hash: u64) -> bool {
@@ -193,7 +202,7 @@ pub trait Kind: Any + Send + Sync {
 pub fn registry_row(name: &str) -> Result<&'static Variant> {
     VARIANTS.iter().find(|variant| variant.name == name).ok_or_else(|| {
         let known: Vec<&str> = VARIANTS.iter().map(|variant| variant.name).collect();
-        Fault::invalid(format!("no kind is called {name:?}; there are {}", known.join(", ")))
+        Fault::invalid(format!("no kind is called {name:?}; the kinds are {}", known.join(", ")))
     })
 }
 
@@ -277,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_told_are_those_of_what_is_made() -> Result<()> {
+    fn predicted_bytes_equal_those_of_the_filter() -> Result<()> {
         let mut told = 0;
         for row in VARIANTS.iter().filter(|row| matches!(row.adds, "key" | "pair")) {
             for (capacity, fpr) in [(10_u64, 0.01), (100, 0.01), (5_000, 0.001)] {

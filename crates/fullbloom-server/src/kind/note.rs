@@ -45,7 +45,7 @@ impl Note {
 
     /// Loads a note from the bytes of a file, and checks every byte.
     pub fn load(bytes: &[u8]) -> Result<Box<dyn Kind>> {
-        let damaged = || Fault::new(Code::Format, "the file does not hold the note that its header tells of");
+        let damaged = || Fault::new(Code::Format, "the file does not contain the note that its header describes");
         let parsed = Parsed::new(bytes, Verify::Full)?;
         let [span] = parsed.sections.as_slice() else { return Err(damaged()) };
         if (parsed.header.variant, span.kind, span.index) != (ID, kind::NOTE, 0) {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_read_back_and_damaged_ones_are_refused() -> Result<()> {
+    fn notes_round_trip_and_damaged_ones_are_refused() -> Result<()> {
         for text in [b"".as_slice(), b"a \r\n\0\xff", &[7; MOST]] {
             let bytes = file(&Note::new(text)?);
             assert_eq!(Note::text_of(Note::load(&bytes)?.as_ref()), Some(text));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_read_back() -> Result<()> {
+    fn settings_round_trip_as_lines() -> Result<()> {
         let spec = Spec { kind: "bloom".into(), seed: 3, ..Spec::default() }.with("capacity", 10);
         let settings =
             Settings { strict: true, notes: Arc::new(vec![("expansion".into(), 2)]), ..Settings::of(spec.clone()) };

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_read_back() {
+    fn specs_round_trip_as_lines() {
         let spec = Spec { kind: "bloom".into(), seed: 7, keyed: true, ..Spec::default() }
             .with("capacity", 1000)
             .with("fpr", 0.01);

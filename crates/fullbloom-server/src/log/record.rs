@@ -24,16 +24,12 @@ pub enum Record<'a> {
     Rename { id: u64, name: String, expires: Option<u64> },
     /// Set its expiry, in milliseconds since 1970; 0 means never.
     Expire { id: u64, at: u64 },
-    /// Added texts.
-    Add { id: u64, hashes: &'a [u64] },
     /// Added keys of these domains.
-    AddTyped { id: u64, domains: KeyDomains, hashes: &'a [u64] },
+    Add { id: u64, domains: KeyDomains, hashes: &'a [u64] },
     /// Removed keys.
     Remove { id: u64, hashes: &'a [u64] },
-    /// Added keys with a value each.
-    Pairs { id: u64, hashes: &'a [u64], values: &'a [u64] },
-    /// [`Record::Pairs`] of keys of these domains.
-    PairsTyped { id: u64, domains: KeyDomains, hashes: &'a [u64], values: &'a [u64] },
+    /// Added keys of these domains with a value each.
+    Pairs { id: u64, domains: KeyDomains, hashes: &'a [u64], values: &'a [u64] },
     /// Advanced the time.
     Advance { id: u64, now: f64 },
     /// Removed all keys.
@@ -103,13 +99,16 @@ const HEAD: usize = 13;
 /// The offset of the operation in a record.
 pub(super) const OPERATION: usize = 4;
 
-/// The operation for keys of some domains; appends the number of the domains, unless the operation implies it.
-fn write_domains(out: &mut Vec<u8>, domains: KeyDomains, hashed: u8, typed: u8) -> u8 {
-    if domains == KeyDomains::HASHED {
-        return hashed;
+/// Selects the operation for keys of some domains: texts, any (hashes), or others, whose number it appends.
+fn write_domains(out: &mut Vec<u8>, domains: KeyDomains, [text, hashed, typed]: [u8; 3]) -> u8 {
+    match domains {
+        KeyDomains::TEXT => text,
+        KeyDomains::HASHED => hashed,
+        _ => {
+            out.extend_from_slice(&domains.number().to_le_bytes());
+            typed
+        }
     }
-    out.extend_from_slice(&domains.number().to_le_bytes());
-    typed
 }
 
 impl Record<'_> {
@@ -144,12 +143,8 @@ impl Record<'_> {
                 words(out, &[*at]);
                 (op::EXPIRE, *id)
             }
-            Record::Add { id, hashes } => {
-                words(out, hashes);
-                (op::ADD, *id)
-            }
-            Record::AddTyped { id, domains, hashes } => {
-                let op = write_domains(out, *domains, op::ADD_HASHED, op::ADD_TYPED);
+            Record::Add { id, domains, hashes } => {
+                let op = write_domains(out, *domains, [op::ADD, op::ADD_HASHED, op::ADD_TYPED]);
                 words(out, hashes);
                 (op, *id)
             }
@@ -157,13 +152,8 @@ impl Record<'_> {
                 words(out, hashes);
                 (op::REMOVE, *id)
             }
-            Record::Pairs { id, hashes, values } => {
-                words(out, hashes);
-                words(out, values);
-                (op::PAIRS, *id)
-            }
-            Record::PairsTyped { id, domains, hashes, values } => {
-                let op = write_domains(out, *domains, op::PAIRS_HASHED, op::PAIRS_TYPED);
+            Record::Pairs { id, domains, hashes, values } => {
+                let op = write_domains(out, *domains, [op::PAIRS, op::PAIRS_HASHED, op::PAIRS_TYPED]);
                 words(out, hashes);
                 words(out, values);
                 (op, *id)
@@ -255,14 +245,13 @@ impl StoredRecord {
             .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
     }
 
-    /// One word of the body.
     fn word(&self, at: usize) -> Option<u64> {
         self.body.as_chunks::<8>().0.get(at).map(|word| u64::from_le_bytes(*word))
     }
 
     /// The expiry, settings and text of a note.
     pub fn note(&self) -> Result<(u64, &str, &[u8])> {
-        let wrong = || Fault::new(Code::Format, "a record of a note does not read");
+        let wrong = || Fault::new(Code::Format, "a record of a note cannot be parsed");
         let (words, rest) = self.body.split_first_chunk::<16>().ok_or_else(wrong)?;
         let word = |at: usize| words[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let length = usize::try_from(word(8)).map_err(|_| wrong())?;
@@ -278,9 +267,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_read_back_and_cut_ones_are_refused() -> Result<()> {
+    fn records_round_trip_and_truncated_ones_are_refused() -> Result<()> {
         let mut bytes = Vec::new();
-        Record::Add { id: 7, hashes: &[1, u64::MAX] }.write(&mut bytes);
+        Record::Add { id: 7, domains: KeyDomains::TEXT, hashes: &[1, u64::MAX] }.write(&mut bytes);
         Record::Rename { id: 8, name: "x".into(), expires: None }.write(&mut bytes);
         let (first, length) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!((first.op, first.id, first.words()), (op::ADD, 7, vec![1, u64::MAX]));
@@ -299,22 +288,22 @@ mod tests {
     }
 
     #[test]
-    fn the_types_of_keys_read_back() -> Result<()> {
+    fn domains_of_keys_round_trip() -> Result<()> {
         let (text, int) = (KeyDomains::TEXT, KeyDomains::of(Domain::Integer));
         for (domains, op) in
             [(int, op::ADD_TYPED), (int.with(text), op::ADD_TYPED), (KeyDomains::HASHED, op::ADD_HASHED)]
         {
             let mut bytes = Vec::new();
-            Record::AddTyped { id: 7, domains, hashes: &[1, 2] }.write(&mut bytes);
+            Record::Add { id: 7, domains, hashes: &[1, 2] }.write(&mut bytes);
             let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
             assert_eq!((read.op, read.keys()?), (op, (domains, vec![1, 2])));
             let mut bytes = Vec::new();
-            Record::PairsTyped { id: 7, domains, hashes: &[1], values: &[5] }.write(&mut bytes);
+            Record::Pairs { id: 7, domains, hashes: &[1], values: &[5] }.write(&mut bytes);
             let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
             assert_eq!((read.op, read.keys()?), (op + 1, (domains, vec![1, 5])));
         }
         let mut bytes = Vec::new();
-        Record::Add { id: 7, hashes: &[1, 2] }.write(&mut bytes);
+        Record::Add { id: 7, domains: KeyDomains::TEXT, hashes: &[1, 2] }.write(&mut bytes);
         let (mut read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!(read.keys()?, (text, vec![1, 2]));
         read.op = op::ADD_TYPED;
@@ -324,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn expiries_are_of_the_record_that_makes_or_renames() -> Result<()> {
+    fn records_that_create_or_rename_contain_the_expiry() -> Result<()> {
         let line = || "a line".to_string();
         let name = || "a name".to_string();
         // The bytes of records in a log never change: the operation, then the body.

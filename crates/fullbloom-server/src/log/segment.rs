@@ -158,13 +158,11 @@ pub enum Head {
     Bad(Option<u64>),
 }
 
-/// A sound block.
 struct Block<'a> {
     first: u64,
     synced: u64,
     records: u32,
     bytes: &'a [u8],
-    /// Its length.
     len: usize,
 }
 
@@ -218,7 +216,6 @@ impl Segment {
         self.bytes.len() <= self.start()
     }
 
-    /// The offset of its first block.
     fn start(&self) -> usize {
         if self.head == Head::First { HEADER_1 } else { HEADER }
     }
@@ -337,9 +334,7 @@ impl Segment {
     }
 }
 
-/// The result of a search.
 enum SearchResult {
-    /// A block at this offset.
     Block(usize),
     /// None.
     None,
@@ -350,6 +345,8 @@ enum SearchResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fullbloom_core::key::KeyDomains;
+
     use crate::log::record::Record;
 
     /// A segment with one record per block.
@@ -357,7 +354,7 @@ mod tests {
         let (mut bytes, mut number) = (header.bytes().to_vec(), header.first);
         for hashes in blocks {
             let mut block = vec![0; BLOCK];
-            Record::Add { id: 1, hashes }.write(&mut block);
+            Record::Add { id: 1, domains: KeyDomains::TEXT, hashes }.write(&mut block);
             header.seal(&mut block, number, number - 1, 1);
             number += 1;
             bytes.extend(block);
@@ -373,7 +370,7 @@ mod tests {
         bytes.extend([0; 4]);
         for (number, hashes) in (1u64..).zip(blocks) {
             let mut block = vec![0; BLOCK_1];
-            Record::Add { id: 1, hashes }.write(&mut block);
+            Record::Add { id: 1, domains: KeyDomains::TEXT, hashes }.write(&mut block);
             let length = (block.len() - BLOCK_1) as u32;
             block[..4].copy_from_slice(&length.to_le_bytes());
             block[8..16].copy_from_slice(&number.to_le_bytes());
@@ -401,7 +398,7 @@ mod tests {
     const LAST: ReadOptions = ReadOptions { last: true, synced: 0, beyond_damage: false };
 
     #[test]
-    fn a_cut_at_any_byte_loses_the_last_block_alone() -> Result<()> {
+    fn truncation_at_any_byte_loses_only_the_last_block() -> Result<()> {
         let header = Header::new(1, (0, 0), 7, 8);
         let new = (written(&header, &[&[1, 2], &[3]]), written(&header, &[&[1, 2]]).len());
         let old = (written_first_layout(&[&[1, 2], &[3]]), written_first_layout(&[&[1, 2]]).len());
@@ -420,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_before_a_sound_block_is_damage_and_what_lies_behind_is_found() -> Result<()> {
+    fn a_flipped_byte_is_damage_and_later_blocks_are_found() -> Result<()> {
         let header = Header::new(1, (0, 0), 7, 8);
         let new = (written(&header, &[&[1, 2], &[3], &[4]]), written(&header, &[&[1, 2]]).len(), HEADER);
         let old = (written_first_layout(&[&[1, 2], &[3], &[4]]), written_first_layout(&[&[1, 2]]).len(), HEADER_1);
@@ -444,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_for_the_next_block_is_one_pass_whatever_lengths_are_stated() -> Result<()> {
+    fn a_search_for_a_block_is_one_pass_even_in_forged_segments() -> Result<()> {
         // A million heads of blocks, each of which claims half of the file.
         let mut bytes = written_first_layout(&[&[1]]);
         let start = bytes.len() as u64;

@@ -54,7 +54,6 @@ impl Synced {
 #[derive(Default)]
 pub(super) struct Unsynced {
     pub(super) file: Option<Arc<File>>,
-    /// The last record written.
     pub(super) record: u64,
     /// True from a write until the next sync begins.
     pub(super) dirty: bool,
@@ -112,5 +111,5 @@ impl Progress {
 
 /// The refusal of a service that is stopping.
 pub(super) fn stopping_fault() -> Fault {
-    Fault::new(Code::ReadOnly, "not acknowledged: the service stops")
+    Fault::new(Code::ReadOnly, "not acknowledged: the service is stopping")
 }

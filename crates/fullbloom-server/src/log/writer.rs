@@ -341,13 +341,11 @@ impl Shared {
     }
 }
 
-/// The writing thread.
 struct Writer {
     folder: PathBuf,
     mode: Durability,
     shared: Arc<Shared>,
     file: Arc<File>,
-    /// The header of the current segment.
     header: Header,
     /// The length of the segment, in complete blocks.
     length: u64,

@@ -63,7 +63,7 @@ fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
     let filter = filter.map_err(|fault| match fault.code {
         Code::Format => fault,
         _ if spec.keyed => {
-            let text = format!("{}; a keyed filter comes back only to the service that keyed it", fault.text);
+            let text = format!("{}; a keyed filter can only be restored by the service that keyed it", fault.text);
             Fault::new(Code::Format, text)
         }
         _ => fault,

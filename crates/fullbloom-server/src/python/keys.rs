@@ -11,7 +11,6 @@ use crate::limits::Limits;
 use crate::store::{Entry, Store};
 use fullbloom_core::key::{BaseHash, KeyDomains, KeyHasher};
 
-/// The encoding of keys.
 #[derive(Clone, Copy)]
 enum Form {
     /// One key per line.
@@ -50,7 +49,6 @@ fn push_hash(entry: &Entry, limits: &Limits, key: &[u8], hashes: &mut Vec<u64>) 
     Ok(())
 }
 
-/// Hashes one key.
 fn hash_one(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<Vec<u64>> {
     let mut hashes = Vec::with_capacity(entry.keying.width());
     push_hash(entry, limits, key, &mut hashes)?;
@@ -82,7 +80,6 @@ fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()>
     Ok(())
 }
 
-/// Hashes each line.
 fn hash_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
     let most = limits.batch_keys * entry.keying.width();
     let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
@@ -90,7 +87,6 @@ fn hash_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
     Ok(hashes)
 }
 
-/// Hashes each key of a packed string.
 fn hash_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u64>> {
     let wrong = || Fault::invalid("packed keys are each 4 bytes of length, little-endian, and so many bytes");
     let most = limits.batch_keys * entry.keying.width();
@@ -191,7 +187,6 @@ fn pack_bits(answers: &[u8]) -> Vec<u8> {
 /// "pairs"), whether the filter exceeds its capacity, and the warning of [`type_warning`].
 type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool, Option<String>);
 
-/// The result of a batch.
 struct BatchResult {
     results: Vec<u8>,
     body_kind: &'static str,

@@ -19,7 +19,6 @@ use crate::store::Store;
 /// How long clients have to take their last replies.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// An open port and its threads.
 pub(super) struct Port {
     runtime: Runtime,
     pub(super) listener: Listener,
@@ -43,7 +42,6 @@ fn tls(certificate: &PathBuf, key: &PathBuf) -> Result<Arc<ServerConfig>> {
 }
 
 impl Port {
-    /// Opens the port.
     pub(super) fn open(store: Arc<Store>, options: Options) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().thread_name("fullbloom-resp").build();
         let runtime = runtime.map_err(|error| Fault::new(Code::Io, error.to_string()))?;

@@ -27,7 +27,6 @@ pub(crate) struct Service {
     passed: Mutex<HashMap<u64, f64>>,
 }
 
-/// Reads the caps that are given by name.
 fn parse_limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     let Some(given) = given else { return Ok(limits) };
@@ -108,7 +107,7 @@ impl Service {
 
     /// What recovery skipped, with `salvage`.
     #[getter]
-    fn salvaged(&self) -> Vec<String> {
+    fn skipped(&self) -> Vec<String> {
         self.store.skipped.clone()
     }
 

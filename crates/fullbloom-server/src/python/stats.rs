@@ -126,7 +126,7 @@ impl Service {
     }
 
     /// The number and name of every filter.
-    fn held(&self, py: Python<'_>) -> Vec<(u64, String)> {
+    fn filter_names(&self, py: Python<'_>) -> Vec<(u64, String)> {
         let store = &self.store;
         py.detach(|| store.filters().iter().map(|entry| (entry.id, entry.name())).collect())
     }
@@ -142,7 +142,7 @@ impl Service {
     }
 
     /// Records that the filters that [`Service::due`] returned were sampled.
-    fn sampled(&self, py: Python<'_>, due: Vec<(u64, u64)>) {
+    fn mark_sampled(&self, py: Python<'_>, due: Vec<(u64, u64)>) {
         let store = &self.store;
         py.detach(|| {
             for (number, moves) in due {

@@ -23,7 +23,6 @@ pub(super) struct ClientInfo {
     pub(super) is_resp3: bool,
 }
 
-/// A client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) id: u64,

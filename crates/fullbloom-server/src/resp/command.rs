@@ -69,10 +69,8 @@ impl<S> Command<S> {
     }
 }
 
-/// The longest command name.
 const NAME: usize = 32;
 
-/// The command table.
 pub(super) struct Table<S: 'static> {
     rows: &'static [Command<S>],
     by_name: HashMap<&'static [u8], &'static Command<S>>,
@@ -83,7 +81,6 @@ impl<S> Table<S> {
         Table { rows, by_name: rows.iter().map(|command| (command.name.as_bytes(), command)).collect() }
     }
 
-    /// All commands.
     pub(super) fn rows(&self) -> &'static [Command<S>] {
         self.rows
     }

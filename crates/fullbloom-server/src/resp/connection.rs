@@ -136,7 +136,7 @@ impl Connection {
     /// Reports that memory ran out, and closes.
     async fn refuse(&mut self) -> io::Result<()> {
         self.buffers.output.extend_from_slice(
-            b"-OOM clients hold as much memory as they may: try again later, or raise limits.memory_bytes\r\n",
+            b"-OOM the memory for clients is exhausted: try again later, or raise limits.memory_bytes\r\n",
         );
         self.write().await
     }
@@ -239,7 +239,6 @@ impl Connection {
         written
     }
 
-    /// Sends the output.
     async fn send(&mut self, until: Instant) -> io::Result<()> {
         let stream = &mut self.stream;
         match stream.write_now(&self.buffers.output)? {

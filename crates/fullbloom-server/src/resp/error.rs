@@ -21,11 +21,9 @@ pub(super) enum CommandError {
     NoSlot,
 }
 
-/// The result of a command.
 pub(super) type CommandResult<T = ()> = Result<T, CommandError>;
 
 impl CommandError {
-    /// A refusal with this text.
     pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Self {
         CommandError::Refused(text.into())
     }

@@ -49,7 +49,8 @@ pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
     let address = socket.local_addr().map_err(wrong)?;
     if !address.ip().is_loopback() {
         let Some(authenticator) = &options.authenticator else {
-            let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
+            let text =
+                format!("{address} can be reached from other machines: create a token first, or listen on 127.0.0.1");
             return Err(Fault::new(Code::Denied, text));
         };
         authenticator.require_token();
@@ -161,7 +162,6 @@ fn turn_away(socket: TcpStream) {
     let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
 }
 
-/// Serves one connection.
 async fn one(
     counted: Counted,
     socket: TcpStream,

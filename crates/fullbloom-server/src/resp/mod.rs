@@ -17,6 +17,8 @@ mod command;
 mod commands;
 mod connection;
 pub mod dialogue;
+#[cfg(test)]
+mod durability_tests;
 mod error;
 pub mod listen;
 pub mod parser;
@@ -26,8 +28,6 @@ mod session;
 mod stream;
 mod transaction;
 mod transfer;
-#[cfg(test)]
-mod waiting_tests;
 
 pub use dialogue::Dialogue;
 pub use listen::{Listener, listen};

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_gives_the_same_commands() {
+    fn input_split_anywhere_gives_the_same_commands() {
         let bytes = b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n*0\r\nPING  x\r\n*-1\r\n\r\n*3\r\n$6\r\nBF.ADD\r\n$1\r\na\r\n$13\r\n\r\n$1\r\n*2\r\nabc\r\nset \"a b\\x41\\n\" 'c\\'d'\n";
         let expected = whole(bytes).unwrap();
         assert_eq!(expected.len(), 7);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_worded_as_servers_word_them() {
+    fn errors_have_the_wording_of_redis() {
         let long = format!("*{}\r\n", "1".repeat(40));
         let unended = "x".repeat(70_000);
         let cases: [(&[u8], &str); 14] = [
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_at_any_cut_are_commands_or_a_refusal() {
+    fn any_bytes_split_anywhere_are_commands_or_an_error() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut draw = |bound: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

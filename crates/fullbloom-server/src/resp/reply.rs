@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_beyond_the_budget_are_refused_whole() -> Result<()> {
+    fn replies_beyond_the_budget_are_refused_entirely() -> Result<()> {
         let budget = crate::budget::Budget::new(1 << 20);
         let mut reply = Reply { held: Some(budget.empty()), ..Reply::default() };
         reply.bulk(&[b'a'; 1000]);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_say_each_thing_in_their_way() {
+    fn replies_have_the_form_of_each_protocol_version() {
         type Case = (fn(&mut Reply), &'static str, &'static str);
         let cases: [Case; 12] = [
             (|r| r.ok(), "+OK\r\n", "+OK\r\n"),

@@ -39,12 +39,10 @@ impl<C> Transaction<C> {
         self.aborted
     }
 
-    /// The number of queued commands.
     pub(super) fn len(&self) -> usize {
         self.commands.len()
     }
 
-    /// Queues a command.
     pub(super) fn queue(&mut self, command: C, args: Args<'_>, reply: &mut Reply) -> CommandResult {
         const MOST: usize = 64 << 20;
         let bytes: usize = args.iter().map(|arg| arg.len() + 32).sum();
@@ -85,7 +83,6 @@ impl<C> Transaction<C> {
         Ok(())
     }
 
-    /// Calls `work` with each command.
     pub(super) fn each(&self, caps: &Caps, mut work: impl FnMut(&C, Args<'_>)) {
         let (mut parser, mut spans, mut at) = (Parser::default(), Vec::new(), 0);
         for command in &self.commands {

@@ -33,7 +33,6 @@ struct Outgoing {
     used: Instant,
 }
 
-/// A filter that is received.
 pub(super) struct Incoming {
     pub(super) settings: Settings,
     pub(super) bytes: Vec<u8>,
@@ -74,7 +73,6 @@ impl Incoming {
     }
 }
 
-/// The filters in transfer.
 #[derive(Default)]
 pub struct Transfers {
     all: Mutex<All>,
@@ -100,8 +98,7 @@ impl Transfers {
         self.sweep();
         let mut all = self.all.lock();
         let next = (1..=DUMPS).map(|step| (all.last + step - 1) % DUMPS + 1).find(|dump| !all.out.contains_key(dump));
-        let dump =
-            next.ok_or_else(|| CommandError::new(format!("ERR {DUMPS} dumps are on their way, the most at a time")))?;
+        let dump = next.ok_or_else(|| CommandError::new(format!("ERR {DUMPS} dumps are in progress, the maximum")))?;
         all.last = dump;
         all.out.insert(dump, Outgoing { id, file, used: Instant::now() });
         Ok(dump << PLACE | 1)

@@ -220,7 +220,7 @@ impl Store {
         if self.len() - usize::from(replaced.is_some()) < most {
             return Ok(());
         }
-        Err(Fault::new(Code::Limit, format!("the service holds {} filters, its most", most)))
+        Err(Fault::new(Code::Limit, format!("the service holds {} filters, the maximum", most)))
     }
 
     /// Reserves bytes of cells for a filter that is being created, until it is counted with all others.

@@ -36,7 +36,7 @@ impl Store {
     /// Writes what changed since the last checkpoint. Lookups continue. Changes of a filter wait while it is copied,
     /// or, if there is no memory for a copy, while its bytes are passed to the kernel.
     pub fn checkpoint(&self) -> Result<Written> {
-        let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread is gone"));
+        let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread has ended"));
         let (copier, copies) = Copier::new();
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
@@ -119,7 +119,7 @@ impl Store {
     /// the checkpoint are not in the copy.
     pub fn backup(&self, target: &Path) -> Result<Written> {
         let Some(folder) = self.options.folder.clone() else {
-            return Err(Fault::invalid("the service keeps nothing, so there is nothing to back up"));
+            return Err(Fault::invalid("the service has no data folder, so there is nothing to back up"));
         };
         self.checkpoint()?;
         // No checkpoint may remove files in the meantime.

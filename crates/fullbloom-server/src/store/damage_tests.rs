@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fullbloom_core::key::KeyDomains;
+
 use super::kill_tests::rounds;
 use super::tests::{Draws, copy_folder, open_store, seen, temporary};
 use super::*;
@@ -94,7 +96,7 @@ fn faults(bytes: &[u8], draws: &mut Draws) -> Vec<(String, Option<Vec<u8>>)> {
 }
 
 #[test]
-fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() -> Result<()> {
+fn every_file_removed_emptied_truncated_or_flipped_is_refused_by_name_or_harmless() -> Result<()> {
     let mut draws = Draws(50);
     // Killed before the first checkpoint, after one, and with segments that no manifest knows; stopped.
     for (case, segments, stopped) in [("new", 0, false), ("killed", 1, false), ("full", 3, false), ("stopped", 1, true)]
@@ -144,7 +146,7 @@ fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() ->
 }
 
 #[test]
-fn a_lost_manifest_costs_no_file_of_filters() -> Result<()> {
+fn a_lost_manifest_loses_no_filter_file() -> Result<()> {
     let folder = temporary();
     let store = filled(folder.path(), 1)?;
     store.checkpoint()?;
@@ -162,7 +164,7 @@ fn a_lost_manifest_costs_no_file_of_filters() -> Result<()> {
 }
 
 #[test]
-fn salvage_finds_what_lies_behind_damage() -> Result<()> {
+fn salvage_recovers_records_after_damage() -> Result<()> {
     let folder = temporary();
     let keys: Vec<u64> = (0..500).map(|key| Draws(key).next()).collect();
     let store = open_store(folder.path())?;
@@ -182,7 +184,7 @@ fn salvage_finds_what_lies_behind_damage() -> Result<()> {
 }
 
 #[test]
-fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
+fn folders_of_the_first_layout_open_and_accept_changes() -> Result<()> {
     for (name, all) in [("v1", 100), ("v1-without-manifest", 50)] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/folders").join(name);
         let folder = copy_folder(&source);
@@ -218,7 +220,7 @@ fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
 }
 
 #[test]
-fn a_lower_cap_takes_nothing_of_what_was_acknowledged() -> Result<()> {
+fn a_lower_limit_loses_no_acknowledged_change() -> Result<()> {
     let folder = temporary();
     let keys: Vec<u64> = (0..20_000).map(|key| Draws(key).next()).collect();
     let store = open_store(folder.path())?;
@@ -243,9 +245,9 @@ fn a_lower_cap_takes_nothing_of_what_was_acknowledged() -> Result<()> {
 }
 
 #[test]
-fn a_record_that_cannot_be_done_again_is_refused_by_name() -> Result<()> {
+fn a_record_that_cannot_be_replayed_is_refused_by_name() -> Result<()> {
     let records: [Record<'_>; 3] = [
-        Record::Add { id: 99, hashes: &[1] },
+        Record::Add { id: 99, domains: KeyDomains::TEXT, hashes: &[1] },
         Record::Piece { id: 1, number: 1, bytes: b"piece" },
         Record::Create {
             id: 9,
@@ -276,7 +278,7 @@ fn a_record_that_cannot_be_done_again_is_refused_by_name() -> Result<()> {
 }
 
 #[test]
-fn with_everysec_what_is_written_does_not_wait_for_a_sync() -> Result<()> {
+fn with_everysec_writes_do_not_wait_for_a_sync() -> Result<()> {
     let folder = temporary();
     let store = reopened(folder.path(), |options| options.durability = Durability::EverySecond)?;
     store.create(b"a", bloom(1000))?;
@@ -299,7 +301,7 @@ fn with_everysec_what_is_written_does_not_wait_for_a_sync() -> Result<()> {
 }
 
 #[test]
-fn a_sync_that_fails_ends_acknowledgements_in_every_mode() -> Result<()> {
+fn a_failed_sync_ends_acknowledgements_in_every_mode() -> Result<()> {
     const EIO: i32 = 5;
     for durability in [Durability::Always, Durability::EverySecond] {
         let folder = temporary();
@@ -321,7 +323,7 @@ fn a_sync_that_fails_ends_acknowledgements_in_every_mode() -> Result<()> {
 }
 
 #[test]
-fn a_backup_needs_no_log_and_its_copy_is_missed_when_it_lacks_a_file() -> Result<()> {
+fn a_backup_needs_no_log_and_a_missing_file_is_noticed() -> Result<()> {
     let (folder, target) = (temporary(), temporary());
     let store = filled(folder.path(), 1)?;
     store.backup(target.path())?;

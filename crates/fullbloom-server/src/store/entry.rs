@@ -118,7 +118,6 @@ pub(super) const SMALL: u64 = if cfg!(test) { 16 << 10 } else { 1 << 20 };
 const PAUSES: u32 = 10;
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The last task over the whole filter.
 #[derive(Default)]
 pub(super) struct ScanState {
     /// When it ended, how long it took, and the number of the last change at that time.

@@ -29,7 +29,6 @@ pub(super) fn log_dir(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// The number of a filter file.
 fn number(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let own = name.strip_suffix(".bloom").and_then(|name| name.split_once('-'));
@@ -48,7 +47,6 @@ pub(super) fn sync(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Fault::io(path))
 }
 
-/// A copy to make.
 pub(super) type Copy = Box<dyn FnOnce() + Send>;
 
 /// Copies filters for a checkpoint, whose own thread runs at low priority.
@@ -225,7 +223,6 @@ impl Drop for FileWriter<'_> {
 /// it.
 pub(super) struct NewFile<'a> {
     store: &'a Store,
-    /// Its number.
     pub(super) number: u64,
     path: PathBuf,
     is_recorded: bool,

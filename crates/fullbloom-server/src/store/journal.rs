@@ -28,7 +28,6 @@ struct Shared {
     nbytes: u64,
 }
 
-/// The active journals of one filter.
 #[derive(Default)]
 pub(super) struct Journals {
     count: AtomicUsize,
@@ -61,16 +60,13 @@ impl Journals {
 
     #[cold]
     fn record_in_all(&self, record: &Record<'_>, nbytes: u64) {
-        let added = match record {
-            Record::Add { hashes, .. } => Some((KeyDomains::TEXT, *hashes)),
-            Record::AddTyped { domains, hashes, .. } => Some((*domains, *hashes)),
-            _ => None,
-        };
         for shared in self.all.lock().iter() {
             let mut journal = shared.journal.lock();
-            match added {
-                Some((domains, words)) if nbytes == shared.nbytes && journal.words + words.len() <= MOST => {
-                    journal.add(domains, words);
+            match record {
+                Record::Add { domains, hashes: words, .. }
+                    if nbytes == shared.nbytes && journal.words + words.len() <= MOST =>
+                {
+                    journal.add(*domains, words);
                 }
                 _ => journal.invalidate(),
             }

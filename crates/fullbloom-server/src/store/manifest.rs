@@ -28,7 +28,6 @@ const HEAD: &str = "fullbloom-manifest ";
 const HEAD_1: &str = "bloomery-manifest ";
 const VERSION: u32 = 2;
 
-/// One filter.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) id: u64,
@@ -77,7 +76,7 @@ impl Manifest {
             Ok(Some(manifest)) => Ok(manifest),
             Ok(None) if is_new(folder, segments)? => Ok(Manifest::default()),
             Ok(None) => {
-                let what = format!("{}: it is missing, though the folder has a log or filters", path.display());
+                let what = format!("{}: it is missing, although the folder contains a log or filters", path.display());
                 salvage.skip(None, what)?;
                 Ok(Manifest::default())
             }
@@ -108,7 +107,7 @@ impl Manifest {
         let head = |line| str::strip_prefix(line, HEAD).or_else(|| line.strip_prefix(HEAD_1));
         let version = text.lines().next().and_then(head).unwrap_or_default();
         let version = version.parse::<u32>().unwrap_or(0);
-        let wrong = || Fault::new(Code::Format, "it does not read");
+        let wrong = || Fault::new(Code::Format, "it cannot be parsed");
         let (body, end) = text.trim_end().rsplit_once('\n').unwrap_or((text, ""));
         let crc = end.strip_prefix("end ").and_then(|crc| u32::from_str_radix(crc, 16).ok());
         if !damaged && (version == 0 || crc != Some(crc32fast::hash(body.as_bytes()))) {
@@ -213,7 +212,7 @@ mod tests {
     use crate::kind::Spec;
 
     #[test]
-    fn a_manifest_reads_back_and_a_changed_one_is_refused() -> Result<()> {
+    fn manifests_round_trip_and_changed_ones_are_refused() -> Result<()> {
         let folder = tempfile::tempdir().map_err(|e| Fault::new(Code::Io, e.to_string()))?;
         let settings = Settings::of(Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 7));
         let row = Row { id: 3, lsn: 9, place: Place::own(4), expires: 0, name: "a:b".into(), created: 1, settings };

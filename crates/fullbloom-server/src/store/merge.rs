@@ -7,8 +7,6 @@
 
 use std::sync::atomic::Ordering;
 
-use fullbloom_core::key::KeyDomains;
-
 use super::entry::Place;
 use super::files::NewFile;
 use super::journal::Run;
@@ -119,10 +117,8 @@ impl Store {
         let number = file.as_ref().map_or(0, |file| file.number);
         self.reach("change.applied")?;
         let mut records = vec![Record::Replaced { id: entry.id, file: number }];
-        records.extend(added.iter().map(|(domains, hashes)| match *domains {
-            KeyDomains::TEXT => Record::Add { id: entry.id, hashes },
-            domains => Record::AddTyped { id: entry.id, domains, hashes },
-        }));
+        let adds = added.iter().map(|(domains, hashes)| Record::Add { id: entry.id, domains: *domains, hashes });
+        records.extend(adds);
         let first = self.log.append_all(&records)?;
         if let Some(file) = file {
             file.keep();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::Entry;
 
-/// All filters and notes.
 #[derive(Default)]
 pub(super) struct Names {
     by_name: HashMap<Arc<str>, Arc<Entry>>,
@@ -26,7 +25,6 @@ impl Names {
         self.by_name.len()
     }
 
-    /// The number of notes.
     pub(super) fn notes(&self) -> usize {
         self.notes
     }
@@ -71,7 +69,7 @@ mod tests {
     use crate::store::{Options, Settings, Store};
 
     #[test]
-    fn pages_tell_of_every_filter_once_whatever_comes_and_goes() -> Result<()> {
+    fn pages_return_each_filter_once_while_others_come_and_go() -> Result<()> {
         let store = Store::open(Options::default())?;
         let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 10);
         let make = |name: String| store.create(name.as_bytes(), Settings::of(spec.clone()));

@@ -21,7 +21,7 @@ fn set(store: &Store, name: &str, text: &[u8], present: Option<bool>, until: Not
 }
 
 #[test]
-fn any_history_of_notes_and_filters_comes_back_from_a_crash_at_any_time() -> Result<()> {
+fn any_history_of_notes_and_filters_recovers_from_a_crash_at_any_time() -> Result<()> {
     let folder = temporary();
     let store = open_store(folder.path())?;
     let mut draws = Draws(3);
@@ -92,7 +92,7 @@ fn a_note_is_set_under_conditions_and_never_over_a_filter() -> Result<()> {
 }
 
 #[test]
-fn notes_have_bounds_and_those_that_stand_may_be_set_in_a_full_store() -> Result<()> {
+fn notes_have_limits_and_existing_ones_can_be_set_in_a_full_store() -> Result<()> {
     let limits = Limits { filters: 2, total_bytes: 1000, ..Limits::default() };
     let store = Store::open(Options { limits, ..Options::default() })?;
     set(&store, "a", &[0; 600], None, NoteExpiry::Never)?;
@@ -109,7 +109,7 @@ fn notes_have_bounds_and_those_that_stand_may_be_set_in_a_full_store() -> Result
 
 /// A name always finds its filter or note while it is renamed over and set.
 #[test]
-fn there_is_never_nothing_under_a_name_that_is_taken_over() -> Result<()> {
+fn a_name_that_is_taken_over_is_never_unused() -> Result<()> {
     let store = Store::open(Options::default())?;
     store.create(b"f", bloom())?;
     set(&store, "n", b"0", None, NoteExpiry::Never)?;
@@ -134,7 +134,7 @@ fn there_is_never_nothing_under_a_name_that_is_taken_over() -> Result<()> {
 }
 
 #[test]
-fn a_damaged_note_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
+fn a_damaged_note_is_refused_by_name_or_skipped_by_salvage() -> Result<()> {
     let folder = temporary();
     {
         let store = open_store(folder.path())?;

@@ -20,11 +20,9 @@ const MANY: usize = 4096;
 /// True for a change of the whole filter, or of many keys.
 fn is_long(record: &Record<'_>) -> bool {
     match record {
-        Record::Add { hashes, .. }
-        | Record::AddTyped { hashes, .. }
-        | Record::Remove { hashes, .. }
-        | Record::Pairs { hashes, .. }
-        | Record::PairsTyped { hashes, .. } => hashes.len() >= MANY,
+        Record::Add { hashes, .. } | Record::Remove { hashes, .. } | Record::Pairs { hashes, .. } => {
+            hashes.len() >= MANY
+        }
         _ => true,
     }
 }
@@ -70,8 +68,7 @@ impl Store {
         let entry = target.entry;
         entry.check_words(hashes, new.len())?;
         let (id, domains) = (entry.id, target.domains);
-        let typed = Record::AddTyped { id, domains, hashes };
-        let record = if domains == KeyDomains::TEXT { Record::Add { id, hashes } } else { typed };
+        let record = Record::Add { id, domains, hashes };
         let lsn = self.apply(target, &record, |filter| {
             add_recorded(filter, domains, hashes.len(), |filter| entry.add_checked(filter, hashes, Some(new)))
         })?;
@@ -90,9 +87,10 @@ impl Store {
         if found != [0] {
             return Ok(None);
         }
-        let text = KeyDomains::TEXT;
-        let done = add_recorded(filter.as_mut(), text, 1, |filter| entry.add_checked(filter, words, None));
-        let lsn = self.log_change(entry, filter.as_ref(), &Record::Add { id: entry.id, hashes: words }, done)?;
+        let domains = KeyDomains::TEXT;
+        let done = add_recorded(filter.as_mut(), domains, 1, |filter| entry.add_checked(filter, words, None));
+        let lsn =
+            self.log_change(entry, filter.as_ref(), &Record::Add { id: entry.id, domains, hashes: words }, done)?;
         entry.counters.adds.fetch_add(1, Ordering::Relaxed);
         entry.counters.new.fetch_add(1, Ordering::Relaxed);
         Ok(Some(lsn))
@@ -104,8 +102,7 @@ impl Store {
         let entry = target.entry;
         entry.check_words(hashes, values.len())?;
         let (id, domains) = (entry.id, target.domains);
-        let typed = Record::PairsTyped { id, domains, hashes, values };
-        let record = if domains == KeyDomains::TEXT { Record::Pairs { id, hashes, values } } else { typed };
+        let record = Record::Pairs { id, domains, hashes, values };
         let lsn = self.apply(target, &record, |filter| {
             add_recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;

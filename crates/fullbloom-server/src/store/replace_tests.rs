@@ -79,7 +79,7 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
 }
 
 #[test]
-fn an_expiry_that_is_put_off_in_time_drops_nothing() -> Result<()> {
+fn an_expiry_postponed_in_time_drops_nothing() -> Result<()> {
     let store = Store::open(Options::default())?;
     let (entry, _) = store.create_with_expiry(b"a", settings(), Some(now() + 3_600_000))?;
     let dropped = beside(
@@ -96,7 +96,7 @@ fn an_expiry_that_is_put_off_in_time_drops_nothing() -> Result<()> {
 }
 
 #[test]
-fn who_looks_while_a_filter_is_replaced_finds_the_old_or_the_new_one() -> Result<()> {
+fn lookups_during_a_replacement_find_the_old_or_the_new_filter() -> Result<()> {
     let folder = temporary();
     let store = open_store(folder.path())?;
     store.restore(b"a", settings(), holding(7)?, false)?;
@@ -123,7 +123,7 @@ fn who_looks_while_a_filter_is_replaced_finds_the_old_or_the_new_one() -> Result
 }
 
 #[test]
-fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
+fn a_change_refused_for_its_version_changes_nothing() -> Result<()> {
     let store = Store::open(Options::default())?;
     for name in [b"source", b"target"] {
         store.create(name, settings())?;
@@ -192,7 +192,7 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
+fn concurrent_claims_of_one_name_have_one_winner() -> Result<()> {
     let store = Store::open(Options::default())?;
     for round in 0..long(4000) {
         for name in ["a", "b"] {
@@ -216,7 +216,7 @@ fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
 }
 
 #[test]
-fn making_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
+fn creating_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
     const FAR: u64 = 4_102_444_800_000;
     let folder = temporary();
     let store = open_store(folder.path())?;
@@ -242,7 +242,7 @@ fn making_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
 }
 
 #[test]
-fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
+fn a_full_disk_leaves_the_old_filter() -> Result<()> {
     let points = ["file.create", "file.created", "file.written", "files.sync", "files.synced", "log.append"];
     for round in 0..rounds(1).div_ceil(5) {
         let folder = temporary();
@@ -303,7 +303,7 @@ fn replacing() -> Result<()> {
 }
 
 #[test]
-fn a_filter_that_is_replaced_when_the_process_is_killed_is_the_old_or_the_new_one() -> Result<()> {
+fn a_kill_during_a_replacement_leaves_the_old_or_the_new_filter() -> Result<()> {
     let points = [
         "file.create",
         "file.created",

@@ -80,7 +80,7 @@ impl Store {
             // The next checkpoint would remove files that nothing names. They may contain what was skipped.
             let unnamed = |path: &PathBuf| is_doubtful || !read.named.contains(path);
             for (_, path) in files.iter().filter(|(_, path)| unnamed(path)) {
-                salvage.skip(Some(path), format!("{}: nothing says which filter it holds", path.display()))?;
+                salvage.skip(Some(path), format!("{}: no record names the filter it contains", path.display()))?;
             }
         }
         store.skipped = salvage.skipped;
@@ -150,7 +150,6 @@ impl Store {
         Arc::new(entry)
     }
 
-    /// Loads the filter in a bundle.
     fn read_bundled(&self, bundles: &Bundles<'_>, row: &Row) -> Result<Box<dyn kind::Kind>> {
         let bytes = bundles.of(row)?;
         let end = row.place.at.saturating_add(row.place.len);
@@ -243,7 +242,6 @@ impl Store {
         self.names.read().entries().map(|entry| (entry.id, entry.clone())).collect()
     }
 
-    /// Replays one record.
     fn replay_record(
         &self,
         context: &ReplayContext<'_>,
@@ -277,7 +275,7 @@ impl Store {
             op::CLEAR => filter.clear(),
             op::PIECE => match (filter.dump_format_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
-                _ => Err(Fault::new(Code::Format, "a piece of a filter that has none")),
+                _ => Err(Fault::new(Code::Format, "a chunk for a filter that is not loaded in chunks")),
             },
             op::COMPACT => filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
@@ -304,7 +302,7 @@ impl Store {
         if record.id < self.next_id.load(Ordering::Relaxed) {
             return Ok(());
         }
-        Err(Fault::new(Code::Format, "nothing says how the filter was made"))
+        Err(Fault::new(Code::Format, "the log does not contain the creation of the filter"))
     }
 
     fn replay_catalogue(
@@ -318,7 +316,7 @@ impl Store {
             (op::CREATE | op::CREATE_WHOLE | op::CREATE_EXPIRING, None) => {
                 let (name, created, settings) = kind::settings::parse(record.text()?)?;
                 if settings.spec.keyed && self.master().is_foreign() {
-                    return Err(Fault::new(Code::Format, format!("{name} is keyed, and its secret is not there")));
+                    return Err(Fault::new(Code::Format, format!("{name} is keyed, and its secret is missing")));
                 }
                 let filter = match record.file() {
                     None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
@@ -380,11 +378,9 @@ struct ReplayContext<'a> {
 
 /// The result of replaying a log.
 struct LogEnd {
-    /// The number of the next record.
     next: u64,
     /// The newest segment, and the number after its last record.
     before: (u64, u64),
-    /// The oldest segment.
     boundary: Option<u64>,
     /// The files that the manifest or the log names. Skipped filters are dropped at the next checkpoint.
     named: HashSet<PathBuf>,

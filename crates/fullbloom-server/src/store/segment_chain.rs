@@ -58,11 +58,11 @@ impl<'a> Chain<'a> {
     }
 
     fn describe_missing(&self, first: u64) -> String {
-        format!("{}: it is missing, a part of the log", segment::path(self.folder, first).display())
+        format!("{}: this part of the log is missing", segment::path(self.folder, first).display())
     }
 
     fn describe_truncated(&self, (first, end): (u64, u64), known: u64) -> String {
         let path = segment::path(self.folder, first);
-        format!("{}: it ends before record {end}, and had records up to {}", path.display(), known.saturating_sub(1))
+        format!("{}: it ends before record {end}, but had records up to {}", path.display(), known.saturating_sub(1))
     }
 }

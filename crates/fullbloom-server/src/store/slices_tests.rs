@@ -94,7 +94,7 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
 }
 
 #[test]
-fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
+fn keys_added_during_a_merge_survive() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     for point in ["file.create", "file.written", "files.sync", "files.synced"] {
         let folder = temporary();
@@ -130,7 +130,7 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
 }
 
 #[test]
-fn a_filter_that_is_changed_otherwise_is_merged_as_it_is_then() -> Result<()> {
+fn a_merge_includes_other_changes_made_in_the_meantime() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     let folder = temporary();
     let store = open_store(folder.path())?;
@@ -185,7 +185,7 @@ fn merging() -> Result<()> {
 }
 
 #[test]
-fn a_process_killed_while_it_merges_keeps_what_was_added_meanwhile() -> Result<()> {
+fn a_kill_during_a_merge_keeps_the_keys_added_in_the_meantime() -> Result<()> {
     let points = [
         "file.created",
         "file.written",

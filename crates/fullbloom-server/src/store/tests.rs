@@ -83,7 +83,7 @@ fn specs() -> Vec<Spec> {
 }
 
 #[test]
-fn every_kind_comes_back_bit_for_bit() -> Result<()> {
+fn every_kind_recovers_bit_for_bit() -> Result<()> {
     let folder = temporary();
     let before = {
         let store = open_store(folder.path())?;
@@ -124,7 +124,7 @@ fn every_kind_comes_back_bit_for_bit() -> Result<()> {
 }
 
 #[test]
-fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
+fn any_history_recovers_from_a_crash_at_any_time() -> Result<()> {
     let folder = temporary();
     let store = open_store(folder.path())?;
     let mut draws = Draws(2);
@@ -183,7 +183,7 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
 }
 
 #[test]
-fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
+fn a_log_truncated_at_any_byte_recovers_a_prefix_of_the_history() -> Result<()> {
     let folder = temporary();
     let mut states = vec![];
     {
@@ -246,7 +246,7 @@ fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path:
 }
 
 #[test]
-fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
+fn damage_is_refused_by_name_or_skipped_by_salvage() -> Result<()> {
     for (capacity, suffix) in [(100_000, ".bloom"), (100, ".bundle")] {
         let (folder, path) = damaged(capacity, suffix)?;
         let fault = open_store(folder.path()).err().unwrap_or_else(|| unreachable!());
@@ -262,7 +262,7 @@ fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
 }
 
 #[test]
-fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
+fn a_damaged_file_that_the_log_names_is_skipped_by_salvage() -> Result<()> {
     let folder = temporary();
     {
         let store = open_store(folder.path())?;
@@ -283,7 +283,7 @@ fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
 }
 
 #[test]
-fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
+fn small_filters_share_few_files_however_often_they_change() -> Result<()> {
     let folder = temporary();
     let store = open_store(folder.path())?;
     let mut draws = Draws(4);
@@ -304,7 +304,7 @@ fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
 }
 
 #[test]
-fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
+fn a_merge_during_a_checkpoint_survives_a_crash() -> Result<()> {
     let folder = temporary();
     let store = open_store(folder.path())?;
     let mut draws = Draws(6);
@@ -335,7 +335,7 @@ fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
 }
 
 #[test]
-fn numbers_of_files_go_on_after_a_start() -> Result<()> {
+fn file_numbers_continue_after_a_restart() -> Result<()> {
     let folder = temporary();
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     for start in 0..3 {
@@ -353,7 +353,7 @@ fn numbers_of_files_go_on_after_a_start() -> Result<()> {
 }
 
 #[test]
-fn caps_are_held_before_memory_is_asked_for() -> Result<()> {
+fn limits_are_checked_before_allocation() -> Result<()> {
     let limits = Limits { filter_bytes: 1 << 20, total_bytes: 3 << 20, filters: 3, ..Limits::default() };
     let store = Store::open(Options { limits, ..Options::default() })?;
     let bloom =

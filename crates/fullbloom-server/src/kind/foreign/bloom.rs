@@ -128,7 +128,7 @@ mod tests {
     use super::general;
 
     #[test]
-    fn numbers_look_as_c_prints_them() {
+    fn numbers_print_as_in_c() {
         let rows = [(0.005, "0.005"), (0.0025, "0.0025"), (7.8125e-5, "7.8125e-05"), (1e-10, "1e-10"), (0.25, "0.25")];
         for (number, text) in rows.into_iter().chain([(123_456.7, "123457"), (1e6, "1e+06"), (0.0, "0")]) {
             assert_eq!(general(number), text);

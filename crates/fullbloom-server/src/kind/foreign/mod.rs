@@ -14,6 +14,7 @@ use crate::fault::{Code, Fault, Result};
 /// The methods of [`Kind`] that both filters implement in the same way.
 macro_rules! foreign_kind {
     () => {
+        forward!(Self: fpr -> f64, fill -> f64, nbytes -> u64, container -> Container<'_>);
         fn hasher(&self) -> KeyHasher {
             KeyHasher::seeded(0)
         }
@@ -22,18 +23,6 @@ macro_rules! foreign_kind {
         }
         fn num_added(&self) -> u64 {
             self.items()
-        }
-        fn fpr(&self) -> f64 {
-            Self::fpr(self)
-        }
-        fn fill(&self) -> f64 {
-            Self::fill(self)
-        }
-        fn nbytes(&self) -> u64 {
-            Self::nbytes(self)
-        }
-        fn container(&self) -> Container<'_> {
-            Self::container(self)
         }
         fn duplicate(&self) -> Result<Box<dyn Kind>> {
             Ok(Box::new(self.try_clone()?))
@@ -59,9 +48,7 @@ macro_rules! foreign_kind {
 /// The methods of [`DumpFormat`] that both filters implement in the same way.
 macro_rules! foreign_dump {
     () => {
-        fn header(&self) -> Vec<u8> {
-            Self::header(self)
-        }
+        forward!(Self: header -> Vec<u8>);
         fn chunk(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
             self.piece(number)
         }
@@ -93,7 +80,6 @@ pub(super) const ROW: Variant = Variant {
     fixed: &[],
 };
 
-/// The rows that describe them.
 static ROWS: [Variant; 2] = [
     ROW,
     Variant {
@@ -198,6 +184,6 @@ pub fn from_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(S
             let notes = numbers.iter().map(|(name, number)| (name.to_string(), u64::from(*number))).collect();
             Ok((Settings { notes: Arc::new(notes), ..settings }, Box::new(filter)))
         }
-        Flavour::Any | Flavour::Note => Err(Fault::new(Code::Format, "no header tells of such a filter")),
+        Flavour::Any | Flavour::Note => Err(Fault::new(Code::Format, "a header of this family describes no filter")),
     }
 }

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_plainly() {
+    fn integers_have_one_form() {
         for (word, number) in [("0", 0), ("-1", -1), ("9223372036854775807", i64::MAX)] {
             assert_eq!(integer(word.as_bytes()), Some(number));
         }

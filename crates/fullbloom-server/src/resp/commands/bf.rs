@@ -16,7 +16,6 @@ const MOST_EXPANSION: i64 = 32_768;
 /// Higher rates are lowered to this one.
 const HIGHEST_RATE: f64 = 0.25;
 
-/// The options of `BF.RESERVE`.
 struct ReserveOptions {
     error: f64,
     capacity: i64,
@@ -30,7 +29,6 @@ impl Default for ReserveOptions {
     }
 }
 
-/// Validates a rate.
 fn allowed_error(error: f64) -> Option<f64> {
     (error > 0.0 && error < 1.0).then_some(error.min(HIGHEST_RATE))
 }
@@ -39,36 +37,21 @@ fn is_allowed(capacity: &i64) -> bool {
     (1..=MOST).contains(capacity)
 }
 
-/// Creates a filter.
+/// Creates a filter: with `--plain` one of RedisBloom, which can be exchanged with it.
 fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> CommandResult<Arc<Entry>> {
     let scaling = options.scaling && options.expansion > 0;
-    if session.server.store.options.plain {
-        return create_foreign(session, name, options, scaling);
-    }
-    let row = kind::by_role(if scaling { "growing" } else { "plain" });
-    let mut spec = session.spec(row.name)?;
-    if scaling {
+    let fpr = format!("{:e}", options.error);
+    let spec = if session.server.store.options.plain {
+        let spec = Spec { kind: foreign::kind_of_flavour(Flavour::Bloom).into(), ..Spec::default() };
+        let spec = spec.with("capacity", options.capacity).with("fpr", fpr);
+        spec.with("expansion", options.expansion).with("scaling", u8::from(scaling))
+    } else if scaling {
         // No stage can be 1024 times as large as the stage before it.
-        spec = spec.with("initial_capacity", options.capacity).with("growth", options.expansion.min(1024));
+        let spec = session.spec(kind::by_role("growing").name)?.with("initial_capacity", options.capacity);
+        spec.with("growth", options.expansion.min(1024)).with("fpr", fpr)
     } else {
-        spec = spec.with("capacity", options.capacity);
-    }
-    let spec = spec.with("fpr", format!("{:e}", options.error));
-    let notes = if scaling { vec![("expansion".to_string(), options.expansion as u64)] } else { Vec::new() };
-    let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
-    session.create(name, settings, None)
-}
-
-/// Creates a filter of RedisBloom, which can be exchanged with it.
-fn create_foreign(
-    session: &mut Session,
-    name: &[u8],
-    options: &ReserveOptions,
-    scaling: bool,
-) -> CommandResult<Arc<Entry>> {
-    let spec = Spec { kind: foreign::kind_of_flavour(Flavour::Bloom).into(), ..Spec::default() };
-    let spec = spec.with("capacity", options.capacity).with("fpr", format!("{:e}", options.error));
-    let spec = spec.with("expansion", options.expansion).with("scaling", u8::from(scaling));
+        session.spec(kind::by_role("plain").name)?.with("capacity", options.capacity).with("fpr", fpr)
+    };
     let notes = scaling.then_some(("expansion".to_string(), options.expansion as u64)).into_iter().collect();
     let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
     session.create(name, settings, None)
@@ -93,7 +76,7 @@ pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
     let place = |word: &str| args.iter().skip(4).position(|arg| is(arg, word)).map(|at| at + 4);
     if place("BACKEND").is_some() {
         return Err(CommandError::new(
-            "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
+            "ERR this port creates filters in memory; use the HTTP port for another backend",
         ));
     }
     let mut options =
@@ -114,8 +97,7 @@ pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
         return Err(CommandError::new("ERR item exists"));
     }
     create(session, args.at(1), &options)?;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {

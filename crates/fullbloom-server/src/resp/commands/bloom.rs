@@ -55,7 +55,7 @@ pub(super) fn create(session: &mut Session, args: Args<'_>) -> CommandResult {
             }
             "backend" if !is(value, "memory") => {
                 return Err(CommandError::new(
-                    "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
+                    "ERR this port creates filters in memory; use the HTTP port for another backend",
                 ));
             }
             "backend" => {}
@@ -63,8 +63,7 @@ pub(super) fn create(session: &mut Session, args: Args<'_>) -> CommandResult {
         }
     }
     session.create(args.at(1), settings, expires.map(|due| due as u64))?;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 fn parse_flag(name: &str, value: &[u8]) -> CommandResult<bool> {
@@ -148,7 +147,6 @@ pub(super) fn kinds(session: &mut Session, _: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Finds the filter and hashes the keys.
 fn hash_keys(session: &mut Session, args: Args<'_>) -> CommandResult<Arc<Entry>> {
     let entry = session.get(args.at(1))?;
     session.hash(&entry, args.from(2))?;
@@ -207,9 +205,7 @@ pub(super) fn set_pairs(session: &mut Session, args: Args<'_>) -> CommandResult 
         values.push(value.ok_or_else(|| CommandError::new("ERR a value is a whole number of at least 0"))?);
     }
     let lsn = session.server.store.add_pairs(&entry, &session.hashes, &values)?;
-    session.record(lsn);
-    session.reply.ok();
-    Ok(())
+    session.ok_after(lsn)
 }
 
 pub(super) fn values(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -236,9 +232,7 @@ pub(super) fn clear(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
     session.check_not_busy(&entry)?;
     let lsn = session.server.store.clear(&entry)?;
-    session.record(lsn);
-    session.reply.ok();
-    Ok(())
+    session.ok_after(lsn)
 }
 
 pub(super) fn advance(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -251,9 +245,7 @@ pub(super) fn advance(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
     session.check_not_busy(&entry)?;
     let lsn = session.server.store.advance(&entry, now)?;
-    session.record(lsn);
-    session.reply.ok();
-    Ok(())
+    session.ok_after(lsn)
 }
 
 pub(super) fn merge(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -264,6 +256,5 @@ pub(super) fn merge(session: &mut Session, args: Args<'_>) -> CommandResult {
         let lsn = session.server.store.merge(&into, &other)?;
         session.record(lsn);
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }

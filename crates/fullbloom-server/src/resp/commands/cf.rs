@@ -19,7 +19,6 @@ const RATE: f64 = 0.01;
 /// The number of stages besides the first.
 const MOST_EXPANSIONS: u64 = 32;
 
-/// The options of `CF.RESERVE`.
 struct ReserveOptions {
     capacity: i64,
     bucket: i64,
@@ -92,8 +91,7 @@ pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
         return Err(CommandError::new("ERR item exists"));
     }
     create(session, args.at(1), &options)?;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 /// Refuses to add to a filter with so many tables that a lookup would take long.
@@ -106,14 +104,12 @@ fn check_tables(entry: &Entry) -> CommandResult {
     Ok(())
 }
 
-/// The result of adding a key.
 enum AddResult {
     Added,
-    Connected,
+    Present,
     Refused,
 }
 
-/// Adds one of the hashed keys.
 fn add_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool) -> CommandResult<AddResult> {
     let store = session.server.store.clone();
     let words = &session.hashes[entry.keying.words(at)];
@@ -127,7 +123,7 @@ fn add_key(session: &mut Session, entry: &Arc<Entry>, at: usize, absent: bool) -
             session.record(lsn);
             return Ok(AddResult::Added);
         }
-        Ok(None) => AddResult::Connected,
+        Ok(None) => AddResult::Present,
         Err(fault) if matches!(fault.code, Code::Full | Code::Limit) => AddResult::Refused,
         Err(fault) => return Err(fault.into()),
     };
@@ -205,7 +201,7 @@ fn insert_all(session: &mut Session, args: Args<'_>, absent: bool) -> CommandRes
             (AddResult::Added, false) => reply.boolean(true),
             (AddResult::Refused, false) if reply.is_resp3 => reply.boolean(false),
             (AddResult::Added, true) => reply.integer(1),
-            (AddResult::Connected, _) => reply.integer(0),
+            (AddResult::Present, _) => reply.integer(0),
             (AddResult::Refused, _) => reply.integer(-1),
         }
     }
@@ -304,6 +300,5 @@ pub(super) fn compact(session: &mut Session, args: Args<'_>) -> CommandResult {
         let lsn = session.server.store.compact(&entry)?;
         session.record(lsn);
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }

@@ -23,8 +23,7 @@ pub(super) fn auth(session: &mut Session, args: Args<'_>) -> CommandResult {
         return Err(CommandError::new("ERR syntax error"));
     }
     log_in(session, args.at(args.len() - 1))?;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn hello(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -84,8 +83,7 @@ pub(super) fn hello(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 pub(super) fn quit(session: &mut Session, _: Args<'_>) -> CommandResult {
     session.closing = true;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn reset(session: &mut Session, _: Args<'_>) -> CommandResult {
@@ -175,6 +173,5 @@ fn set_info(session: &mut Session, args: Args<'_>) -> CommandResult {
         return Err(CommandError::new(format!("ERR Unrecognized option '{word}'")));
     }
     drop(about);
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }

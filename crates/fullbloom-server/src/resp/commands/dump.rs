@@ -46,7 +46,6 @@ pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
     reply_with_file(session, &file, 0..file.nbytes())
 }
 
-/// Replies with bytes of a file.
 fn reply_with_file(session: &mut Session, file: &Snapshot, range: Range<u64>) -> CommandResult {
     let length = range.end - range.start;
     session.reply.ensure(length as usize + 64)?;
@@ -59,7 +58,7 @@ fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), F
     let (spec, filter) = session.server.store.read_filter(bytes)?;
     match filter {
         Err(fault) if spec.keyed && fault.code == Code::Invalid => Err(Fault::invalid(
-            "the filter is keyed with the secret of another service; make filters to exchange with keyed no",
+            "the filter is keyed with the secret of another service; create filters for exchange with keyed no",
         )),
         filter => Ok((spec, filter?)),
     }
@@ -76,10 +75,8 @@ pub(super) fn restore(session: &mut Session, args: Args<'_>) -> CommandResult {
     let _held = session.server.store.budget().take(args.at(2).len() as u64)?;
     let (spec, filter) = filter_in(session, args.at(2))?;
     let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
-    session.record(lsn);
     session.release();
-    session.reply.ok();
-    Ok(())
+    session.ok_after(lsn)
 }
 
 pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> CommandResult {
@@ -107,7 +104,7 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
         return begin_scan(session, &entry);
     }
     let piece = session.server.transfers.chunk(entry.id, at);
-    let over = || CommandError::new("ERR the dump is over, or was left for a minute: begin with 0");
+    let over = || CommandError::new("ERR the dump has ended, or had no request for a minute: start again with 0");
     let (next, file, range) = piece.ok_or_else(over)?;
     session.reply.array(2);
     session.reply.integer(next);
@@ -172,8 +169,7 @@ fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour)
     }
     let (client, budget) = (session.client.id, session.server.store.budget());
     session.server.transfers.begin_incoming(name, settings, total, client, budget);
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 /// Receives a chunk of a file, and creates the filter once the file is complete.
@@ -187,8 +183,7 @@ fn receive_chunk(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) 
         session.record(lsn);
         session.release();
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 /// The largest chunk of RedisBloom, in bytes.
@@ -219,7 +214,6 @@ fn scan_foreign(session: &mut Session, filter: &dyn DumpFormat, number: i64, fla
     }
 }
 
-/// The error for rejected bytes.
 fn load_error(fault: Fault, flavour: Flavour) -> CommandError {
     match (fault.code, flavour) {
         (Code::Limit, _) => CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)),
@@ -234,13 +228,10 @@ fn begin_foreign(session: &mut Session, name: &[u8], header: &[u8], flavour: Fla
     let (settings, filter) = foreign::from_header(flavour, header, most).map_err(|fault| load_error(fault, flavour))?;
     let options = session.server.store.restore(name, settings, filter, false);
     let (_, lsn) = options.map_err(|fault| load_error(fault, flavour))?;
-    session.record(lsn);
     session.release();
-    session.reply.ok();
-    Ok(())
+    session.ok_after(lsn)
 }
 
-/// Loads a chunk.
 fn load_foreign(
     session: &mut Session,
     entry: &Arc<Entry>,
@@ -251,6 +242,5 @@ fn load_foreign(
     session.check_not_busy(entry)?;
     let done = session.server.store.load_piece(entry, number, piece);
     session.record(done.map_err(|fault| load_error(fault, flavour))?);
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }

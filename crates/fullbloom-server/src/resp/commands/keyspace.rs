@@ -24,7 +24,6 @@ fn drop_one(session: &mut Session, name: &[u8]) -> CommandResult<bool> {
     Ok(true)
 }
 
-/// Frees an entry that was dropped.
 fn free(entry: Arc<Entry>) {
     if entry.nbytes() >= LARGE {
         let _ = std::thread::Builder::new().spawn(move || drop(entry));
@@ -75,7 +74,6 @@ fn visible_entries(session: &Session) -> Vec<Arc<Entry>> {
     entries
 }
 
-/// Compiles a pattern for names.
 pub(super) fn pattern(bytes: &[u8]) -> CommandResult<Pattern> {
     let long = || CommandError::new(format!("ERR a pattern has at most {PATTERN} bytes, not {}", bytes.len()));
     Pattern::new(bytes).ok_or_else(long)
@@ -228,8 +226,7 @@ fn rename_to(session: &mut Session, args: Args<'_>, conflict: Conflict<'_>) -> C
 
 pub(super) fn rename(session: &mut Session, args: Args<'_>) -> CommandResult {
     rename_to(session, args, Conflict::Replace)?;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn rename_absent(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -253,6 +250,5 @@ pub(super) fn flush(session: &mut Session, args: Args<'_>) -> CommandResult {
         }
     }
     session.release();
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }

@@ -259,7 +259,6 @@ static COMMANDS: &[Command<Session>] = &[
         summary: "Loads a chunk of a filter" },
 ];
 
-/// The table of all commands.
 pub(super) fn table() -> &'static Table<Session> {
     static TABLE: OnceLock<Table<Session>> = OnceLock::new();
     TABLE.get_or_init(|| Table::new(COMMANDS))

@@ -7,7 +7,6 @@ use crate::resp::parser::Args;
 use crate::resp::session::Session;
 use crate::store::{self, Entry, NoteExpiry};
 
-/// The options of `SET`.
 #[derive(Default)]
 struct Options {
     present: Option<bool>,
@@ -85,7 +84,6 @@ pub(super) fn get(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Replies with the text of a note.
 fn write_value(session: &mut Session, note: Option<&Entry>) {
     match note {
         None => session.reply.null(),

@@ -16,7 +16,6 @@ pub(super) const VERSION: &str = "7.4.0";
 /// The release of RedisBloom that this server reports.
 const MODULE: i64 = 20_800;
 
-/// Writes the list of modules.
 pub(super) fn write_modules(reply: &mut Reply) {
     reply.array(1);
     reply.map(4);
@@ -38,7 +37,6 @@ pub(super) fn module(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// The sections of `INFO`.
 fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let (server, store) = (&session.server, &session.server.store);
     let counters = &server.counters;
@@ -133,16 +131,14 @@ pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// The most patterns of one `CONFIG GET`.
 const MOST_PATTERNS: usize = 64;
 
 pub(super) fn config(session: &mut Session, args: Args<'_>) -> CommandResult {
     if is(args.at(1), "RESETSTAT") && args.len() == 2 {
-        session.reply.ok();
-        return Ok(());
+        return session.ok();
     }
     if !is(args.at(1), "GET") {
-        return Err(CommandError::new("ERR settings are those the service was started with; there is CONFIG GET"));
+        return Err(CommandError::new("ERR settings cannot be changed while the service runs; use CONFIG GET"));
     }
     if args.len() < 3 {
         return Err(wrong_arity("config|get"));
@@ -193,8 +189,7 @@ pub(super) fn save(session: &mut Session, _: Args<'_>) -> CommandResult {
     if !session.server.save()? {
         return Err(CommandError::new(BUSY));
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn save_later(session: &mut Session, _: Args<'_>) -> CommandResult {

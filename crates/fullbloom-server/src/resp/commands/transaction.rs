@@ -21,25 +21,22 @@ pub(super) fn multi(session: &mut Session, _: Args<'_>) -> CommandResult {
         return Err(CommandError::new("ERR MULTI calls can not be nested"));
     }
     session.transaction = Some(Transaction::new(session.server.store.budget()));
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn discard(session: &mut Session, _: Args<'_>) -> CommandResult {
     if session.transaction.take().is_none() {
         return Err(CommandError::new("ERR DISCARD without MULTI"));
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 pub(super) fn watch(_: &mut Session, _: Args<'_>) -> CommandResult {
-    Err(CommandError::new("ERR WATCH is not supported: MULTI and EXEC are done as one without it"))
+    Err(CommandError::new("ERR WATCH is not supported: MULTI and EXEC execute as one without it"))
 }
 
 pub(super) fn unwatch(session: &mut Session, _: Args<'_>) -> CommandResult {
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
 /// Waits until no change is in progress, and excludes other changes. While it waits for a long change, other clients
@@ -78,7 +75,9 @@ pub(super) fn exec(session: &mut Session, _: Args<'_>) -> CommandResult {
     transaction.each(&caps, |command, args| {
         let from = session.reply.out.len();
         if from > MOST_ANSWERED {
-            session.reply.error(&format!("ERR not done: the answers before it have more than {MOST_ANSWERED} bytes"));
+            session
+                .reply
+                .error(&format!("ERR not executed: the replies before it have more than {MOST_ANSWERED} bytes"));
         } else if let Err(CommandError::Refused(text)) = session.execute(command, args) {
             session.reply.out.truncate(from);
             session.reply.error(&text);

@@ -104,6 +104,17 @@ impl Session {
         self.record(self.server.store.catalogue_lsn());
     }
 
+    pub(in crate::resp) fn ok(&mut self) -> CommandResult {
+        self.reply.ok();
+        Ok(())
+    }
+
+    /// Replies with OK after a change.
+    pub(in crate::resp) fn ok_after(&mut self, lsn: Lsn) -> CommandResult {
+        self.record(lsn);
+        self.ok()
+    }
+
     /// Hashes the keys and clears one flag for each.
     #[inline]
     pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {

@@ -77,7 +77,7 @@ impl Client {
 }
 
 #[test]
-fn answers_wait_for_the_changes_of_others_on_which_they_rest() -> Result<()> {
+fn replies_wait_for_the_changes_on_which_they_depend() -> Result<()> {
     let folder = tempfile::tempdir().map_err(io)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(io)?;
     let options = store::Options {

@@ -37,7 +37,7 @@ impl Budget {
     }
 
     /// The bytes held now.
-    pub fn held(&self) -> u64 {
+    pub fn used(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
@@ -47,12 +47,12 @@ impl Budget {
     }
 
     /// The most bytes held at once.
-    pub fn highest(&self) -> u64 {
+    pub fn peak(&self) -> u64 {
         self.highest.load(Ordering::Relaxed)
     }
 
     /// The number of refusals.
-    pub fn refused(&self) -> u64 {
+    pub fn refusals(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
@@ -141,12 +141,12 @@ mod tests {
         assert_eq!(budget.take(u64::MAX).map_err(|fault| fault.code).err(), Some(Code::Limit));
         held.grow(40)?;
         assert!(held.grow(1).is_err_and(|fault| fault.text.contains("limits.memory_bytes")));
-        assert_eq!((held.bytes(), budget.held()), (100, 100));
+        assert_eq!((held.bytes(), budget.used()), (100, 100));
         held.set(30)?;
         let other = budget.take(70)?;
         assert!(held.set(31).is_err());
         drop((held, other));
-        assert_eq!((budget.held(), budget.highest(), budget.refused()), (0, 100, 5));
+        assert_eq!((budget.used(), budget.peak(), budget.refusals()), (0, 100, 5));
         Ok(())
     }
 
@@ -159,12 +159,12 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..10_000 {
                         let taken = budget.take((thread * 97 + round) % 700);
-                        assert!(budget.held() <= 1000);
+                        assert!(budget.used() <= 1000);
                         drop(taken);
                     }
                 });
             }
         });
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.used(), 0);
     }
 }

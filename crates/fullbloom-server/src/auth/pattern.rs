@@ -34,7 +34,7 @@ impl Pattern {
                 let mut set = Box::new([false; 256]);
                 let mut next = at + 1;
                 for byte in 0..=255u8 {
-                    if let Some(after) = one(bytes, at, byte) {
+                    if let Some(after) = match_one(bytes, at, byte) {
                         set[usize::from(byte)] = true;
                         next = after;
                     }
@@ -95,7 +95,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star = None;
     while t < text.len() {
-        match one(pattern, p, text[t]) {
+        match match_one(pattern, p, text[t]) {
             _ if pattern.get(p) == Some(&b'*') => {
                 star = Some((p + 1, t));
                 p += 1;
@@ -118,7 +118,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// The position in the pattern after it matched one byte; `None` if it does not match.
-fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
+fn match_one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match *pattern.get(p)? {
         b'?' => Some(p + 1),
         b'\\' if p + 1 < pattern.len() => (pattern[p + 1] == byte).then_some(p + 2),

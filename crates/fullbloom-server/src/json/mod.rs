@@ -78,7 +78,7 @@ pub fn body(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
         return Err(Fault::invalid("the body is an object with \"key\" or \"keys\""));
     }
     reader.at += 1;
-    reader.members(|reader, name| {
+    reader.read_members(|reader, name| {
         match name {
             b"key" => {
                 let mut words = Vec::new();
@@ -121,7 +121,7 @@ pub fn lines(text: &[u8], hashing: &Hashing, caps: Caps) -> Result<Body> {
     Ok(body)
 }
 
-fn no_key() -> Fault {
+fn invalid_key() -> Fault {
     Fault::invalid("a key is a string, a number, true, false or an array of these")
 }
 
@@ -129,7 +129,7 @@ impl Reader<'_> {
     fn keys(&mut self, hashing: &Hashing, caps: Caps) -> Result<(Vec<u64>, KeyDomains)> {
         self.expect(b'[')?;
         let (mut words, mut domains, mut count) = (Vec::new(), KeyDomains::NONE, 0);
-        self.listed(b']', |reader| {
+        self.read_items(b']', |reader| {
             count += 1;
             if count > caps.keys {
                 return Err(caps.too_many());
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
         self.at += 1;
         let mut values = Vec::new();
-        self.listed(b']', |reader| {
+        self.read_items(b']', |reader| {
             if values.len() == caps.keys {
                 return Err(caps.too_many());
             }
@@ -184,7 +184,7 @@ impl Reader<'_> {
                 self.tuple(caps, 1)?;
                 (hasher.bytes(Domain::Tuple, &self.parts), Domain::Tuple)
             }
-            Some(b'{' | b'n') => return Err(no_key()),
+            Some(b'{' | b'n') => return Err(invalid_key()),
             Some(b't' | b'f') => (hasher.signed(i64::from(self.truth()?)), Domain::Integer),
             _ => match self.number()? {
                 Number::Small(value) => {
@@ -210,7 +210,7 @@ impl Reader<'_> {
             return Err(Fault::invalid(format!("a tuple key may nest {DEEPEST_KEY} levels, got more")));
         }
         self.expect(b'[')?;
-        self.listed(b']', |reader| {
+        self.read_items(b']', |reader| {
             let start = reader.parts.len();
             reader.parts.extend_from_slice(&[0; PART_HEADER]);
             let domain = reader.part(caps, depth)?;
@@ -229,7 +229,7 @@ impl Reader<'_> {
                 Ok(Domain::Text)
             }
             Some(b'[') => self.tuple(caps, depth + 1).map(|()| Domain::Tuple),
-            Some(b'{' | b'n') => Err(no_key()),
+            Some(b'{' | b'n') => Err(invalid_key()),
             Some(b't' | b'f') => {
                 let truth = self.truth()?;
                 self.parts.extend_from_slice(&i64::from(truth).to_le_bytes());

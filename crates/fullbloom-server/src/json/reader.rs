@@ -9,7 +9,7 @@ const MOST_DIGITS: usize = 4300;
 /// The number of digits that always fits into an `i128`.
 const SURE_DIGITS: usize = 38;
 
-pub(super) fn wrong(what: &str, at: usize) -> Fault {
+pub(super) fn syntax_error(what: &str, at: usize) -> Fault {
     Fault::invalid(format!("the body is not valid JSON: {what} at byte {at}"))
 }
 
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a [u8]) -> Result<Self> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         if let Err(error) = std::str::from_utf8(text) {
-            return Err(wrong("it is not UTF-8", error.valid_up_to()));
+            return Err(syntax_error("it is not UTF-8", error.valid_up_to()));
         }
         Ok(Reader { text, at: 0, unescaped: Vec::new(), parts: Vec::new() })
     }
@@ -61,18 +61,18 @@ impl<'a> Reader<'a> {
             self.at += 1;
             return Ok(());
         }
-        Err(wrong(&format!("{:?} is missing", char::from(byte)), self.at))
+        Err(syntax_error(&format!("{:?} is missing", char::from(byte)), self.at))
     }
 
     pub(super) fn end(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(wrong("something follows its value", self.at)),
+            Some(_) => Err(syntax_error("something follows its value", self.at)),
         }
     }
 
     /// Reads the items between commas up to `end`, each with `one`.
-    pub(super) fn listed(&mut self, end: u8, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    pub(super) fn read_items(&mut self, end: u8, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if self.peek() == Some(end) {
             self.at += 1;
             return Ok(());
@@ -85,14 +85,14 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return Err(wrong("a comma or an end is missing", self.at)),
+                _ => return Err(syntax_error("a comma or an end is missing", self.at)),
             }
         }
     }
 
     /// Reads the members of an object; `one` reads the value that belongs to a name.
-    pub(super) fn members(&mut self, mut one: impl FnMut(&mut Self, &[u8]) -> Result<()>) -> Result<()> {
-        self.listed(b'}', |reader| {
+    pub(super) fn read_members(&mut self, mut one: impl FnMut(&mut Self, &[u8]) -> Result<()>) -> Result<()> {
+        self.read_items(b'}', |reader| {
             let place = reader.string()?;
             reader.expect(b':')?;
             match place {
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn truth(&mut self) -> Result<bool> {
         match (self.word(b"true"), self.word(b"false")) {
-            (false, false) => Err(wrong("a value is missing", self.at)),
+            (false, false) => Err(syntax_error("a value is missing", self.at)),
             (truth, _) => Ok(truth),
         }
     }
@@ -124,10 +124,11 @@ impl<'a> Reader<'a> {
     /// Skips bytes up to the next quote or backslash.
     fn skip_plain(&mut self) -> Result<&'a [u8]> {
         let rest = &self.text[self.at..];
-        let end = memchr::memchr2(b'"', b'\\', rest).ok_or_else(|| wrong("a string is not terminated", self.at))?;
+        let end =
+            memchr::memchr2(b'"', b'\\', rest).ok_or_else(|| syntax_error("a string is not terminated", self.at))?;
         let plain = &rest[..end];
         if plain.iter().any(|&byte| byte < b' ') {
-            return Err(wrong("a text holds a control character", self.at));
+            return Err(syntax_error("a text holds a control character", self.at));
         }
         self.at += end;
         Ok(plain)
@@ -169,26 +170,26 @@ impl<'a> Reader<'a> {
         let whole = self.at;
         let count = self.digits();
         if count == 0 {
-            return Err(wrong("a value is missing", start));
+            return Err(syntax_error("a value is missing", start));
         }
         if count > 1 && self.text[whole] == b'0' {
-            return Err(wrong("a number begins with 0", start));
+            return Err(syntax_error("a number begins with 0", start));
         }
         let behind = self.at;
         if self.word(b".") && self.digits() == 0 {
-            return Err(wrong("a number ends in a point", start));
+            return Err(syntax_error("a number ends in a point", start));
         }
         if self.word(b"e") || self.word(b"E") {
             let _ = self.word(b"+") || self.word(b"-");
             if self.digits() == 0 {
-                return Err(wrong("an exponent has no digits", start));
+                return Err(syntax_error("an exponent has no digits", start));
             }
         }
         let text = self.text;
         let shown = |bytes: &'a [u8]| std::str::from_utf8(bytes).unwrap_or_default();
         if self.at > behind {
             let value = shown(&text[start..self.at]).parse();
-            return value.map(Number::Float).map_err(|_| wrong("a number is malformed", start));
+            return value.map(Number::Float).map_err(|_| syntax_error("a number is malformed", start));
         }
         let digits = &text[whole..behind];
         if count > MOST_DIGITS {
@@ -196,7 +197,7 @@ impl<'a> Reader<'a> {
             return Err(Fault::invalid(text));
         }
         if count <= SURE_DIGITS {
-            let value: i128 = shown(digits).parse().map_err(|_| wrong("a number is malformed", start))?;
+            let value: i128 = shown(digits).parse().map_err(|_| syntax_error("a number is malformed", start))?;
             return Ok(Number::Small(if negative { -value } else { value }));
         }
         Ok(Number::Large(negative, digits))
@@ -204,17 +205,17 @@ impl<'a> Reader<'a> {
 
     pub(super) fn skip(&mut self, depth: usize) -> Result<()> {
         if depth > DEEPEST {
-            return Err(wrong("it nests too deep", self.at));
+            return Err(syntax_error("it nests too deep", self.at));
         }
         match self.peek() {
             Some(b'"') => self.string().map(drop),
             Some(b'[') => {
                 self.at += 1;
-                self.listed(b']', |reader| reader.skip(depth + 1))
+                self.read_items(b']', |reader| reader.skip(depth + 1))
             }
             Some(b'{') => {
                 self.at += 1;
-                self.members(|reader, _| reader.skip(depth + 1))
+                self.read_members(|reader, _| reader.skip(depth + 1))
             }
             Some(b't' | b'f') => self.truth().map(drop),
             Some(b'n') if self.word(b"null") => Ok(()),
@@ -240,7 +241,7 @@ impl<'a> Reader<'a> {
                 self.unescaped.extend_from_slice(code.encode_utf8(&mut utf8).as_bytes());
                 return Ok(());
             }
-            _ => return Err(wrong("an escape is unknown", at)),
+            _ => return Err(syntax_error("an escape is unknown", at)),
         };
         self.unescaped.push(byte);
         Ok(())
@@ -258,13 +259,13 @@ impl<'a> Reader<'a> {
             0xd800..=0xdfff => return Err(lone()),
             code => code,
         };
-        char::from_u32(code).ok_or_else(|| wrong("an escape is unknown", at))
+        char::from_u32(code).ok_or_else(|| syntax_error("an escape is unknown", at))
     }
 
     fn hex(&mut self) -> Result<u32> {
         let digits = self.text.get(self.at..self.at + 4).unwrap_or_default();
         if digits.len() < 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(wrong("\\u takes four hexadecimal digits", self.at));
+            return Err(syntax_error("\\u takes four hexadecimal digits", self.at));
         }
         self.at += 4;
         Ok(digits.iter().fold(0, |code, &digit| code << 4 | char::from(digit).to_digit(16).unwrap_or(0)))

@@ -350,7 +350,7 @@ mod tests {
     use crate::log::record::Record;
 
     /// A segment with one record per block.
-    fn written(header: &Header, blocks: &[&[u64]]) -> Vec<u8> {
+    fn write_segment(header: &Header, blocks: &[&[u64]]) -> Vec<u8> {
         let (mut bytes, mut number) = (header.bytes().to_vec(), header.first);
         for hashes in blocks {
             let mut block = vec![0; BLOCK];
@@ -363,7 +363,7 @@ mod tests {
     }
 
     /// The same in the first layout.
-    fn written_first_layout(blocks: &[&[u64]]) -> Vec<u8> {
+    fn write_first_layout_segment(blocks: &[&[u64]]) -> Vec<u8> {
         let mut bytes = MAGIC_1.to_vec();
         bytes.extend(1u64.to_le_bytes());
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
@@ -400,8 +400,8 @@ mod tests {
     #[test]
     fn truncation_at_any_byte_loses_only_the_last_block() -> Result<()> {
         let header = Header::new(1, (0, 0), 7, 8);
-        let new = (written(&header, &[&[1, 2], &[3]]), written(&header, &[&[1, 2]]).len());
-        let old = (written_first_layout(&[&[1, 2], &[3]]), written_first_layout(&[&[1, 2]]).len());
+        let new = (write_segment(&header, &[&[1, 2], &[3]]), write_segment(&header, &[&[1, 2]]).len());
+        let old = (write_first_layout_segment(&[&[1, 2], &[3]]), write_first_layout_segment(&[&[1, 2]]).len());
         for (two, one) in [new, old] {
             assert_eq!(read_back(&two, LAST)?, (End::Whole, vec![1, 2]));
             for cut in one + 1..two.len() {
@@ -419,8 +419,12 @@ mod tests {
     #[test]
     fn a_flipped_byte_is_damage_and_later_blocks_are_found() -> Result<()> {
         let header = Header::new(1, (0, 0), 7, 8);
-        let new = (written(&header, &[&[1, 2], &[3], &[4]]), written(&header, &[&[1, 2]]).len(), HEADER);
-        let old = (written_first_layout(&[&[1, 2], &[3], &[4]]), written_first_layout(&[&[1, 2]]).len(), HEADER_1);
+        let new = (write_segment(&header, &[&[1, 2], &[3], &[4]]), write_segment(&header, &[&[1, 2]]).len(), HEADER);
+        let old = (
+            write_first_layout_segment(&[&[1, 2], &[3], &[4]]),
+            write_first_layout_segment(&[&[1, 2]]).len(),
+            HEADER_1,
+        );
         for (all, one, start) in [new, old] {
             for at in 0..one {
                 let mut bytes = all.clone();
@@ -443,7 +447,7 @@ mod tests {
     #[test]
     fn a_search_for_a_block_is_one_pass_even_in_forged_segments() -> Result<()> {
         // A million heads of blocks, each of which claims half of the file.
-        let mut bytes = written_first_layout(&[&[1]]);
+        let mut bytes = write_first_layout_segment(&[&[1]]);
         let start = bytes.len() as u64;
         let mut head = vec![0; BLOCK_1 + 8];
         head[..4].copy_from_slice(&(18_000_000u32).to_le_bytes());

@@ -52,7 +52,7 @@ impl Synced {
 
 /// The current segment, as far as it is not known to be synced.
 #[derive(Default)]
-pub(super) struct Unsynced {
+pub(super) struct CurrentSegment {
     pub(super) file: Option<Arc<File>>,
     pub(super) record: u64,
     /// True from a write until the next sync begins.

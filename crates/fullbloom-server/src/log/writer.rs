@@ -1,4 +1,4 @@
-//! [`Log`]: changes are appended under a lock, one thread writes them, and all waiting clients share one sync.
+//! [`Log`]: changes are appended under a lock, one thread writes them, and all pending clients share one sync.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::record::{OPERATION, op};
 use super::segment::{self, Header};
 use super::start::{Start, begin};
-use super::synced::{Progress, Synced, SyncedFile, Unsynced, stopping_fault};
+use super::synced::{CurrentSegment, Progress, Synced, SyncedFile, stopping_fault};
 use super::{Durability, Record};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// What waits to be written.
 #[derive(Default)]
-struct Waiting {
+struct Pending {
     /// A block: an empty head, then records.
     block: Vec<u8>,
     records: u32,
@@ -48,7 +48,7 @@ struct Waiting {
 }
 
 struct Shared {
-    waiting: Mutex<Waiting>,
+    pending: Mutex<Pending>,
     work: Condvar,
     progress: watch::Sender<Progress>,
     /// `progress.trouble.is_some()` as one word, checked before each change.
@@ -58,7 +58,7 @@ struct Shared {
     written: AtomicU64,
     rotated: Condvar,
     /// The current segment; `None` without a folder.
-    segment: Mutex<Unsynced>,
+    segment: Mutex<CurrentSegment>,
     /// The syncing thread of `everysec` waits here.
     to_sync: Condvar,
     /// Held during a sync, so that the next one sees a failure.
@@ -86,7 +86,7 @@ impl Log {
         let shared = new_shared(start.next);
         let written = Synced { newest: header.first, record: start.next - 1 };
         *shared.syncing.lock() = Some(SyncedFile::open(folder, written));
-        shared.waiting.lock().boundary = header.first;
+        shared.pending.lock().boundary = header.first;
         let file = Arc::new(file);
         shared.segment.lock().file = Some(file.clone());
         let mut writer = Writer {
@@ -115,7 +115,7 @@ impl Log {
 
     /// The first record of the newest segment.
     pub fn newest(&self) -> u64 {
-        self.shared.waiting.lock().boundary
+        self.shared.pending.lock().boundary
     }
 
     /// The durability mode.
@@ -160,23 +160,23 @@ impl Log {
         if let Some(folder) = &self.folder {
             reach("log.append", folder).map_err(Fault::io(folder))?;
         }
-        let mut waiting = self.shared.waiting.lock();
-        let number = waiting.next;
-        waiting.next += records.len() as u64;
+        let mut pending = self.shared.pending.lock();
+        let number = pending.next;
+        pending.next += records.len() as u64;
         if self.folder.is_none() {
             return Ok(number);
         }
-        if waiting.block.is_empty() {
-            waiting.block.resize(segment::BLOCK, 0);
+        if pending.block.is_empty() {
+            pending.block.resize(segment::BLOCK, 0);
             self.shared.work.notify_one();
         }
         for record in records {
-            let at = waiting.block.len();
-            record.write(&mut waiting.block);
-            waiting.block[at + OPERATION] |= flag;
+            let at = pending.block.len();
+            record.write(&mut pending.block);
+            pending.block[at + OPERATION] |= flag;
         }
-        waiting.records += records.len() as u32;
-        if waiting.block.len() > MAX_PENDING {
+        pending.records += records.len() as u32;
+        if pending.block.len() > MAX_PENDING {
             self.shared.troubled.store(true, Ordering::Release);
         }
         Ok(number)
@@ -184,7 +184,7 @@ impl Log {
 
     /// The number of the next record.
     pub fn next(&self) -> u64 {
-        self.shared.waiting.lock().next
+        self.shared.pending.lock().next
     }
 
     /// The bytes written since it was opened.
@@ -215,11 +215,11 @@ impl Log {
                     return now.confirm(number);
                 }
             }
-            let mut waiting = self.shared.waiting.lock();
-            if waiting.stop {
+            let mut pending = self.shared.pending.lock();
+            if pending.stop {
                 return Err(stopping_fault());
             }
-            let _ = self.shared.rotated.wait_for(&mut waiting, Duration::from_millis(5));
+            let _ = self.shared.rotated.wait_for(&mut pending, Duration::from_millis(5));
         }
     }
 
@@ -237,19 +237,19 @@ impl Log {
                 return Err(self.refusal());
             }
         }
-        let mut waiting = self.shared.waiting.lock();
-        waiting.rotate = true;
+        let mut pending = self.shared.pending.lock();
+        pending.rotate = true;
         self.shared.work.notify_one();
-        while waiting.rotate && !waiting.refused && !waiting.stop && !self.shared.troubled.load(Ordering::Acquire) {
-            self.shared.rotated.wait(&mut waiting);
+        while pending.rotate && !pending.refused && !pending.stop && !self.shared.troubled.load(Ordering::Acquire) {
+            self.shared.rotated.wait(&mut pending);
         }
-        waiting.refused = false;
-        if std::mem::take(&mut waiting.rotate) { Err(self.refusal()) } else { Ok(waiting.boundary) }
+        pending.refused = false;
+        if std::mem::take(&mut pending.rotate) { Err(self.refusal()) } else { Ok(pending.boundary) }
     }
 
     /// Writes and syncs what is pending, and ends the threads.
     pub fn close(&self) {
-        self.shared.waiting.lock().stop = true;
+        self.shared.pending.lock().stop = true;
         self.shared.work.notify_one();
         // The writing thread first: it syncs what is left.
         for thread in self.threads.lock().drain(..) {
@@ -268,7 +268,7 @@ impl Drop for Log {
 
 fn new_shared(next: u64) -> Arc<Shared> {
     Arc::new(Shared {
-        waiting: Mutex::new(Waiting { next, ..Waiting::default() }),
+        pending: Mutex::new(Pending { next, ..Pending::default() }),
         work: Condvar::new(),
         progress: watch::channel(Progress { durable: next.saturating_sub(1), trouble: None }).0,
         troubled: AtomicBool::new(false),
@@ -360,7 +360,7 @@ impl Writer {
             let last = (first + u64::from(records)).saturating_sub(1);
             if !block.is_empty() {
                 self.header.seal(&mut block, first, self.shared.progress.borrow().durable, records);
-                if !self.write_until_there_is_room(&block) {
+                if !self.write_until_space(&block) {
                     return;
                 }
                 block.clear();
@@ -390,23 +390,23 @@ impl Writer {
 
     /// Waits for changes and takes them.
     fn take_pending(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
-        let mut waiting = self.shared.waiting.lock();
-        while waiting.block.is_empty() && !waiting.rotate && !waiting.stop {
-            self.shared.work.wait(&mut waiting);
+        let mut pending = self.shared.pending.lock();
+        while pending.block.is_empty() && !pending.rotate && !pending.stop {
+            self.shared.work.wait(&mut pending);
         }
-        if self.mode != Durability::Always && !waiting.rotate && !waiting.stop {
+        if self.mode != Durability::Always && !pending.rotate && !pending.stop {
             // Collects changes: one write per change would cost more than the change.
-            drop(waiting);
+            drop(pending);
             std::thread::sleep(WRITE_DELAY);
-            waiting = self.shared.waiting.lock();
+            pending = self.shared.pending.lock();
         }
-        std::mem::swap(&mut waiting.block, block);
-        let records = std::mem::take(&mut waiting.records);
+        std::mem::swap(&mut pending.block, block);
+        let records = std::mem::take(&mut pending.records);
         let slow = !self.shared.broken.load(Ordering::Acquire) && self.shared.progress.borrow().trouble.is_none();
         if slow {
             self.shared.troubled.store(false, Ordering::Release);
         }
-        (waiting.next - u64::from(records), records, waiting.rotate, waiting.stop)
+        (pending.next - u64::from(records), records, pending.rotate, pending.stop)
     }
 
     /// Leaves the sync to the syncing thread, if there is one.
@@ -419,7 +419,7 @@ impl Writer {
     }
 
     /// Writes a block. While the disk is full, changes are refused and it tries again. False if the service stops.
-    fn write_until_there_is_room(&mut self, block: &[u8]) -> bool {
+    fn write_until_space(&mut self, block: &[u8]) -> bool {
         let mut refused = false;
         loop {
             let written = reach("log.write", &self.folder)
@@ -444,11 +444,11 @@ impl Writer {
                         self.shared
                             .refuse(format!("the log cannot be written ({error}); changes are refused until it can"));
                     }
-                    let mut waiting = self.shared.waiting.lock();
-                    if waiting.stop {
+                    let mut pending = self.shared.pending.lock();
+                    if pending.stop {
                         return false;
                     }
-                    let _ = self.shared.work.wait_for(&mut waiting, RETRY);
+                    let _ = self.shared.work.wait_for(&mut pending, RETRY);
                 }
             }
         }
@@ -475,11 +475,11 @@ impl Writer {
                         file.update(Synced { newest: first, record: first - 1 });
                     }
                 }
-                let mut waiting = self.shared.waiting.lock();
-                (waiting.boundary, waiting.rotate) = (first, false);
+                let mut pending = self.shared.pending.lock();
+                (pending.boundary, pending.rotate) = (first, false);
             }
             // The current segment continues; the checkpoint that requested a new one fails.
-            Err(_) => self.shared.waiting.lock().refused = true,
+            Err(_) => self.shared.pending.lock().refused = true,
         }
         self.shared.rotated.notify_all();
     }

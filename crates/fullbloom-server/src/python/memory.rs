@@ -55,6 +55,6 @@ impl Service {
     /// The bytes held for clients: now, the limit, the maximum so far, and how often a request was refused.
     fn memory(&self) -> (u64, u64, u64, u64) {
         let budget = self.store.budget();
-        (budget.held(), budget.most(), budget.highest(), budget.refused())
+        (budget.used(), budget.most(), budget.peak(), budget.refusals())
     }
 }

@@ -56,7 +56,7 @@ fn parse_durability(name: &str) -> Result<Durability> {
 const STEPS: f64 = 64.0;
 
 /// Advances the time in filters with a window of time.
-fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
+fn advance_windows(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
     let now = now() as f64 / 1000.0;
     let mut kept = HashMap::new();
     for entry in store.entries() {
@@ -128,7 +128,7 @@ impl Service {
         let passed = &self.passed;
         self.call(py, |store| {
             let dropped = store.drop_expired()?;
-            pass_time(store, &mut passed.lock())?;
+            advance_windows(store, &mut passed.lock())?;
             if store.is_due() {
                 store.checkpoint()?;
             }

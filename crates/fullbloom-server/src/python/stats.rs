@@ -136,7 +136,7 @@ impl Service {
         let store = &self.store;
         py.detach(|| {
             let entries = store.filters();
-            let due = entries.iter().filter(|entry| entry.activity() != entry.sampled.load(Ordering::Relaxed));
+            let due = entries.iter().filter(|entry| entry.activity() != entry.sampled_activity.load(Ordering::Relaxed));
             due.map(|entry| (entry.id, entry.activity())).collect()
         })
     }
@@ -147,7 +147,7 @@ impl Service {
         py.detach(|| {
             for (number, moves) in due {
                 for entry in store.entries_with_ids(&[number]) {
-                    entry.sampled.store(moves, Ordering::Relaxed);
+                    entry.sampled_activity.store(moves, Ordering::Relaxed);
                 }
             }
         });

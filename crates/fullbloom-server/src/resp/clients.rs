@@ -30,7 +30,7 @@ pub(super) struct Client {
     local: SocketAddr,
     since: u64,
     /// When it last sent something, in milliseconds since 1970.
-    pub(super) heard: AtomicU64,
+    pub(super) last_active: AtomicU64,
     pub(super) about: Mutex<ClientInfo>,
 }
 
@@ -47,7 +47,7 @@ impl Client {
             self.local,
             about.name,
             seconds(self.since),
-            seconds(self.heard.load(Ordering::Relaxed)),
+            seconds(self.last_active.load(Ordering::Relaxed)),
             if about.command.is_empty() { "NULL" } else { about.command },
             if about.is_resp3 { 3 } else { 2 },
             about.library,
@@ -71,22 +71,22 @@ impl Clients {
 }
 
 /// Lists a client until it is dropped.
-pub(super) struct Connected {
+pub(super) struct ClientGuard {
     clients: Arc<Clients>,
     pub(super) client: Arc<Client>,
 }
 
-impl Connected {
+impl ClientGuard {
     pub(super) fn new(clients: Arc<Clients>, address: SocketAddr, local: SocketAddr) -> Self {
         let (id, now) = (clients.next.fetch_add(1, Ordering::Relaxed) + 1, store::now());
         let about = Mutex::new(ClientInfo::default());
-        let client = Arc::new(Client { id, address, local, since: now, heard: AtomicU64::new(now), about });
+        let client = Arc::new(Client { id, address, local, since: now, last_active: AtomicU64::new(now), about });
         clients.all.lock().insert(id, client.clone());
-        Connected { clients, client }
+        ClientGuard { clients, client }
     }
 }
 
-impl Drop for Connected {
+impl Drop for ClientGuard {
     fn drop(&mut self) {
         self.clients.all.lock().remove(&self.client.id);
     }

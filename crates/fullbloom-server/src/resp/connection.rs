@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::coop::{consume_budget, unconstrained};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::clients::Connected;
+use super::clients::ClientGuard;
 use super::commands;
 use super::parser::Parser;
 use super::server::{Buffers, Server};
@@ -56,7 +56,7 @@ pub(super) async fn serve(
     (address, local): (SocketAddr, SocketAddr),
     shutdown: &mut watch::Receiver<Shutdown>,
 ) {
-    let present = Connected::new(server.clients.clone(), address, local);
+    let present = ClientGuard::new(server.clients.clone(), address, local);
     let session = Session::new(server.clone(), commands::table(), present.client.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
     let held = server.store.budget().empty();
@@ -185,11 +185,11 @@ impl Connection {
                 }
                 NextStep::WaitForTransaction => {
                     self.write().await?;
-                    let _ = timeout(AGAIN, self.server.freed.notified()).await;
+                    let _ = timeout(AGAIN, self.server.transaction_ended.notified()).await;
                 }
                 NextStep::WaitForSlot => {
                     self.write().await?;
-                    self.session.slow = self.server.slow.clone().acquire_owned().await.ok();
+                    self.session.slot = self.server.slow_slots.clone().acquire_owned().await.ok();
                 }
                 NextStep::Close => {
                     self.write().await?;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::clients::Connected;
+use super::clients::ClientGuard;
 use super::commands;
 use super::parser::Parser;
 use super::server::{Buffers, Options, Server};
@@ -18,7 +18,7 @@ pub struct Dialogue {
     parser: Parser,
     buffers: Buffers,
     open: bool,
-    _present: Connected,
+    _present: ClientGuard,
 }
 
 impl Dialogue {
@@ -26,7 +26,7 @@ impl Dialogue {
     pub fn new(store: Arc<Store>, options: Options) -> Self {
         let server = Arc::new(Server::new(store, options, 0));
         let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let present = Connected::new(server.clients.clone(), nobody, nobody);
+        let present = ClientGuard::new(server.clients.clone(), nobody, nobody);
         let session = Session::new(server, commands::table(), present.client.clone());
         let (parser, buffers) = (Parser::default(), Buffers::default());
         Dialogue { session, parser, buffers, open: true, _present: present }
@@ -34,7 +34,7 @@ impl Dialogue {
 
     /// Sends bytes, which may be incomplete commands, and appends the replies to `answers`; false once the connection
     /// is closed.
-    pub fn say(&mut self, bytes: &[u8], answers: &mut Vec<u8>) -> bool {
+    pub fn send(&mut self, bytes: &[u8], answers: &mut Vec<u8>) -> bool {
         self.buffers.input.extend_from_slice(bytes);
         let mut at = 0;
         while self.open {

@@ -52,12 +52,12 @@ fn io(error: std::io::Error) -> Fault {
 struct Client(TcpStream);
 
 impl Client {
-    fn say(&mut self, commands: &str) -> Result<()> {
+    fn send(&mut self, commands: &str) -> Result<()> {
         self.0.write_all(format!("{commands}\r\n").as_bytes()).map_err(io)
     }
 
     /// Receives a reply of this many bytes.
-    fn hear(&mut self, bytes: usize) -> Result<String> {
+    fn receive(&mut self, bytes: usize) -> Result<String> {
         let mut heard = vec![0; bytes];
         self.0.read_exact(&mut heard).map_err(io)?;
         Ok(String::from_utf8_lossy(&heard).into_owned())
@@ -95,15 +95,15 @@ fn replies_wait_for_the_changes_on_which_they_depend() -> Result<()> {
     };
     let mut first = client()?;
     for (before, ..) in DECIDING.iter().chain(LOOK_UPS) {
-        first.say(before)?;
-        let _ = first.hear(if *before == "PING" { 7 } else { 5 })?;
+        first.send(before)?;
+        let _ = first.receive(if *before == "PING" { 7 } else { 5 })?;
     }
     let paused = arm(folder.path(), "log.sync", 0, Action::Pause);
     let records = store.log().next() + (DECIDING.len() + LOOK_UPS.len()) as u64;
     let mut changing = Vec::new();
     for (_, change, ..) in DECIDING.iter().chain(LOOK_UPS) {
         let mut one = client()?;
-        one.say(change)?;
+        one.send(change)?;
         changing.push(one);
     }
     paused.wait();
@@ -117,20 +117,20 @@ fn replies_wait_for_the_changes_on_which_they_depend() -> Result<()> {
     let mut asking = Vec::new();
     for (_, _, question, answer) in DECIDING {
         let mut one = client()?;
-        one.say(question)?;
+        one.send(question)?;
         asking.push((one, question, answer));
     }
     for (_, _, question, answer) in LOOK_UPS {
         let mut one = client()?;
-        one.say(question)?;
-        assert_eq!(one.hear(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
+        one.send(question)?;
+        assert_eq!(one.receive(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
     }
     for (one, question, _) in &mut asking {
         assert!(one.is_silent(Duration::from_millis(10))?, "{question} was answered before the disk had its ground");
     }
     paused.release();
     for (one, question, answer) in &mut asking {
-        assert_eq!(one.hear(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
+        assert_eq!(one.receive(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
     }
     runtime.block_on(listener.stop(Duration::from_secs(2)));
     Ok(())

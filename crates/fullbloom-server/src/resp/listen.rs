@@ -94,9 +94,9 @@ impl Listener {
 }
 
 /// Counts a connection until it is dropped.
-struct Counted(Arc<Server>);
+struct ConnectionGuard(Arc<Server>);
 
-impl Drop for Counted {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.counters.connected.fetch_sub(1, Ordering::AcqRel);
     }
@@ -135,11 +135,11 @@ async fn accept(
         if counters.connected.fetch_add(1, Ordering::AcqRel) >= server.store.options.limits.connections {
             counters.connected.fetch_sub(1, Ordering::AcqRel);
             counters.rejected.fetch_add(1, Ordering::Relaxed);
-            turn_away(socket);
+            reject(socket);
             continue;
         }
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(one(Counted(server.clone()), socket, address, acceptor.clone(), shutdown.clone()));
+        tokio::spawn(one(ConnectionGuard(server.clone()), socket, address, acceptor.clone(), shutdown.clone()));
     }
 }
 
@@ -158,12 +158,12 @@ fn keep_alive(socket: &TcpListener) {
 }
 
 /// Sends the reason if that does not block, and closes.
-fn turn_away(socket: TcpStream) {
+fn reject(socket: TcpStream) {
     let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
 }
 
 async fn one(
-    counted: Counted,
+    counted: ConnectionGuard,
     socket: TcpStream,
     address: SocketAddr,
     acceptor: Option<TlsAcceptor>,

@@ -119,7 +119,7 @@ pub struct Parser {
     words: Vec<u8>,
 }
 
-fn wrong(text: impl Into<String>) -> ParseError {
+fn protocol_error(text: impl Into<String>) -> ParseError {
     ParseError::Protocol(text.into())
 }
 
@@ -137,14 +137,14 @@ fn number(bytes: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>,
             _ => return odd_number(bytes, line, at, too_big),
         }
     }
-    if line.len() == NUMBER { Err(wrong(too_big)) } else { Ok(None) }
+    if line.len() == NUMBER { Err(protocol_error(too_big)) } else { Ok(None) }
 }
 
 /// [`number`] for anything but a few digits.
 #[cold]
 fn odd_number(bytes: &[u8], line: &[u8], at: usize, too_big: &str) -> Result<Option<(Option<i64>, usize)>, ParseError> {
     match memchr::memchr(b'\r', line) {
-        None if line.len() == NUMBER => Err(wrong(too_big)),
+        None if line.len() == NUMBER => Err(protocol_error(too_big)),
         None => Ok(None),
         Some(end) if at + end + 1 >= bytes.len() => Ok(None),
         Some(end) => {
@@ -192,8 +192,8 @@ impl Parser {
         match count {
             Some(count) if count <= 0 => Ok(0),
             Some(count) if count as usize <= caps.arguments => Ok(count as usize),
-            Some(_) if caps.unauthenticated => Err(wrong("unauthenticated multibulk length")),
-            _ => Err(wrong("invalid multibulk length")),
+            Some(_) if caps.unauthenticated => Err(protocol_error("unauthenticated multibulk length")),
+            _ => Err(protocol_error("invalid multibulk length")),
         }
     }
 
@@ -207,7 +207,7 @@ impl Parser {
                     None => return Ok(Some(1)),
                     Some(b'$') => {}
                     Some(&other) => {
-                        return Err(wrong(format!("expected '$', got '{}'", other.escape_ascii())));
+                        return Err(protocol_error(format!("expected '$', got '{}'", other.escape_ascii())));
                     }
                 }
                 let Some((length, next)) = number(bytes, self.at + 1, "too big bulk count string")? else {
@@ -216,12 +216,12 @@ impl Parser {
                 let length = match length {
                     Some(length) if length >= 0 && length as u64 <= caps.bulk as u64 => length as usize,
                     Some(length) if length >= 0 && caps.unauthenticated => {
-                        return Err(wrong("unauthenticated bulk length"));
+                        return Err(protocol_error("unauthenticated bulk length"));
                     }
-                    _ => return Err(wrong("invalid bulk length")),
+                    _ => return Err(protocol_error("invalid bulk length")),
                 };
                 if next + length + 2 > caps.request {
-                    return Err(wrong("too big request"));
+                    return Err(protocol_error("too big request"));
                 }
                 self.at = next;
                 length
@@ -244,18 +244,18 @@ impl Parser {
         let Some(end) = memchr::memchr(b'\n', &bytes[self.at..]).map(|end| self.at + end) else {
             self.at = bytes.len();
             if self.at > LINE.min(caps.request) {
-                return Err(wrong("too big inline request"));
+                return Err(protocol_error("too big inline request"));
             }
             return Ok(Progress::Missing(1));
         };
         if end > LINE.min(caps.request) {
-            return Err(wrong("too big inline request"));
+            return Err(protocol_error("too big inline request"));
         }
         self.at = 0;
         self.words.clear();
         let line = &bytes[..end];
         split_words(line.strip_suffix(b"\r").unwrap_or(line), &mut self.words, spans)
-            .ok_or_else(|| wrong("unbalanced quotes in request"))?;
+            .ok_or_else(|| protocol_error("unbalanced quotes in request"))?;
         if let Some(first) = spans.first() {
             let first = &self.words[first.start as usize..first.end as usize];
             if first.eq_ignore_ascii_case(b"post") || first.eq_ignore_ascii_case(b"host:") {
@@ -263,7 +263,7 @@ impl Parser {
             }
         }
         if spans.len() > caps.arguments {
-            return Err(wrong("too big inline request"));
+            return Err(protocol_error("too big inline request"));
         }
         Ok(Progress::Line(end + 1))
     }
@@ -284,7 +284,7 @@ fn split_words(line: &[u8], words: &mut Vec<u8>, spans: &mut Vec<Span>) -> Optio
             at += 1;
             match byte {
                 b'"' | b'\'' => {
-                    at = quoted(line, at, byte, words)?;
+                    at = parse_quoted(line, at, byte, words)?;
                     // A quote ends its word.
                     if line.get(at).is_some_and(|next| !next.is_ascii_whitespace()) {
                         return None;
@@ -298,7 +298,7 @@ fn split_words(line: &[u8], words: &mut Vec<u8>, spans: &mut Vec<Span>) -> Optio
 }
 
 /// Copies the text in quotes from `at` on; returns the position after it.
-fn quoted(line: &[u8], mut at: usize, quote: u8, words: &mut Vec<u8>) -> Option<usize> {
+fn parse_quoted(line: &[u8], mut at: usize, quote: u8, words: &mut Vec<u8>) -> Option<usize> {
     let hex = |at: usize| {
         let digits = std::str::from_utf8(line.get(at..at + 2)?).ok()?;
         digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u8::from_str_radix(digits, 16).ok())?

@@ -221,7 +221,7 @@ impl Reply {
         self.head(b'*', length as i64);
     }
 
-    /// The head of a map. Its names and values follow in turn.
+    /// The head of a map. Its names and values follow in guard.
     pub fn map(&mut self, pairs: usize) {
         if self.is_resp3 { self.head(b'%', pairs as i64) } else { self.array(2 * pairs) }
     }
@@ -247,9 +247,9 @@ mod tests {
         let budget = crate::budget::Budget::new(1 << 20);
         let mut reply = Reply { held: Some(budget.empty()), ..Reply::default() };
         reply.bulk(&[b'a'; 1000]);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.used(), 0);
         reply.bulk(&vec![b'a'; 500_000]);
-        assert!(reply.fault.is_none() && budget.held() as usize >= reply.out.len());
+        assert!(reply.fault.is_none() && budget.used() as usize >= reply.out.len());
         let before = reply.out.len();
         reply.bulk(&vec![b'a'; 600_000]);
         reply.bulk(&vec![b'a'; 100_000]);
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(reply.out.len(), before);
         reply.out.clear();
         reply.release();
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.used(), 0);
         reply.ensure(1 << 20)?;
         Ok(())
     }

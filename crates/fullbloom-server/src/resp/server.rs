@@ -90,13 +90,13 @@ pub struct Server {
     /// True while a checkpoint runs that a client requested.
     pub saving: AtomicBool,
     /// When the last checkpoint ended, in seconds since 1970.
-    pub saved: AtomicU64,
+    pub last_saved: AtomicU64,
     /// Filters that clients are sending or receiving in chunks.
     pub transfers: Transfers,
     /// Slots of slow commands.
-    pub(super) slow: Arc<Semaphore>,
+    pub(super) slow_slots: Arc<Semaphore>,
     /// Notified at the end of each transaction.
-    pub(super) freed: Notify,
+    pub(super) transaction_ended: Notify,
     pub(super) clients: Arc<Clients>,
     /// Random for each start: 40 hexadecimal digits.
     pub(super) run_id: String,
@@ -121,10 +121,10 @@ impl Server {
             since: (now, Instant::now()),
             counters: Counters::default(),
             saving: AtomicBool::new(false),
-            saved: AtomicU64::new(now / 1000),
+            last_saved: AtomicU64::new(now / 1000),
             transfers: Transfers::default(),
-            slow: Arc::new(Semaphore::new(SLOW)),
-            freed: Notify::new(),
+            slow_slots: Arc::new(Semaphore::new(SLOW)),
+            transaction_ended: Notify::new(),
             clients: Arc::default(),
             run_id: run_id(port),
             port,
@@ -162,7 +162,7 @@ impl Server {
         let done = self.store.checkpoint();
         self.saving.store(false, Ordering::Release);
         done.map(|_| {
-            self.saved.store(store::now() / 1000, Ordering::Relaxed);
+            self.last_saved.store(store::now() / 1000, Ordering::Relaxed);
             true
         })
     }

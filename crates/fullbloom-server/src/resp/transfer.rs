@@ -45,13 +45,13 @@ pub(super) struct Incoming {
 }
 
 #[derive(Default)]
-struct All {
+struct TransferState {
     last: i64,
     out: BTreeMap<i64, Outgoing>,
     incoming: HashMap<Vec<u8>, Incoming>,
 }
 
-impl All {
+impl TransferState {
     fn sweep(&mut self) {
         let late = |used: &Instant| used.elapsed() > TIMEOUT;
         self.out.retain(|_, dump| !late(&dump.used));
@@ -75,7 +75,7 @@ impl Incoming {
 
 #[derive(Default)]
 pub struct Transfers {
-    all: Mutex<All>,
+    all: Mutex<TransferState>,
     /// The number of filters being received.
     incoming: AtomicUsize,
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fullbloom_core::container::{Parsed, Verify};
 
-use super::cells::Reserved;
+use super::cells::Reservation;
 use super::entry::{self, Place};
 use super::files::SMALL;
 use super::target::{Conflict, Versions};
@@ -224,7 +224,7 @@ impl Store {
     }
 
     /// Reserves bytes of cells for a filter that is being created, until it is counted with all others.
-    fn reserve(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<Reserved> {
+    fn reserve(&self, nbytes: u64, replaced: Option<&Entry>) -> Result<Reservation> {
         self.check_limits(nbytes, replaced)?;
         // Other clients may have taken them in the meantime.
         self.cells.reserve(nbytes).ok_or_else(|| self.too_large(nbytes, self.options.limits.total_bytes, "all filters"))
@@ -259,7 +259,7 @@ impl Store {
         expires: Option<u64>,
         contents: Contents,
         conflict: Conflict<'_>,
-        room: Reserved,
+        room: Reservation,
     ) -> Result<(Arc<Entry>, Lsn)> {
         self.log.admit()?;
         self.check_conflict(name, conflict)?;
@@ -389,8 +389,8 @@ impl Store {
     }
 
     /// Renames a filter, in one record of the log. Until then, lookups find the previous owner of the new name.
-    pub fn rename_with(&self, from: &[u8], wanted: &RenameOptions<'_>) -> Result<Lsn> {
-        let to = check_name(wanted.to)?;
+    pub fn rename_with(&self, from: &[u8], options: &RenameOptions<'_>) -> Result<Lsn> {
+        let to = check_name(options.to)?;
         self.check_local(to)?;
         let entry = self.get(from)?;
         let _one = self.lock_catalogue();
@@ -402,16 +402,16 @@ impl Store {
         let is_itself = holder.as_ref().is_some_and(|holder| holder.id == entry.id);
         let replaced = holder.as_ref().filter(|_| !is_itself);
         let (_still, _replaced) = (entry.read(), replaced.map(|replaced| replaced.read()));
-        entry.at(wanted.versions).check()?;
-        if !is_itself || matches!(wanted.conflict, Conflict::Refuse) {
-            wanted.conflict.check(holder.as_deref())?;
+        entry.at(options.versions).check()?;
+        if !is_itself || matches!(options.conflict, Conflict::Refuse) {
+            options.conflict.check(holder.as_deref())?;
         }
-        let expires = wanted.expires.map(|at| at.unwrap_or(0));
+        let expires = options.expires.map(|at| at.unwrap_or(0));
         let record = Record::Rename { id: entry.id, name: to.to_string(), expires };
         let lsn = self.append_to_catalogue(&record)?;
         // In one step, so that lookups never find the new name unused.
         self.rename_entry(&entry.shared_name(), to);
-        if let Some(at) = wanted.expires {
+        if let Some(at) = options.expires {
             entry.set_expires(at);
         }
         Ok(Lsn(lsn))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fullbloom_core::growth::Growth;
 
 #[derive(Default)]
-struct All {
+struct Total {
     nbytes: AtomicU64,
     /// The limit on growth; 0 during replay, which no limit may stop.
     most: AtomicU64,
@@ -14,11 +14,11 @@ struct All {
 
 /// The bytes of cells of all filters.
 #[derive(Clone, Default)]
-pub(super) struct Cells(Arc<All>);
+pub(super) struct Cells(Arc<Total>);
 
 /// The share of one filter: its growth is counted for it and for all.
 struct Share {
-    all: Arc<All>,
+    all: Arc<Total>,
     own: Arc<AtomicU64>,
 }
 
@@ -33,15 +33,15 @@ impl Growth for Share {
 }
 
 /// The bytes of a filter that is being created.
-pub(super) struct Reserved(Arc<All>, u64);
+pub(super) struct Reservation(Arc<Total>, u64);
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.0.nbytes.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
-impl All {
+impl Total {
     fn take(&self, bytes: u64) -> bool {
         let most = match self.most.load(Ordering::Acquire) {
             0 => u64::MAX,
@@ -54,8 +54,8 @@ impl All {
 
 impl Cells {
     /// Reserves bytes for a filter that is being created; `None` if they are not available.
-    pub(super) fn reserve(&self, bytes: u64) -> Option<Reserved> {
-        self.0.take(bytes).then(|| Reserved(self.0.clone(), bytes))
+    pub(super) fn reserve(&self, bytes: u64) -> Option<Reservation> {
+        self.0.take(bytes).then(|| Reservation(self.0.clone(), bytes))
     }
 
     /// Limits growth to this many bytes from now on.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub use super::files::Written;
+pub use super::files::WriteSummary;
 use super::files::{Copier, FileWriter};
 use super::files::{filters_dir, list_filter_files, log_dir, sync};
 use super::manifest::{Manifest, Row};
@@ -21,7 +21,7 @@ use crate::log::segment;
 const BUNDLES: usize = 16;
 
 /// Lowers the priority of this thread, which reads gigabytes, below that of threads that serve clients.
-fn give_way() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 15);
 }
@@ -35,24 +35,24 @@ impl Store {
 
     /// Writes what changed since the last checkpoint. Lookups continue. Changes of a filter wait while it is copied,
     /// or, if there is no memory for a copy, while its bytes are passed to the kernel.
-    pub fn checkpoint(&self) -> Result<Written> {
+    pub fn checkpoint(&self) -> Result<WriteSummary> {
         let gone = |_| Err(Fault::new(Code::Io, "the checkpoint's thread has ended"));
         let (copier, copies) = Copier::new();
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
-                give_way();
+                lower_priority();
                 self.checkpoint_by(&copier)
             });
             // If the system has no thread left, this thread does the work, at normal priority.
-            let Ok(thread) = thread else { return self.checkpoint_by(&Copier::here()) };
+            let Ok(thread) = thread else { return self.checkpoint_by(&Copier::on_this_thread()) };
             // On this thread: one of low priority would make all others wait while it holds a filter's lock.
             copies.into_iter().for_each(|copy| copy());
             thread.join().unwrap_or_else(gone)
         })
     }
 
-    fn checkpoint_by(&self, copier: &Copier) -> Result<Written> {
-        let Some(folder) = &self.options.folder else { return Ok(Written::default()) };
+    fn checkpoint_by(&self, copier: &Copier) -> Result<WriteSummary> {
+        let Some(folder) = &self.options.folder else { return Ok(WriteSummary::default()) };
         let _one = self.checkpoint_lock.lock();
         let logged = self.log.nbytes();
         let boundary = self.log.rotate()?;
@@ -117,7 +117,7 @@ impl Store {
 
     /// Writes a checkpoint and copies it into `target`, from which a store can open. Clients continue; changes after
     /// the checkpoint are not in the copy.
-    pub fn backup(&self, target: &Path) -> Result<Written> {
+    pub fn backup(&self, target: &Path) -> Result<WriteSummary> {
         let Some(folder) = self.options.folder.clone() else {
             return Err(Fault::invalid("the service has no data folder, so there is nothing to back up"));
         };
@@ -127,7 +127,7 @@ impl Store {
         let manifest = Manifest::read(&folder)?.unwrap_or_default();
         // The copy needs no log.
         let manifest = Manifest { boundary: 0, ..manifest };
-        let mut done = Written::default();
+        let mut done = WriteSummary::default();
         for part in [filters_dir(target), log_dir(target)] {
             fs::create_dir_all(&part).map_err(Fault::io(&part))?;
         }

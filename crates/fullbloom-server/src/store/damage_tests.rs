@@ -8,7 +8,7 @@ use std::time::Duration;
 use fullbloom_core::key::KeyDomains;
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copy_folder, open_store, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, temporary, visible_state};
 use super::*;
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::{Action, ENOSPC, arm};
@@ -32,7 +32,7 @@ fn has(store: &Store, name: &[u8], hashes: &[u64]) -> usize {
     found.iter().filter(|&&one| one == 1).count()
 }
 
-fn reopened(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
+fn reopen(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
     let mut options =
         Options { folder: Some(folder.to_owned()), durability: Durability::Always, plain: true, ..Options::default() };
     change(&mut options);
@@ -40,7 +40,7 @@ fn reopened(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
 }
 
 /// A store with large, small and keyed filters, changes after a checkpoint, and `segments` segments of them.
-fn filled(folder: &Path, segments: u64) -> Result<Store> {
+fn fill_store(folder: &Path, segments: u64) -> Result<Store> {
     let store = open_store(folder)?;
     let mut draws = Draws(7);
     store.create(b"small", bloom(100))?;
@@ -102,12 +102,12 @@ fn every_file_removed_emptied_truncated_or_flipped_is_refused_by_name_or_harmles
     for (case, segments, stopped) in [("new", 0, false), ("killed", 1, false), ("full", 3, false), ("stopped", 1, true)]
     {
         let folder = temporary();
-        let store = filled(folder.path(), segments)?;
+        let store = fill_store(folder.path(), segments)?;
         if stopped {
             store.checkpoint()?;
             store.log().close();
         }
-        let expected = seen(&store);
+        let expected = visible_state(&store);
         let original = copy_folder(folder.path());
         drop(store);
         for file in files(original.path()) {
@@ -123,17 +123,17 @@ fn every_file_removed_emptied_truncated_or_flipped_is_refused_by_name_or_harmles
                 let what = format!("{case}: {} {fault}", file.display());
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 match open_store(copy.path()) {
-                    Ok(store) => assert!(seen(&store) == expected, "{what}: it opens, and is not whole"),
+                    Ok(store) => assert!(visible_state(&store) == expected, "{what}: it opens, and is not whole"),
                     Err(refusal) => {
                         assert!(refusal.text.contains(&*name), "{what}: {refusal}");
-                        let skipped = reopened(copy.path(), |options| options.salvage = true);
+                        let skipped = reopen(copy.path(), |options| options.salvage = true);
                         let skipped = skipped.unwrap_or_else(|fault| panic!("{what}: --salvage: {fault}"));
                         assert!(!skipped.skipped.is_empty(), "{what}");
-                        let (left, before) = (seen(&skipped), files(original.path()).len());
+                        let (left, before) = (visible_state(&skipped), files(original.path()).len());
                         drop(skipped);
                         let again =
                             open_store(copy.path()).unwrap_or_else(|fault| panic!("{what}, afterwards: {fault}"));
-                        assert!(seen(&again) == left, "{what}, afterwards");
+                        assert!(visible_state(&again) == left, "{what}, afterwards");
                         // Whatever was skipped, no filter file vanished without a copy.
                         let kept = fs::read_dir(copy.path().join("damaged")).into_iter().flatten().count();
                         assert!(kept > 0 || fault == "removed" || before == 0, "{what}: nothing was kept");
@@ -148,14 +148,14 @@ fn every_file_removed_emptied_truncated_or_flipped_is_refused_by_name_or_harmles
 #[test]
 fn a_lost_manifest_loses_no_filter_file() -> Result<()> {
     let folder = temporary();
-    let store = filled(folder.path(), 1)?;
+    let store = fill_store(folder.path(), 1)?;
     store.checkpoint()?;
     drop(store);
     let before = fs::read_dir(folder.path().join("filters")).into_iter().flatten().count();
     fs::remove_file(folder.path().join("manifest")).unwrap();
     let refusal = open_store(folder.path()).err().unwrap();
     assert!(refusal.text.contains("manifest") && refusal.text.contains("--salvage"), "{refusal}");
-    let store = reopened(folder.path(), |options| options.salvage = true)?;
+    let store = reopen(folder.path(), |options| options.salvage = true)?;
     store.checkpoint()?;
     let kept = fs::read_dir(folder.path().join("damaged")).into_iter().flatten().flatten();
     let kept = kept.filter(|file| file.path().extension().is_some_and(|end| end == "bloom" || end == "bundle"));
@@ -177,7 +177,7 @@ fn salvage_recovers_records_after_damage() -> Result<()> {
     bytes[middle] ^= 1;
     fs::write(&path, bytes).unwrap();
     assert!(open_store(folder.path()).is_err());
-    let store = reopened(folder.path(), |options| options.salvage = true)?;
+    let store = reopen(folder.path(), |options| options.salvage = true)?;
     assert_eq!(has(&store, b"a", &keys), 499);
     assert_eq!(store.skipped.len(), 1);
     Ok(())
@@ -208,13 +208,13 @@ fn folders_of_the_first_layout_open_and_accept_changes() -> Result<()> {
             assert_eq!(store.get(b"large")?.expires(), Some(4_102_444_800_000));
             assert!(store.get(b"gone").is_err() && store.get(b"plain").is_err());
             added(&store, b"renamed", &[1])?;
-            seen(&store)
+            visible_state(&store)
         };
         let store = open_store(folder.path())?;
-        assert!(seen(&store) == expected);
+        assert!(visible_state(&store) == expected);
         store.checkpoint()?;
         drop(store);
-        assert!(seen(&open_store(folder.path())?) == expected);
+        assert!(visible_state(&open_store(folder.path())?) == expected);
     }
     Ok(())
 }
@@ -229,7 +229,7 @@ fn a_lower_limit_loses_no_acknowledged_change() -> Result<()> {
     drop(store);
     for checkpoint in [false, true] {
         let copy = copy_folder(folder.path());
-        let store = reopened(copy.path(), |options| options.limits.filter_bytes = 4096)?;
+        let store = reopen(copy.path(), |options| options.limits.filter_bytes = 4096)?;
         assert_eq!(has(&store, b"g", &keys), keys.len(), "after a checkpoint: {checkpoint}");
         // From here on the limit applies.
         let more: Vec<u64> = (0..100_000).map(|key| Draws(key ^ 77).next()).collect();
@@ -237,8 +237,8 @@ fn a_lower_limit_loses_no_acknowledged_change() -> Result<()> {
         assert!(matches!(refusal, Some(Code::Full | Code::Limit)), "{refusal:?}");
         // What was refused in part is refused again, under any limit.
         store.log().wait_blocking(store.log().next() - 1)?;
-        let again = reopened(copy_folder(copy.path()).path(), |_| {})?;
-        assert!(seen(&again) == seen(&store));
+        let again = reopen(copy_folder(copy.path()).path(), |_| {})?;
+        assert!(visible_state(&again) == visible_state(&store));
         open_store(folder.path())?.checkpoint()?;
     }
     Ok(())
@@ -258,7 +258,7 @@ fn a_record_that_cannot_be_replayed_is_refused_by_name() -> Result<()> {
     ];
     for record in records {
         let folder = temporary();
-        drop(filled(folder.path(), 1)?);
+        drop(fill_store(folder.path(), 1)?);
         let logs = folder.path().join("log");
         let (first, path) = segment::list(&logs)?.pop().unwrap();
         let header = segment::header_of(&path, first).unwrap();
@@ -271,7 +271,7 @@ fn a_record_that_cannot_be_replayed_is_refused_by_name() -> Result<()> {
         fs::remove_file(logs.join("synced")).unwrap();
         let refusal = open_store(folder.path()).err().unwrap_or_else(|| panic!("{record:?} is swallowed"));
         assert!(refusal.text.contains("--salvage") && refusal.text.contains(".log: record"), "{refusal}");
-        let store = reopened(folder.path(), |options| options.salvage = true)?;
+        let store = reopen(folder.path(), |options| options.salvage = true)?;
         assert_eq!((store.skipped.len(), store.len()), (1, 3), "{record:?}");
     }
     Ok(())
@@ -280,7 +280,7 @@ fn a_record_that_cannot_be_replayed_is_refused_by_name() -> Result<()> {
 #[test]
 fn with_everysec_writes_do_not_wait_for_a_sync() -> Result<()> {
     let folder = temporary();
-    let store = reopened(folder.path(), |options| options.durability = Durability::EverySecond)?;
+    let store = reopen(folder.path(), |options| options.durability = Durability::EverySecond)?;
     store.create(b"a", bloom(1000))?;
     let paused = arm(folder.path(), "log.sync", 0, Action::Pause);
     added(&store, b"a", &[1])?;
@@ -305,7 +305,7 @@ fn a_failed_sync_ends_acknowledgements_in_every_mode() -> Result<()> {
     const EIO: i32 = 5;
     for durability in [Durability::Always, Durability::EverySecond] {
         let folder = temporary();
-        let store = reopened(folder.path(), |options| options.durability = durability)?;
+        let store = reopen(folder.path(), |options| options.durability = durability)?;
         store.create(b"a", bloom(1000))?;
         let failing = arm(folder.path(), "log.sync", 0, Action::Fail(EIO));
         let first = added(&store, b"a", &[1]);
@@ -325,12 +325,12 @@ fn a_failed_sync_ends_acknowledgements_in_every_mode() -> Result<()> {
 #[test]
 fn a_backup_needs_no_log_and_a_missing_file_is_noticed() -> Result<()> {
     let (folder, target) = (temporary(), temporary());
-    let store = filled(folder.path(), 1)?;
+    let store = fill_store(folder.path(), 1)?;
     store.backup(target.path())?;
-    let expected = seen(&store);
+    let expected = visible_state(&store);
     for start in 0..3 {
         let copy = open_store(target.path())?;
-        assert!(seen(&copy) == expected, "start {start}");
+        assert!(visible_state(&copy) == expected, "start {start}");
     }
     fs::remove_file(target.path().join("manifest")).unwrap();
     let refusal = open_store(target.path()).err().map(|fault: Fault| fault.text).unwrap_or_default();

@@ -97,7 +97,7 @@ pub struct Entry {
     /// The number of the last record that its copy on disk includes, and the place of that copy.
     saved: Mutex<(u64, Place)>,
     /// [`Entry::activity`] at its last sample.
-    pub sampled: AtomicU64,
+    pub sampled_activity: AtomicU64,
     /// The number of running tasks that read the whole filter, and of those that change it.
     pub(super) long_reads: AtomicUsize,
     changing: AtomicUsize,
@@ -140,9 +140,9 @@ impl Drop for TaskGuard<'_> {
 }
 
 /// Counts a waiting connection, even if the connection ends in the meantime.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaiterGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -175,7 +175,7 @@ impl Entry {
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
             lsn: AtomicU64::new(0),
-            sampled: AtomicU64::new(0),
+            sampled_activity: AtomicU64::new(0),
             saved: Mutex::new((0, Place::default())),
             long_reads: AtomicUsize::new(0),
             changing: AtomicUsize::new(0),
@@ -320,7 +320,7 @@ impl Entry {
         notified.as_mut().enable();
         if self.is_busy() {
             self.waiting.fetch_add(1, Ordering::AcqRel);
-            let _waiting = Waiting(&self.waiting);
+            let _waiting = WaiterGuard(&self.waiting);
             notified.await;
         }
     }

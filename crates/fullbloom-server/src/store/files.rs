@@ -60,7 +60,7 @@ impl Copier {
     }
 
     /// Makes copies on the thread that requests them.
-    pub(super) fn here() -> Self {
+    pub(super) fn on_this_thread() -> Self {
         Copier(None)
     }
 
@@ -81,7 +81,7 @@ pub(super) const SMALL: u64 = 16 << 10;
 
 /// What a checkpoint wrote.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Written {
+pub struct WriteSummary {
     /// The number of files.
     pub files: u64,
     /// Their bytes.
@@ -97,7 +97,7 @@ pub(super) struct FileWriter<'a> {
     bundle: Option<Bundle>,
     paths: Vec<PathBuf>,
     written: Vec<(Arc<Entry>, u64, Place)>,
-    pub(super) done: Written,
+    pub(super) done: WriteSummary,
 }
 
 struct Bundle {
@@ -135,7 +135,7 @@ fn write(out: &mut BufWriter<File>, path: &Path, filter: &dyn Kind) -> Result<u6
 impl<'a> FileWriter<'a> {
     pub(super) fn new(folder: &'a Path, next_file: &'a AtomicU64, budget: &'a Arc<Budget>, copier: &'a Copier) -> Self {
         let (paths, written) = (Vec::new(), Vec::new());
-        FileWriter { folder, next_file, budget, copier, bundle: None, paths, written, done: Written::default() }
+        FileWriter { folder, next_file, budget, copier, bundle: None, paths, written, done: WriteSummary::default() }
     }
 
     fn number(&self) -> u64 {
@@ -239,7 +239,7 @@ impl Store {
             number
         };
         let file = NewFile { store: self, number, path: Place::own(number).path(folder, id), is_recorded: false };
-        let here = Copier::here();
+        let here = Copier::on_this_thread();
         let mut writing = FileWriter::new(folder, &self.next_file, &self.budget, &here);
         writing.write_own_as(number, id, filter)?;
         writing.finish()?;

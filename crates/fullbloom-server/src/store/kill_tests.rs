@@ -2,7 +2,7 @@
 //! except the change in progress: each point in turn, in a child process, compared with an in-memory store that made
 //! the same changes.
 
-use super::tests::{Draws, copy_folder, open_store, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, temporary, visible_state};
 use super::*;
 use crate::fault::Result;
 use crate::fault_points::{Action, Child, ENOSPC, POINTS, arm};
@@ -14,7 +14,7 @@ const STEPS: u64 = 48;
 const FAR: u64 = 4_102_444_800_000;
 
 /// The visible state of a store.
-type Seen = Vec<(String, Option<u64>, Vec<u8>)>;
+type VisibleState = Vec<(String, Option<u64>, Vec<u8>)>;
 
 /// Runs one step, which depends only on the steps before it; its change is acknowledged when this returns.
 fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
@@ -75,12 +75,12 @@ fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Resul
 }
 
 /// The expected state after each step, and before the first one.
-fn expected(seed: u64) -> Result<Vec<Seen>> {
+fn expected(seed: u64) -> Result<Vec<VisibleState>> {
     let store = Store::open(Options { plain: true, ..Options::default() })?;
-    let (mut draws, mut states) = (Draws(seed), vec![seen(&store)]);
+    let (mut draws, mut states) = (Draws(seed), vec![visible_state(&store)]);
     for number in 0..STEPS {
         step(&store, &mut draws, number)?;
-        states.push(seen(&store));
+        states.push(visible_state(&store));
     }
     Ok(states)
 }
@@ -115,7 +115,8 @@ fn a_store_killed_at_any_point_has_what_it_acknowledged_and_no_more() -> Result<
             let case = format!("{point} after {skip} times, seed {seed}, {} steps acknowledged", reported.len());
             assert!(ended, "{case}: it was not reached");
             for again in ["", ", again"] {
-                let now = seen(&open_store(folder.path()).unwrap_or_else(|fault| panic!("{case}{again}: {fault}")));
+                let now =
+                    visible_state(&open_store(folder.path()).unwrap_or_else(|fault| panic!("{case}{again}: {fault}")));
                 let next = &states[(reported.len() + 1).min(STEPS as usize)];
                 assert!(now == states[reported.len()] || now == *next, "{case}{again}");
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::tests::{Draws, copy_folder, open_store, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, temporary, visible_state};
 use super::*;
 use crate::fault::{Code, Result};
 use crate::kind::{Note, Spec};
@@ -53,16 +53,16 @@ fn any_history_of_notes_and_filters_recovers_from_a_crash_at_any_time() -> Resul
         assert_eq!(store.num_filters(), store.filters().len(), "step {step}");
         if step % 17 == 0 {
             let crashed = copy_folder(folder.path());
-            let ours = seen(&store);
-            assert!(ours == seen(&open_store(crashed.path())?), "step {step}");
+            let ours = visible_state(&store);
+            assert!(ours == visible_state(&open_store(crashed.path())?), "step {step}");
             let again = open_store(crashed.path())?;
-            assert!(ours == seen(&again), "step {step}, again");
+            assert!(ours == visible_state(&again), "step {step}, again");
             assert_eq!(again.nbytes(), bytes, "step {step}, again");
         }
     }
     let target = temporary();
     store.backup(target.path())?;
-    assert!(seen(&store) == seen(&open_store(target.path())?));
+    assert!(visible_state(&store) == visible_state(&open_store(target.path())?));
     Ok(())
 }
 

@@ -1,10 +1,8 @@
 //! A change of names is one step. Concurrent lookups, concurrent changes of the same name, and a process that ends in
 //! between see the state before or after it; a refusal changes nothing.
 
-use std::sync::atomic::AtomicBool;
-
 use super::kill_tests::rounds;
-use super::tests::{Draws, copy_folder, open_store, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, run_beside, temporary, visible_state};
 use super::*;
 use crate::fault::{Code, Result};
 use crate::fault_points::{Action, Child, ENOSPC, arm};
@@ -38,21 +36,6 @@ fn holds(entry: &Entry, key: u64) -> bool {
     found == [1]
 }
 
-/// Runs `work` while another thread repeats `beside`.
-fn beside<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
-                beside();
-            }
-        });
-        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        done.store(true, Ordering::Release);
-        worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 #[test]
 fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()> {
     let store = Store::open(Options::default())?;
@@ -73,7 +56,7 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
         }
         Ok(())
     };
-    beside(clock, || beside(look, work))?;
+    run_beside(clock, || run_beside(look, work))?;
     assert_eq!(deaths, 0);
     Ok(())
 }
@@ -82,7 +65,7 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
 fn an_expiry_postponed_in_time_drops_nothing() -> Result<()> {
     let store = Store::open(Options::default())?;
     let (entry, _) = store.create_with_expiry(b"a", settings(), Some(now() + 3_600_000))?;
-    let dropped = beside(
+    let dropped = run_beside(
         || {
             let _ = store.set_expiry(&entry, Some(1));
             let _ = store.set_expiry(&entry, None);
@@ -105,7 +88,7 @@ fn lookups_during_a_replacement_find_the_old_or_the_new_filter() -> Result<()> {
         let there = store.get(b"a").is_ok_and(|entry| holds(&entry, 7));
         gaps.fetch_add(u64::from(!there), Ordering::Relaxed);
     };
-    beside(look, || -> Result<()> {
+    run_beside(look, || -> Result<()> {
         for round in 0..long(400) {
             match round % 3 {
                 0 => drop(store.restore(b"a", settings(), holding(7)?, true)?),
@@ -137,7 +120,7 @@ fn a_change_refused_for_its_version_changes_nothing() -> Result<()> {
         }
     };
     let (mut refused, mut done) = (0, 0);
-    beside(change, || -> Result<()> {
+    run_beside(change, || -> Result<()> {
         while refused < long(1600) {
             let versions = |entry: &Entry| [(entry.id, entry.version())];
             let (of_source, of_target) = (versions(&source), versions(&target));
@@ -225,7 +208,10 @@ fn creating_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
         assert_eq!(store.log().next() - before, 1);
         before = store.log().next();
         store.log().wait_blocking(before - 1)?;
-        assert!(seen(&open_store(copy_folder(folder.path()).path())?) == seen(&store), "record {before}");
+        assert!(
+            visible_state(&open_store(copy_folder(folder.path()).path())?) == visible_state(&store),
+            "record {before}"
+        );
         Ok(())
     };
     store.create_with_expiry(b"a", settings(), Some(FAR))?;
@@ -251,7 +237,7 @@ fn a_full_disk_leaves_the_old_filter() -> Result<()> {
         store.restore(b"b", settings(), holding(2)?, false)?;
         store.log().wait_blocking(store.log().next() - 1)?;
         let files = || std::fs::read_dir(folder.path().join("filters")).into_iter().flatten().count();
-        let (before, count) = (seen(&store), files());
+        let (before, count) = (visible_state(&store), files());
         for point in points {
             for what in 0..3 {
                 let armed = arm(folder.path(), point, 0, Action::Fail(ENOSPC));
@@ -263,9 +249,12 @@ fn a_full_disk_leaves_the_old_filter() -> Result<()> {
                 let case = format!("{point}, {what}, round {round}");
                 assert_eq!(done.err().map(|fault| fault.code), Some(Code::Io), "{case}");
                 drop(armed);
-                assert!(seen(&store) == before, "{case}");
+                assert!(visible_state(&store) == before, "{case}");
                 assert_eq!(files(), count, "{case}");
-                assert!(seen(&open_store(copy_folder(folder.path()).path())?) == before, "{case}, after a crash");
+                assert!(
+                    visible_state(&open_store(copy_folder(folder.path()).path())?) == before,
+                    "{case}, after a crash"
+                );
             }
         }
         // And the disk has space again.

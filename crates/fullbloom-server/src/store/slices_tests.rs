@@ -2,11 +2,10 @@
 
 use fullbloom_core::key::KeyDomains;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copy_folder, open_store, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, run_beside, temporary, visible_state};
 use super::*;
 use crate::fault::Result;
 use crate::fault_points::{Action, Child, arm};
@@ -32,21 +31,6 @@ fn bytes_of(filter: &dyn Kind) -> Vec<u8> {
 
 fn in_memory() -> Result<Store> {
     Store::open(Options { plain: true, ..Options::default() })
-}
-
-/// Runs `work` while another thread repeats `beside`.
-fn while_others<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
-                beside();
-            }
-        });
-        let worked = work();
-        done.store(true, Ordering::Release);
-        worked
-    })
 }
 
 /// A change of a filter: usually another key.
@@ -76,7 +60,7 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
             }
         };
         let copies =
-            while_others(change, || (0..20).map(|_| entry.snapshot(store.budget())).collect::<Result<Vec<_>>>())?;
+            run_beside(change, || (0..20).map(|_| entry.snapshot(store.budget())).collect::<Result<Vec<_>>>())?;
         // The same changes again, one by one.
         let again = in_memory()?;
         let (other, _) = again.create(b"a", Settings::of(spec.clone()))?;
@@ -120,11 +104,11 @@ fn keys_added_during_a_merge_survive() -> Result<()> {
         into.read().contains(&[1, 2, 3, 4, 5, 6], &mut found);
         assert_eq!((found, into.read().num_added()), ([1, 1, 1, 1, 1, 0], 5), "{point}");
         let crashed = open_store(copy_folder(folder.path()).path())?;
-        assert!(seen(&crashed) == seen(&store), "{point}");
+        assert!(visible_state(&crashed) == visible_state(&store), "{point}");
         // A checkpoint afterwards includes it, and so does another merge.
         store.checkpoint()?;
         store.log().wait_blocking(store.merge(&into, &from)?.0)?;
-        assert!(seen(&open_store(copy_folder(folder.path()).path())?) == seen(&store), "{point}");
+        assert!(visible_state(&open_store(copy_folder(folder.path()).path())?) == visible_state(&store), "{point}");
     }
     Ok(())
 }
@@ -171,7 +155,7 @@ fn merging() -> Result<()> {
             this.report(&key.to_string());
         }
     };
-    while_others(add, || {
+    run_beside(add, || {
         for round in 0..12 {
             store.add(&from, &[Draws(BEFORE + round).next()], &mut [0])?;
             store.log().wait_blocking(store.merge(&into, &from)?.0)?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::fault::{Code, Result};
@@ -38,6 +39,21 @@ pub(super) fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap_or_else(|error| unreachable!("no temporary folder: {error}"))
 }
 
+/// Runs `work` while another thread repeats `beside`.
+pub(super) fn run_beside<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                beside();
+            }
+        });
+        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        done.store(true, Ordering::Release);
+        worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// A copy of a folder as a crash would leave it: files in the worst order, the log last.
 pub(super) fn copy_folder(from: &Path) -> tempfile::TempDir {
     let copy = temporary();
@@ -54,7 +70,7 @@ pub(super) fn copy_folder(from: &Path) -> tempfile::TempDir {
 }
 
 /// The visible state of a store.
-pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
+pub(super) fn visible_state(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
     let mut all: Vec<_> = store
         .entries()
         .iter()
@@ -113,9 +129,9 @@ fn every_kind_recovers_bit_for_bit() -> Result<()> {
                 }
             }
         }
-        seen(&store)
+        visible_state(&store)
     };
-    let after = seen(&open_store(folder.path())?);
+    let after = visible_state(&open_store(folder.path())?);
     assert_eq!(before.len(), after.len());
     for (before, after) in before.iter().zip(&after) {
         assert!(before == after, "{}", before.0);
@@ -168,7 +184,7 @@ fn any_history_recovers_from_a_crash_at_any_time() -> Result<()> {
             // A change that failed in part is logged, too, but no client waited for it.
             store.log().wait_blocking(store.log().next() - 1)?;
             let crashed = copy_folder(folder.path());
-            let (ours, theirs) = (seen(&store), seen(&open_store(crashed.path())?));
+            let (ours, theirs) = (visible_state(&store), visible_state(&open_store(crashed.path())?));
             assert_eq!(
                 ours.iter().map(|f| &f.0).collect::<Vec<_>>(),
                 theirs.iter().map(|f| &f.0).collect::<Vec<_>>(),
@@ -176,7 +192,7 @@ fn any_history_recovers_from_a_crash_at_any_time() -> Result<()> {
             );
             assert!(ours == theirs, "step {step}");
             // And again from what recovery left.
-            assert!(seen(&open_store(crashed.path())?) == ours, "step {step}, again");
+            assert!(visible_state(&open_store(crashed.path())?) == ours, "step {step}, again");
         }
     }
     Ok(())
@@ -192,11 +208,11 @@ fn a_log_truncated_at_any_byte_recovers_a_prefix_of_the_history() -> Result<()> 
             .create(b"a", Settings::of(Spec { kind: "counting".into(), ..Spec::default() }.with("capacity", 100)))?;
         store.log().wait_blocking(lsn.0)?;
         for key in 0..8 {
-            states.push(seen(&store));
+            states.push(visible_state(&store));
             let lsn = store.add(&entry, &[key, key + 1], &mut [0; 2])?;
             store.log().wait_blocking(lsn.0)?;
         }
-        states.push(seen(&store));
+        states.push(visible_state(&store));
     }
     let copy = copy_folder(folder.path());
     let log = copy.path().join("log");
@@ -212,8 +228,8 @@ fn a_log_truncated_at_any_byte_recovers_a_prefix_of_the_history() -> Result<()> 
             .and_then(|()| fs::create_dir(&log))
             .and_then(|()| fs::write(&path, &bytes[..cut]))
             .unwrap_or_default();
-        let now = seen(&open_store(copy.path())?);
-        assert!(seen(&open_store(copy.path())?) == now, "cut {cut}, again");
+        let now = visible_state(&open_store(copy.path())?);
+        assert!(visible_state(&open_store(copy.path())?) == now, "cut {cut}, again");
         let at = if now.is_empty() {
             0
         } else {
@@ -297,9 +313,9 @@ fn small_filters_share_few_files_however_often_they_change() -> Result<()> {
         store.checkpoint()?;
         assert!(fs::read_dir(folder.path().join("filters")).into_iter().flatten().count() <= 18);
     }
-    let before = seen(&store);
+    let before = visible_state(&store);
     drop((entries, store));
-    assert!(seen(&open_store(folder.path())?) == before);
+    assert!(visible_state(&open_store(folder.path())?) == before);
     Ok(())
 }
 
@@ -329,7 +345,7 @@ fn a_merge_during_a_checkpoint_survives_a_crash() -> Result<()> {
         });
         store.log().wait_blocking(merged?.0)?;
         let crashed = copy_folder(folder.path());
-        assert!(seen(&open_store(crashed.path())?) == seen(&store), "round {round}");
+        assert!(visible_state(&open_store(crashed.path())?) == visible_state(&store), "round {round}");
     }
     Ok(())
 }

@@ -73,10 +73,10 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
                 ("used_memory_dataset", store.nbytes().to_string()),
                 ("maxmemory", store.options.limits.total_bytes.to_string()),
                 ("maxmemory_policy", text("noeviction")),
-                ("clients_memory", store.budget().held().to_string()),
-                ("clients_memory_peak", store.budget().highest().to_string()),
+                ("clients_memory", store.budget().used().to_string()),
+                ("clients_memory_peak", store.budget().peak().to_string()),
                 ("clients_memory_limit", store.budget().most().to_string()),
-                ("clients_memory_refused", store.budget().refused().to_string()),
+                ("clients_memory_refused", store.budget().refusals().to_string()),
             ],
         ),
         (
@@ -84,7 +84,7 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
             vec![
                 ("loading", text("0")),
                 ("rdb_bgsave_in_progress", u8::from(server.saving.load(Ordering::Relaxed)).to_string()),
-                ("rdb_last_save_time", server.saved.load(Ordering::Relaxed).to_string()),
+                ("rdb_last_save_time", server.last_saved.load(Ordering::Relaxed).to_string()),
                 ("aof_enabled", u8::from(store.options.folder.is_some()).to_string()),
                 ("aof_last_write_status", text(if trouble.is_some() { "err" } else { "ok" })),
                 ("log_durability", text(store.durability().name())),
@@ -204,6 +204,6 @@ pub(super) fn save_later(session: &mut Session, _: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn last_save(session: &mut Session, _: Args<'_>) -> CommandResult {
-    session.reply.count(session.server.saved.load(Ordering::Relaxed));
+    session.reply.count(session.server.last_saved.load(Ordering::Relaxed));
     Ok(())
 }

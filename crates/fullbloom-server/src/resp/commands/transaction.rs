@@ -85,6 +85,6 @@ pub(super) fn exec(session: &mut Session, _: Args<'_>) -> CommandResult {
     });
     session.exclusive = false;
     drop(alone);
-    server.freed.notify_waiters();
+    server.transaction_ended.notify_waiters();
     Ok(())
 }

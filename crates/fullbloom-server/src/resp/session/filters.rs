@@ -89,7 +89,7 @@ impl Session {
     pub(in crate::resp) fn record(&mut self, lsn: Lsn) {
         if self.waits_for_disk {
             self.recorded = true;
-            self.changed = self.changed.max(Some(lsn));
+            self.pending_lsn = self.pending_lsn.max(Some(lsn));
         }
     }
 

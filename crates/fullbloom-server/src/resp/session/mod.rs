@@ -71,17 +71,17 @@ pub(super) struct Session {
     last: Option<(Vec<u8>, &'static Command<Session>)>,
     /// The last change on which an unsent reply depends, and the positions of such replies. Used only if replies wait
     /// for the disk.
-    changed: Option<Lsn>,
-    answers: Vec<Range<usize>>,
+    pending_lsn: Option<Lsn>,
+    pending_replies: Vec<Range<usize>>,
     /// True once the current command has recorded what its reply depends on.
     recorded: bool,
     missing: usize,
     waits_for_disk: bool,
     /// The slot of a slow command, once the connection has waited for it.
-    pub(super) slow: Option<OwnedSemaphorePermit>,
+    pub(super) slot: Option<OwnedSemaphorePermit>,
 }
 
-type Turn<'a> = Option<RwLockReadGuard<'a, ()>>;
+type SharedGuard<'a> = Option<RwLockReadGuard<'a, ()>>;
 
 impl From<CommandError> for NextStep {
     fn from(error: CommandError) -> Self {
@@ -112,12 +112,12 @@ impl Session {
             closing: false,
             cached: None,
             last: None,
-            changed: None,
-            answers: Vec::new(),
+            pending_lsn: None,
+            pending_replies: Vec::new(),
             recorded: false,
             missing: 1,
             waits_for_disk,
-            slow: None,
+            slot: None,
         };
         session.reset();
         session
@@ -207,7 +207,7 @@ impl Session {
 
     fn run_commands(&mut self, parser: &mut Parser, input: &[u8], spans: &mut Vec<Span>) -> (usize, NextStep) {
         let server = self.server.clone();
-        let mut turn = None;
+        let mut guard = None;
         let (mut at, mut commands) = (0, 0);
         let next = loop {
             if self.closing {
@@ -231,7 +231,7 @@ impl Session {
             };
             let args = Args::new(words, spans);
             if !args.is_empty() {
-                if let Err(error) = self.handle(args, length, &mut turn, &server) {
+                if let Err(error) = self.handle(args, length, &mut guard, &server) {
                     break error.into();
                 }
                 commands += 1;
@@ -246,7 +246,7 @@ impl Session {
     }
 
     fn update_client(&self) {
-        self.client.heard.store(store::now(), Ordering::Relaxed);
+        self.client.last_active.store(store::now(), Ordering::Relaxed);
         if let Some((_, command)) = &self.last {
             let mut about = self.client.about.lock();
             (about.command, about.is_resp3) = (command.name, self.reply.is_resp3);
@@ -258,7 +258,7 @@ impl Session {
         &mut self,
         args: Args<'_>,
         length: usize,
-        turn: &mut Turn<'a>,
+        guard: &mut SharedGuard<'a>,
         server: &'a Server,
     ) -> Result<(), CommandError> {
         let from = self.reply.out.len();
@@ -272,7 +272,7 @@ impl Session {
             }
             Ok(command) => match &mut self.transaction {
                 Some(transaction) if !command.is(flag::AT_ONCE) => transaction.queue(command, args, &mut self.reply),
-                _ => self.schedule(command, args, length, turn, server),
+                _ => self.schedule(command, args, length, guard, server),
             },
         };
         match done {
@@ -288,7 +288,7 @@ impl Session {
             }
         }
         if self.recorded {
-            self.answers.push(from..self.reply.out.len());
+            self.pending_replies.push(from..self.reply.out.len());
         }
         Ok(())
     }
@@ -312,23 +312,23 @@ impl Session {
         command: &'static Command<Session>,
         args: Args<'_>,
         length: usize,
-        turn: &mut Turn<'a>,
+        guard: &mut SharedGuard<'a>,
         server: &'a Server,
     ) -> CommandResult {
         let is_large = args.len() >= MANY || length >= LARGE;
         let alone = command.is(flag::SLOW) && !command.is(flag::WRITE);
         if alone {
-            *turn = None;
-        } else if turn.is_none() && command.scope != Scope::Nothing {
-            *turn = Some(server.store.transaction_lock.try_read().ok_or(CommandError::InTransaction)?);
+            *guard = None;
+        } else if guard.is_none() && command.scope != Scope::Nothing {
+            *guard = Some(server.store.transaction_lock.try_read().ok_or(CommandError::InTransaction)?);
         }
         if !is_large && !command.is(flag::SLOW) {
             return self.execute(command, args);
         }
         // The number of slots is limited, so that commands that wait for each other leave threads to all others.
-        let _slow = match self.slow.take() {
+        let _slow = match self.slot.take() {
             Some(slow) => slow,
-            None => server.slow.clone().try_acquire_owned().map_err(|_| CommandError::NoSlot)?,
+            None => server.slow_slots.clone().try_acquire_owned().map_err(|_| CommandError::NoSlot)?,
         };
         let words = args.len().max(length / 8).min(server.store.options.limits.batch_keys);
         let _held = if is_large { Some(server.store.budget().take((words * WORD) as u64)?) } else { None };
@@ -383,11 +383,11 @@ impl Session {
 
     /// Waits until the changes are as durable as the service promises. If that fails, replaces the replies by an error.
     pub(super) async fn wait_until_durable(&mut self, buffers: &mut Buffers) {
-        let Some(lsn) = self.changed.take() else { return };
+        let Some(lsn) = self.pending_lsn.take() else { return };
         if let Err(fault) = self.server.store.log().wait_until_durable(lsn.0).await {
             let CommandError::Refused(text) = CommandError::from(fault) else { return };
             let (mut reply, mut from) = (Reply::default(), 0); // no longer than the answers it replaces, or nearly
-            for answer in &self.answers {
+            for answer in &self.pending_replies {
                 reply.out.extend_from_slice(&buffers.output[from..answer.start]);
                 reply.error(&text);
                 from = answer.end;
@@ -395,7 +395,7 @@ impl Session {
             reply.out.extend_from_slice(&buffers.output[from..]);
             buffers.output = reply.out;
         }
-        self.answers.clear();
+        self.pending_replies.clear();
     }
 }
 

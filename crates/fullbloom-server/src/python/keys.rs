@@ -1,5 +1,7 @@
 //! Batches of keys. Results are bytes: one byte per key, 1 or 0, or eight keys per byte, the first in the lowest bit.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -158,8 +160,8 @@ fn hash_unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Resul
 
 /// The warning for a lookup of keys of a type that was never added. In-process filters warn once; the service attaches
 /// the warning to every reply, because it does not know which client has seen it.
-fn type_warning(filter: &dyn Kind, asked: KeyDomains) -> Option<String> {
-    let surprise = filter.hasher().added_mut().surprise(asked)?;
+fn type_warning(filter: &dyn Kind, domains: KeyDomains) -> Option<String> {
+    let surprise = filter.hasher().added_mut().surprise(domains)?;
     Some(format!(
         "{surprise}; equal texts and numbers are different keys, so none of them is found: send keys of the type that \
          was added, in JSON or Arrow (a line of text/plain is text)"
@@ -167,7 +169,7 @@ fn type_warning(filter: &dyn Kind, asked: KeyDomains) -> Option<String> {
 }
 
 /// Finds a filter. Hashes that were computed elsewhere fit only the filter with the number `of`.
-fn find_filter(store: &Store, name: &str, of: Option<u64>) -> Result<std::sync::Arc<Entry>> {
+fn find_filter(store: &Store, name: &str, of: Option<u64>) -> Result<Arc<Entry>> {
     let entry = store.filter(name.as_bytes())?;
     match of {
         Some(id) if id != entry.id => {
@@ -198,12 +200,12 @@ fn body_kind(single: bool) -> &'static str {
     if single { "one" } else { "many" }
 }
 
-fn to_answers(py: Python<'_>, done: BatchResult, pack: bool) -> Answers<'_> {
-    let results = done.results;
+fn to_answers(py: Python<'_>, batch: BatchResult, pack: bool) -> Answers<'_> {
+    let results = batch.results;
     let yes = results.iter().map(|&b| u64::from(b)).sum();
     let keys = results.len();
     let bytes = if pack { pack_bits(&results) } else { results };
-    (PyBytes::new(py, &bytes), keys, yes, done.body_kind, done.over, done.warning)
+    (PyBytes::new(py, &bytes), keys, yes, batch.body_kind, batch.over, batch.warning)
 }
 
 /// Numbers as bytes, 8 each, little-endian; and the kind of body.

@@ -35,7 +35,7 @@ const UNCOUNTED: usize = 4 << 10;
 /// The bytes of a file that are sent at once.
 const PIECE: usize = 256 << 10;
 /// How long a client that waits for a transaction sleeps before it tries again.
-const AGAIN: Duration = Duration::from_millis(5);
+const RETRY: Duration = Duration::from_millis(5);
 
 struct Connection {
     server: Arc<Server>,
@@ -90,8 +90,8 @@ impl Connection {
                 if !self.charge_input() {
                     return self.refuse().await;
                 }
-                let timeout_after = self.server.store.options.limits.receive;
-                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + timeout_after);
+                let receive = self.server.store.options.limits.receive;
+                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + receive);
                 match timeout_at(deadline, self.stream.readable()).await {
                     Ok(ready) => ready?,
                     Err(_) => return Ok(()),
@@ -185,7 +185,7 @@ impl Connection {
                 }
                 NextStep::WaitForTransaction => {
                     self.write().await?;
-                    let _ = timeout(AGAIN, self.server.transaction_ended.notified()).await;
+                    let _ = timeout(RETRY, self.server.transaction_ended.notified()).await;
                 }
                 NextStep::WaitForSlot => {
                     self.write().await?;

@@ -18,17 +18,17 @@ use crate::fault::{Code, Fault, Result};
 use crate::store::Store;
 
 /// How long to wait after the system refused to accept a connection, for example because it has no descriptors left.
-const REFUSED: Duration = Duration::from_millis(100);
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// After this time without a new connection, abandoned transfers are removed.
-const SWEPT: Duration = Duration::from_secs(30);
+const SWEEP_AFTER: Duration = Duration::from_secs(30);
 /// Keepalive: how long a connection may be idle before the first probe, the time between probes, and their number.
 #[cfg(target_os = "linux")]
 const IDLE: Duration = Duration::from_secs(120);
 #[cfg(target_os = "linux")]
-const BETWEEN: Duration = Duration::from_secs(20);
+const PROBE_INTERVAL: Duration = Duration::from_secs(20);
 #[cfg(target_os = "linux")]
-const ASKED: u32 = 3;
+const PROBES: u32 = 3;
 
 /// An open port, until it is dropped.
 pub struct Listener {
@@ -43,10 +43,10 @@ pub struct Listener {
 /// Faults: `Denied` for an address that other machines can reach, without an authenticator; `Io` for an address that is
 /// not available.
 pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
-    let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
-    let socket = TcpListener::bind(&options.address).await.map_err(wrong)?;
+    let io_fault = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
+    let socket = TcpListener::bind(&options.address).await.map_err(io_fault)?;
     keep_alive(&socket);
-    let address = socket.local_addr().map_err(wrong)?;
+    let address = socket.local_addr().map_err(io_fault)?;
     if !address.ip().is_loopback() {
         let Some(authenticator) = &options.authenticator else {
             let text =
@@ -122,13 +122,13 @@ async fn accept(
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
             () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
-            () = tokio::time::sleep(SWEPT) => {
+            () = tokio::time::sleep(SWEEP_AFTER) => {
                 server.transfers.sweep();
                 continue;
             }
         };
         let Ok((socket, address)) = accepted else {
-            tokio::time::sleep(REFUSED).await;
+            tokio::time::sleep(RETRY_AFTER).await;
             continue;
         };
         let counters = &server.counters;
@@ -139,7 +139,13 @@ async fn accept(
             continue;
         }
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(one(ConnectionGuard(server.clone()), socket, address, acceptor.clone(), shutdown.clone()));
+        tokio::spawn(serve_connection(
+            ConnectionGuard(server.clone()),
+            socket,
+            address,
+            acceptor.clone(),
+            shutdown.clone(),
+        ));
     }
 }
 
@@ -150,8 +156,8 @@ fn keep_alive(socket: &TcpListener) {
         use rustix::net::sockopt;
         let _ = sockopt::set_socket_keepalive(socket, true)
             .and_then(|()| sockopt::set_tcp_keepidle(socket, IDLE))
-            .and_then(|()| sockopt::set_tcp_keepintvl(socket, BETWEEN))
-            .and_then(|()| sockopt::set_tcp_keepcnt(socket, ASKED));
+            .and_then(|()| sockopt::set_tcp_keepintvl(socket, PROBE_INTERVAL))
+            .and_then(|()| sockopt::set_tcp_keepcnt(socket, PROBES));
     }
     #[cfg(not(target_os = "linux"))]
     let _ = socket;
@@ -162,14 +168,14 @@ fn reject(socket: TcpStream) {
     let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
 }
 
-async fn one(
-    counted: ConnectionGuard,
+async fn serve_connection(
+    guard: ConnectionGuard,
     socket: TcpStream,
     address: SocketAddr,
     acceptor: Option<TlsAcceptor>,
     mut shutdown: watch::Receiver<Shutdown>,
 ) {
-    let server = counted.0.clone();
+    let server = guard.0.clone();
     let _ = socket.set_nodelay(true);
     let Ok(local) = socket.local_addr() else { return };
     let mut now = shutdown.clone();
@@ -177,8 +183,8 @@ async fn one(
         let stream = match acceptor {
             None => Stream::Plain(socket),
             Some(acceptor) => {
-                let timeout_after = server.store.options.limits.receive;
-                match timeout(timeout_after, acceptor.accept(socket)).await {
+                let handshake = server.store.options.limits.receive;
+                match timeout(handshake, acceptor.accept(socket)).await {
                     Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
                     _ => return,
                 }

@@ -161,7 +161,9 @@ def test_leftovers_of_a_crash_during_a_backup_are_removed_and_logged(start):
     service.start()
     assert not left.exists()
     assert (data / "backup-notes.txt").exists()
-    warned = [line for line in service.log.read_text().splitlines() if "contained a copy of secret.key" in line]
+    warned = [
+        line for line in service.log.read_text().splitlines() if "contained a copy of secret.key" in line
+    ]
     assert len(warned) == 1
     assert str(left) in warned[0]
     # While a copy is made, nobody else reads it.

@@ -277,7 +277,7 @@ def test_resp_refuses_to_create_redis_filters_and_names_http(two, name):
             ("BLOOM.CREATE", name, "KIND", "bloom", "CAPACITY", 1000, "BACKEND", "redis"),
             ("BF.RESERVE", name, 0.01, 1000, "BACKEND", "redis"),
         ):
-            with pytest.raises(redis.ResponseError, match="filters in memory; ask the HTTP port"):
+            with pytest.raises(redis.ResponseError, match="filters in memory; use the HTTP port"):
                 client.execute_command(*words)
             assert not client.exists(name)
         words = ("BLOOM.CREATE", name, "KIND", "bloom", "CAPACITY", 1000, "BACKEND", "memory")

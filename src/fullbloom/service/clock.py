@@ -81,7 +81,7 @@ class Clock:
             node.registry.snapshots.add(
                 ((rows[info["id"]], info) for info in infos if info["id"] in rows), at
             )
-            node.service.sampled(some)
+            node.service.mark_sampled(some)
         if len(due) > _BATCH:
             release_memory()
         self._sample_shared(at)

@@ -244,7 +244,7 @@ class Node:
             if epoch == self._synced:
                 return
             rows = self.registry.filters.load(self.id)
-            held: dict[int, str] = dict(self.service.held())
+            held: dict[int, str] = dict(self.service.filter_names())
             self.registry.filters.drop([row for number, (row, _) in rows.items() if number not in held])
             new = [name for number, name in held.items() if number not in rows]
             renamed = [name for number, name in held.items() if number in rows and rows[number][1] != name]

@@ -66,7 +66,7 @@ class About:
     def service(self, request: CurrentRequest) -> dict[str, Any]:
         """State and settings of the service; a token for some filters does not see which were skipped."""
         node = self._node
-        salvaged = [] if request.grant.patterns else node.service.salvaged
+        salvaged = [] if request.grant.patterns else node.service.skipped
         return {
             "version": fullbloom.__version__,
             "node": node.id,

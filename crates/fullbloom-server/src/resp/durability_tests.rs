@@ -1,5 +1,4 @@
-//! Under `always`, an answer that decides something is not sent before the change is on disk on which it rests, whoever
-//! made that.
+//! Under `always`, a reply that depends on a change waits until the change is on disk, whoever made it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +11,7 @@ use crate::fault_points::{Action, arm};
 use crate::log::Durability;
 use crate::store::{self, Store};
 
-/// What comes first, the change of one client, the question of another, and its answer.
+/// A first command, the change of one client, the query of another client, and its reply.
 const DECIDING: &[(&str, &str, &str, &str)] = &[
     ("CF.RESERVE a 100", "CF.ADD a k", "CF.ADDNX a k", ":0"),
     ("CF.RESERVE b 100", "CF.ADD b k", "CF.INSERTNX b ITEMS k", "*1\r\n:0"),
@@ -39,7 +38,7 @@ const DECIDING: &[(&str, &str, &str, &str)] = &[
     ("CF.RESERVE w 100", "CF.ADD w k", "CF.ADD w2 k\r\nCF.ADDNX w k", ":1\r\n:0"),
 ];
 
-/// Look-ups of keys: they do not wait, as docs/durability.md says.
+/// Lookups of keys do not wait, as docs/durability.md says.
 const LOOK_UPS: &[(&str, &str, &str, &str)] = &[
     ("BF.RESERVE A 0.01 100", "BF.ADD A k", "BF.EXISTS A k", ":1"),
     ("CF.RESERVE B 100", "CF.ADD B k", "CF.COUNT B k", ":1"),
@@ -53,18 +52,18 @@ fn io(error: std::io::Error) -> Fault {
 struct Client(TcpStream);
 
 impl Client {
-    fn say(&mut self, commands: &str) -> Result<()> {
+    fn send(&mut self, commands: &str) -> Result<()> {
         self.0.write_all(format!("{commands}\r\n").as_bytes()).map_err(io)
     }
 
-    /// Takes an answer of so many bytes.
-    fn hear(&mut self, bytes: usize) -> Result<String> {
+    /// Receives a reply of this many bytes.
+    fn receive(&mut self, bytes: usize) -> Result<String> {
         let mut heard = vec![0; bytes];
         self.0.read_exact(&mut heard).map_err(io)?;
         Ok(String::from_utf8_lossy(&heard).into_owned())
     }
 
-    /// True where nothing was said within a moment.
+    /// True if nothing arrives within `moment`.
     fn is_silent(&mut self, moment: Duration) -> Result<bool> {
         self.0.set_read_timeout(Some(moment)).map_err(io)?;
         let heard = self.0.peek(&mut [0]);
@@ -78,7 +77,7 @@ impl Client {
 }
 
 #[test]
-fn answers_wait_for_the_changes_of_others_on_which_they_rest() -> Result<()> {
+fn replies_wait_for_the_changes_on_which_they_depend() -> Result<()> {
     let folder = tempfile::tempdir().map_err(io)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(io)?;
     let options = store::Options {
@@ -96,42 +95,42 @@ fn answers_wait_for_the_changes_of_others_on_which_they_rest() -> Result<()> {
     };
     let mut first = client()?;
     for (before, ..) in DECIDING.iter().chain(LOOK_UPS) {
-        first.say(before)?;
-        let _ = first.hear(if *before == "PING" { 7 } else { 5 })?;
+        first.send(before)?;
+        let _ = first.receive(if *before == "PING" { 7 } else { 5 })?;
     }
     let paused = arm(folder.path(), "log.sync", 0, Action::Pause);
     let records = store.log().next() + (DECIDING.len() + LOOK_UPS.len()) as u64;
     let mut changing = Vec::new();
     for (_, change, ..) in DECIDING.iter().chain(LOOK_UPS) {
         let mut one = client()?;
-        one.say(change)?;
+        one.send(change)?;
         changing.push(one);
     }
     paused.wait();
     while store.log().next() < records {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // All changes are made; none is synced, so none is acknowledged.
+    // All changes are applied; none is synced, so none is acknowledged.
     for one in &mut changing {
         assert!(one.is_silent(Duration::from_millis(10))?);
     }
     let mut asking = Vec::new();
     for (_, _, question, answer) in DECIDING {
         let mut one = client()?;
-        one.say(question)?;
+        one.send(question)?;
         asking.push((one, question, answer));
     }
     for (_, _, question, answer) in LOOK_UPS {
         let mut one = client()?;
-        one.say(question)?;
-        assert_eq!(one.hear(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
+        one.send(question)?;
+        assert_eq!(one.receive(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
     }
     for (one, question, _) in &mut asking {
         assert!(one.is_silent(Duration::from_millis(10))?, "{question} was answered before the disk had its ground");
     }
     paused.release();
     for (one, question, answer) in &mut asking {
-        assert_eq!(one.hear(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
+        assert_eq!(one.receive(answer.len() + 2)?, format!("{answer}\r\n"), "{question}");
     }
     runtime.block_on(listener.stop(Duration::from_secs(2)));
     Ok(())

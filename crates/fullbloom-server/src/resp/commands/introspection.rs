@@ -1,20 +1,16 @@
-//! `COMMAND`: the table, for clients that ask.
+//! `COMMAND`: describes the command table.
 
-use super::super::command::{Command, NONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
-use super::super::parse::Args;
-use super::super::reply::Reply;
-use super::super::session::Session;
 use super::arguments::is;
+use crate::resp::command::{Command, Keys, flag};
+use crate::resp::error::{CommandError, CommandResult, unknown_subcommand, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::reply::Reply;
+use crate::resp::session::Session;
 
-pub(super) const COMMANDS: &[Command<Session>] =
-    &[command("command", -1, flag::FAST, NONE, Scope::Nothing, describe, "What commands there are")];
-
-fn describe(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn describe(session: &mut Session, args: Args<'_>) -> CommandResult {
     let (table, reply, word) = (session.table, &mut session.reply, args.at(1));
-    let all = table.all();
-    let every = || -> Vec<_> { all.iter().copied().map(Some).collect() };
+    let all = table.rows();
+    let every = || -> Vec<_> { all.iter().map(Some).collect() };
     if args.len() == 1 {
         rows(reply, &every());
     } else if is(word, "COUNT") {
@@ -24,7 +20,7 @@ fn describe(session: &mut Session, args: Args<'_>) -> Done {
         rows(reply, &if args.len() == 2 { every() } else { named() });
     } else if is(word, "DOCS") {
         let named: Vec<_> = args.from(2).iter().filter_map(|name| table.find(name)).collect();
-        docs(reply, if args.len() == 2 { all } else { &named });
+        docs(reply, &if args.len() == 2 { all.iter().collect() } else { named });
     } else if is(word, "LIST") {
         reply.array(all.len());
         all.iter().for_each(|command| reply.text(command.name));
@@ -36,15 +32,17 @@ fn describe(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn keys(session: &mut Session, args: Args<'_>) -> Done {
+fn keys(session: &mut Session, args: Args<'_>) -> CommandResult {
     if args.is_empty() {
         return Err(wrong_arity("command|getkeys"));
     }
-    let command = session.table.find(args.at(0)).ok_or_else(|| Halt::text("ERR Invalid command specified"))?;
-    command.check_arity(args.len()).map_err(|_| Halt::text("ERR Invalid number of arguments specified for command"))?;
+    let command = session.table.find(args.at(0)).ok_or_else(|| CommandError::new("ERR Invalid command specified"))?;
+    command
+        .check_arity(args.len())
+        .map_err(|_| CommandError::new("ERR Invalid number of arguments specified for command"))?;
     let keys: Vec<_> = command.keys(args).collect();
     if keys.is_empty() {
-        return Err(Halt::text("ERR The command has no key arguments"));
+        return Err(CommandError::new("ERR The command has no key arguments"));
     }
     session.reply.array(keys.len());
     keys.iter().for_each(|key| session.reply.bulk(key));
@@ -58,13 +56,13 @@ fn flags(command: &Command<Session>) -> Vec<&'static str> {
     flags
 }
 
-/// The group of a command: what stands before its dot.
+/// The group of a command: the part of its name before the dot.
 fn group(command: &Command<Session>) -> &'static str {
     match command.name.split_once('.') {
         Some(("bf", _)) => "bf",
         Some(("cf", _)) => "cf",
         Some(_) => "module",
-        None if command.keys == NONE => "server",
+        None if command.keys.first == 0 => "server",
         None => "generic",
     }
 }
@@ -82,8 +80,8 @@ fn rows(reply: &mut Reply, commands: &[Option<&'static Command<Session>>]) {
         let flags = flags(command);
         reply.set(flags.len());
         flags.iter().for_each(|flag| reply.simple(flag));
-        let (first, last, step) = command.keys;
-        [first, last, step].iter().for_each(|&number| reply.integer(number.into()));
+        let Keys { first, last } = command.keys;
+        [first, last, i32::from(first != 0)].iter().for_each(|&number| reply.integer(number.into()));
         reply.set(2);
         reply.simple(if command.is(flag::WRITE) { "@write" } else { "@read" });
         reply.simple(if command.is(flag::FAST) { "@fast" } else { "@slow" });

@@ -1,103 +1,9 @@
-//! [`Gate`]: who may do what.
+//! [`Pattern`]: patterns of filter names.
 
-use sha2::{Digest, Sha256};
-
-/// What a client may do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
-    /// Asking.
-    pub read: bool,
-    /// Changing keys of filters, making and dropping filters.
-    pub write: bool,
-    /// What concerns the service as a whole.
-    pub admin: bool,
-    /// Names of filters that it is about, with `*` for any text; all where there are none.
-    pub patterns: Vec<String>,
-}
-
-/// What a command asks of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Nothing: it may be sent before AUTH.
-    Nothing,
-    /// [`Grant::read`].
-    Read,
-    /// [`Grant::write`].
-    Write,
-    /// [`Grant::admin`].
-    Admin,
-}
-
-impl Grant {
-    /// Everything.
-    pub fn all() -> Self {
-        Grant { read: true, write: true, admin: true, patterns: Vec::new() }
-    }
-
-    /// True where the client may do what asks for `scope`.
-    pub fn allows(&self, scope: Scope) -> bool {
-        match scope {
-            Scope::Nothing => true,
-            Scope::Read => self.read,
-            Scope::Write => self.write,
-            Scope::Admin => self.admin,
-        }
-    }
-
-    /// True where it is about the filter of this name.
-    #[inline]
-    pub fn covers(&self, name: &[u8]) -> bool {
-        self.patterns.is_empty() || self.patterns.iter().any(|pattern| matches(pattern.as_bytes(), name))
-    }
-}
-
-/// Opens to tokens. What it compares must take as long whether they are alike or not.
-pub trait Gate: Send + Sync {
-    /// What the holder of a token may do; nothing for a token that is none.
-    fn open(&self, token: &[u8]) -> Option<Grant>;
-
-    /// Another number once tokens were made or withdrawn: clients who said theirs before are asked about again.
-    fn epoch(&self) -> u64 {
-        0
-    }
-
-    /// Other machines reach the port: from here on it must not open to nobody's token, which is empty, even where
-    /// there is no other.
-    fn guard(&self) {}
-}
-
-/// A gate of tokens that are known by their digests.
-#[derive(Clone, Debug, Default)]
-pub struct Tokens {
-    known: Vec<([u8; 32], Grant)>,
-}
-
-impl Tokens {
-    /// Opens to the token with this SHA-256, too.
-    pub fn with(mut self, digest: [u8; 32], grant: Grant) -> Self {
-        self.known.push((digest, grant));
-        self
-    }
-
-    /// The digest of a token.
-    pub fn digest(token: &[u8]) -> [u8; 32] {
-        Sha256::digest(token).into()
-    }
-}
-
-impl Gate for Tokens {
-    fn open(&self, token: &[u8]) -> Option<Grant> {
-        let digest = Self::digest(token);
-        // All are compared, and all of each.
-        let alike = |known: &[u8; 32]| known.iter().zip(digest).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0;
-        self.known.iter().fold(None, |found, (known, grant)| if alike(known) { Some(grant.clone()) } else { found })
-    }
-}
-
-/// Bytes of the longest pattern that a client may send: names have 128.
+/// The longest pattern that a client may send, in bytes; names have 128.
 pub const PATTERN: usize = 1024;
 
-/// A pattern, read once: `*` any text, `?` any byte, `[a-c]` or `[^a]` one of some, `\` the next byte itself.
+/// A compiled pattern: `*` matches any text, `?` any byte, `[a-c]` or `[^a]` one of a set, `\` escapes the next byte.
 #[derive(Clone, Debug)]
 pub struct Pattern(Vec<Part>);
 
@@ -112,7 +18,7 @@ enum Part {
 }
 
 impl Pattern {
-    /// The pattern of these bytes, unless there are too many.
+    /// Compiles a pattern; `None` if it has too many bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > PATTERN {
             return None;
@@ -128,7 +34,7 @@ impl Pattern {
                 let mut set = Box::new([false; 256]);
                 let mut next = at + 1;
                 for byte in 0..=255u8 {
-                    if let Some(after) = one(bytes, at, byte) {
+                    if let Some(after) = match_one(bytes, at, byte) {
                         set[usize::from(byte)] = true;
                         next = after;
                     }
@@ -147,7 +53,7 @@ impl Pattern {
         Some(Pattern(parts))
     }
 
-    /// True where `text` is of its form: at most as many steps as the square of the length of `text`.
+    /// True if `text` matches. Takes at most as many steps as the square of the length of `text`.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (parts, mut p, mut t, mut star) = (&self.0, 0, 0, None);
         while t < text.len() {
@@ -173,7 +79,7 @@ impl Pattern {
     }
 }
 
-/// Where a pattern goes on behind the set that begins at `p`.
+/// The position after the set that begins at `p`.
 fn end_of_set(pattern: &[u8], p: usize) -> usize {
     let mut at = p + 1 + usize::from(pattern.get(p + 1) == Some(&b'^'));
     while at < pattern.len() && pattern[at] != b']' {
@@ -184,12 +90,12 @@ fn end_of_set(pattern: &[u8], p: usize) -> usize {
     (at + 1).min(pattern.len())
 }
 
-/// True where `text` is of the form `pattern`, as [`Pattern`] has them. At most `pattern * text` steps.
+/// True if `text` matches `pattern`, in the syntax of [`Pattern`]. Takes at most `pattern * text` steps.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star = None;
     while t < text.len() {
-        match one(pattern, p, text[t]) {
+        match match_one(pattern, p, text[t]) {
             _ if pattern.get(p) == Some(&b'*') => {
                 star = Some((p + 1, t));
                 p += 1;
@@ -211,8 +117,8 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     pattern[p.min(pattern.len())..].iter().all(|&byte| byte == b'*')
 }
 
-/// Where the pattern goes on after one byte, if that is of its form.
-fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
+/// The position in the pattern after it matched one byte; `None` if it does not match.
+fn match_one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match *pattern.get(p)? {
         b'?' => Some(p + 1),
         b'\\' if p + 1 < pattern.len() => (pattern[p + 1] == byte).then_some(p + 2),
@@ -264,17 +170,5 @@ mod tests {
         assert!(Pattern::new(&[b'*'; PATTERN + 1]).is_none());
         let hard = ("a*".repeat(30) + "b", "a".repeat(2000));
         assert!(!matches(hard.0.as_bytes(), hard.1.as_bytes()));
-    }
-
-    #[test]
-    fn tokens_open_to_their_grants() {
-        let reader = Grant { read: true, patterns: vec!["logs:*".into()], ..Grant::default() };
-        let gate =
-            Tokens::default().with(Tokens::digest(b"one"), Grant::all()).with(Tokens::digest(b"two"), reader.clone());
-        assert_eq!(gate.open(b"one"), Some(Grant::all()));
-        assert_eq!(gate.open(b"two"), Some(reader.clone()));
-        assert_eq!(gate.open(b"three"), None);
-        assert!(reader.allows(Scope::Read) && !reader.allows(Scope::Write) && !reader.allows(Scope::Admin));
-        assert!(reader.covers(b"logs:1") && !reader.covers(b"log"));
     }
 }

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::doors::Doors;
-use super::port::Port;
-use super::raised;
+use super::listener::Port;
+use super::to_exception;
+use crate::auth::Authenticator;
 use crate::fault::{Code, Fault, Result};
 use crate::limits::Limits;
 use crate::log::Durability;
@@ -21,14 +21,13 @@ use crate::store::{Options, Store, now};
 #[pyclass(frozen, module = "fullbloom_server")]
 pub(crate) struct Service {
     pub(super) store: Arc<Store>,
-    pub(super) doors: Arc<Doors>,
+    pub(super) authenticator: Arc<Authenticator>,
     pub(super) port: Mutex<Option<Port>>,
-    /// When time last passed for filters with a window, by their numbers.
+    /// When the time was last advanced in filters with a window, by their numbers.
     passed: Mutex<HashMap<u64, f64>>,
 }
 
-/// Reads the caps that are given by name.
-fn limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
+fn parse_limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     let Some(given) = given else { return Ok(limits) };
     for (name, value) in given.iter() {
@@ -42,22 +41,22 @@ fn limits(given: Option<&Bound<'_, PyDict>>) -> PyResult<Limits> {
             "key_bytes" => limits.key_bytes = value.extract()?,
             "connections" => limits.connections = value.extract()?,
             "receive" => limits.receive = Duration::try_from_secs_f64(value.extract()?).unwrap_or(limits.receive),
-            other => return Err(raised(name.py(), &Fault::invalid(format!("no cap is called {other:?}")))),
+            other => return Err(to_exception(name.py(), &Fault::invalid(format!("no cap is called {other:?}")))),
         }
     }
     Ok(limits)
 }
 
-fn durability(name: &str) -> Result<Durability> {
+fn parse_durability(name: &str) -> Result<Durability> {
     Durability::parse(name)
         .ok_or_else(|| Fault::invalid(format!("durability must be always, everysec or off, got {name:?}")))
 }
 
-/// How often time passes for a window: so many times in its length, but once a second at most.
+/// How many times the time advances during the length of a window, but at most once per second.
 const STEPS: f64 = 64.0;
 
-/// Lets time pass for filters with a window of time.
-fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
+/// Advances the time in filters with a window of time.
+fn advance_windows(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
     let now = now() as f64 / 1000.0;
     let mut kept = HashMap::new();
     for entry in store.entries() {
@@ -66,7 +65,7 @@ fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
         };
         let last = passed.get(&entry.id).copied();
         if last.is_none_or(|last| now - last >= (window / STEPS).max(1.0)) {
-            // One whose clock was set ahead by hand waits until it is reached.
+            // A clock that was set ahead by hand waits until the time reaches it.
             match store.advance(&entry, now) {
                 Err(fault) if !matches!(fault.code, Code::Invalid | Code::Unsupported) => return Err(fault),
                 _ => {}
@@ -82,7 +81,7 @@ fn pass_time(store: &Store, passed: &mut HashMap<u64, f64>) -> Result<()> {
 
 #[pymethods]
 impl Service {
-    /// Opens the store in `folder`; without one nothing is kept.
+    /// Opens the store in `folder`; without a folder nothing is stored.
     #[new]
     #[pyo3(signature = (folder, *, durability="everysec", limits=None, salvage=false, plain=false, checkpoint_bytes=268_435_456))]
     fn new(
@@ -94,37 +93,42 @@ impl Service {
         plain: bool,
         checkpoint_bytes: u64,
     ) -> PyResult<Self> {
-        let durability = self::durability(durability).map_err(|fault| raised(py, &fault))?;
-        let limits = self::limits(limits)?;
+        let durability = parse_durability(durability).map_err(|fault| to_exception(py, &fault))?;
+        let limits = parse_limits(limits)?;
         let options = Options { folder, durability, limits, salvage, plain, checkpoint_bytes };
-        let store = py.detach(|| Store::open(options)).map_err(|fault| raised(py, &fault))?;
-        Ok(Service { store: Arc::new(store), doors: Arc::default(), port: Mutex::default(), passed: Mutex::default() })
+        let store = py.detach(|| Store::open(options)).map_err(|fault| to_exception(py, &fault))?;
+        Ok(Service {
+            store: Arc::new(store),
+            authenticator: Arc::default(),
+            port: Mutex::default(),
+            passed: Mutex::default(),
+        })
     }
 
-    /// What was left out on the way back, for `salvage`.
+    /// What recovery skipped, with `salvage`.
     #[getter]
-    fn salvaged(&self) -> Vec<String> {
-        self.store.salvaged.clone()
+    fn skipped(&self) -> Vec<String> {
+        self.store.skipped.clone()
     }
 
-    /// The mode of durability.
+    /// The durability mode.
     #[getter]
     fn durability(&self) -> &'static str {
         self.store.durability().name()
     }
 
-    /// Writes what changed since the last checkpoint: files and bytes of them.
+    /// Writes what changed since the last checkpoint; returns the number and bytes of the files.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        self.ask(py, |store| store.checkpoint().map(|done| (done.files, done.bytes)))
+        self.call(py, |store| store.checkpoint().map(|done| (done.files, done.bytes)))
     }
 
-    /// What is due by the clock: filters whose time has come are dropped, time passes for those with a window, and a
-    /// checkpoint is written if one is due.
+    /// Periodic tasks: drops expired filters, advances the time in filters with a window, and writes a checkpoint if
+    /// one is due. Returns how many filters it dropped.
     fn tick(&self, py: Python<'_>) -> PyResult<usize> {
         let passed = &self.passed;
-        self.ask(py, |store| {
+        self.call(py, |store| {
             let dropped = store.drop_expired()?;
-            pass_time(store, &mut passed.lock())?;
+            advance_windows(store, &mut passed.lock())?;
             if store.is_due() {
                 store.checkpoint()?;
             }
@@ -132,9 +136,9 @@ impl Service {
         })
     }
 
-    /// Writes a checkpoint and closes the log; changes are refused from here on.
+    /// Writes a checkpoint and closes the log; changes are refused from now on.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, |store| {
+        self.call(py, |store| {
             let done = store.checkpoint().map(drop);
             store.log().close();
             done

@@ -81,7 +81,7 @@ def test_a_secret_keeps_lines_out_of_messages(fullbloom, refused, tmp_path):
         (["check", "f", "in", "--values", "--absent"], "--values and --absent exclude each other"),
         (["check", "bloom", "in", "--values"], "a BloomFilter has no values"),
         (["insert", "f", "in"], "fullbloom build --kind bloomier"),
-        (["merge", "g", "f", "f"], "make one of all lines"),
+        (["merge", "g", "f", "f"], "build one from all lines"),
     ],
 )
 def test_what_maps_have_no_use_for_is_refused(fullbloom, refused, tmp_path, words, why):

@@ -47,7 +47,7 @@ def test_keys_may_have_tabs_and_no_key_is_one_too(fullbloom, tmp_path):
 )
 def test_a_line_without_a_number_is_refused_by_its_number(fullbloom, refused, tmp_path, line):
     (tmp_path / "in").write_bytes(b"a\t1\n" + line + b"\nb\t2\n")
-    assert "in: line 2 of the input is no key, tab and whole number" in refused(
+    assert "in: line 2 of the input is not a key, a tab and a whole number" in refused(
         fullbloom("build", *KIND, "f", "in", cwd=tmp_path)
     )
     assert not (tmp_path / "f").exists()

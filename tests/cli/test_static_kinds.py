@@ -97,7 +97,7 @@ def test_what_adds_lines_refuses_it_in_one_line(fullbloom, refused, tmp_path, ki
         fullbloom("merge", "g", "f", "f", cwd=tmp_path, check=0)
         assert (tmp_path / "g").read_bytes() == before
     else:
-        assert "of all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
+        assert "from all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
     assert (tmp_path / "f").read_bytes() == before
 
 

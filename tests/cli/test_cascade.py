@@ -123,7 +123,7 @@ WRONG = {
     "insert c in": "fullbloom build --kind cascade",
     "dedup --kind cascade in": "fullbloom build --kind cascade",
     "dedup --state c in": "fullbloom build --kind cascade",
-    "merge f c c": "make one of all lines",
+    "merge f c c": "build one from all lines",
     "delta f bloom c": "bloom: a BloomFilter has no deltas",
     "delta f c bloom": "bloom: a BloomFilter has no deltas",
     "delta f in c": "in: this is not a fullbloom file",

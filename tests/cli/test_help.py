@@ -53,7 +53,7 @@ class Pass:
     """What `Progress` asks of the blocks that are read."""
 
     def __init__(self, taken, total):
-        self.taken, self.total = taken, total
+        self.bytes_read, self.total = taken, total
 
 
 @pytest.fixture

@@ -122,11 +122,11 @@ def test_line_numbers_are_counted_per_file(fullbloom, refused, built):
     (folder / "one").write_bytes(leaked().rstrip())  # its last line has no end
     (folder / "two").write_bytes(leaked() + b"wrong\n")
     message = refused(fullbloom("check", "--hex", "f", "one", "one", "two", cwd=folder))
-    assert f"two: line {len(PASSWORDS) + 1} is no hash" in message
+    assert f"two: line {len(PASSWORDS) + 1} is not a hash" in message
     many = leaked() * 60_000  # more than a block
     (folder / "long").write_bytes(many + b"wrong\n")
     message = refused(fullbloom("check", "--hex", "f", "long", cwd=folder))
-    assert f"long: line {60_000 * len(PASSWORDS) + 1:,} is no hash" in message
+    assert f"long: line {60_000 * len(PASSWORDS) + 1:,} is not a hash" in message
 
 
 def assert_unseen(done, words):

@@ -47,7 +47,7 @@ def test_a_key_may_contain_tabs_or_be_empty(fullbloom, tmp_path):
 )
 def test_a_line_without_a_value_is_refused_by_its_line_number(fullbloom, refused, tmp_path, line):
     (tmp_path / "in").write_bytes(b"a\t1\n" + line + b"\nb\t2\n")
-    assert "in: line 2 of the input is no key, tab and whole number" in refused(
+    assert "in: line 2 of the input is not a key, a tab and a whole number" in refused(
         fullbloom("build", *KIND, "f", "in", cwd=tmp_path)
     )
     assert not (tmp_path / "f").exists()
@@ -81,7 +81,7 @@ def test_a_secret_keeps_lines_out_of_messages(fullbloom, refused, tmp_path):
         (["check", "f", "in", "--values", "--absent"], "--values and --absent exclude each other"),
         (["check", "bloom", "in", "--values"], "a BloomFilter has no values"),
         (["insert", "f", "in"], "fullbloom build --kind bloomier"),
-        (["merge", "g", "f", "f"], "make one of all lines"),
+        (["merge", "g", "f", "f"], "build one from all lines"),
     ],
 )
 def test_options_without_effect_on_maps_are_refused(fullbloom, refused, tmp_path, words, why):

@@ -154,9 +154,9 @@ REFUSED = {
     "field of none": (["--select", "id.x"], "'id.x' is not in the schema"),
     "number": (["--select", "5"], "'5' is not in the schema"),
     "nested": (["--select", "tags"], "--select tags: "),
-    "type": (["--select", "name", "--key-type", "int"], "column 'name' is no int: "),
-    "uuid": (["--select", "name", "--key-type", "uuid"], "column 'name' is no uuid: "),
-    "delimiter": (["--select", "id", "--delimiter", ";"], "--delimiter is of CSV"),
+    "type": (["--select", "name", "--key-type", "int"], "column 'name' is not of type int: "),
+    "uuid": (["--select", "name", "--key-type", "uuid"], "column 'name' is not of type uuid: "),
+    "delimiter": (["--select", "id", "--delimiter", ";"], "--delimiter is for CSV"),
 }
 
 
@@ -191,8 +191,8 @@ def test_a_truncated_file_is_refused_in_one_line_and_leaves_no_output(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["dedup", "--verify"], "--verify compares the text of keys, and parquet is no text"),
-        (["dedup", "--memory", "500M"], "--memory does not bind what pyarrow takes"),
+        (["dedup", "--verify"], "--verify compares the text of keys, and parquet is not text"),
+        (["dedup", "--memory", "500M"], "--memory does not limit pyarrow's memory"),
         (["dedup", "--state", "s"], "--state needs --output FILE"),
         (["seen", "--mark"], "--mark puts a word in front of lines"),
         (["dedup", "x.csv"], "the files are csv and parquet; give files of one format"),

@@ -177,7 +177,7 @@ FAULTS = {
 }
 TABLES = {
     "absent": ("in.csv", b"a,b\n1,2\n", "'id' is not in the header; it has a, b"),
-    "twice": ("in.csv", b"id,b,id\n1,2,3\n", "'id' stands 2 times in the header, in columns 1, 3"),
+    "twice": ("in.csv", b"id,b,id\n1,2,3\n", "'id' is 2 times in the header, in columns 1, 3"),
     "wide": ("in.csv", "id,b\n1,2\n".encode("utf-16"), "line 1: the text is UTF-16"),
     "wide json": ("in.jsonl", '{"id": 1}\n'.encode("utf-16"), "line 1: the text is UTF-16"),
     "open header": ("in.csv", b'id,"b\n1,2\n', "line 1: a quoted field is not closed"),

@@ -97,7 +97,7 @@ def test_commands_that_add_lines_refuse_a_static_file_in_one_line(fullbloom, ref
         fullbloom("merge", "g", "f", "f", cwd=tmp_path, check=0)
         assert (tmp_path / "g").read_bytes() == before
     else:
-        assert "of all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
+        assert "from all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
     assert (tmp_path / "f").read_bytes() == before
 
 

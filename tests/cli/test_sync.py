@@ -108,7 +108,7 @@ def peer(code):
 GREETED = "os.read(0, 99); os.write(1, b'h' + (1).to_bytes(4, 'little') + b'\\0'); os.read(0, 99)\n"
 PEERS = {
     "another program": ("os.write(1, b'SSH-2.0-OpenSSH_9.6 hello\\n' * 50); time.sleep(9)", "does not speak"),
-    "nothing": ("sys.exit(3)", "ended before"),
+    "nothing": ("sys.exit(3)", "ended too early"),
     "silence": ("time.sleep(60)", "sent nothing for 1 seconds"),
     "a length that lies": (
         "os.read(0, 99); os.write(1, b'h\\xff\\xff\\xff\\xff')",
@@ -251,6 +251,6 @@ def test_misuse_is_refused_in_one_line(fullbloom, refused, tmp_path):
     assert "quotation" in refused(fullbloom("sync", f, "--with", "'a"))
     assert "no-such-command" in refused(fullbloom("sync", f, "--with", "no-such-command x"))
     assert "each its own" in refused(fullbloom("sync", "--write", f, f))
-    assert "no plain file" in refused(fullbloom("sync", "--write", f, tmp_path / "g.gz"))
+    assert "not a plain file" in refused(fullbloom("sync", "--write", f, tmp_path / "g.gz"))
     assert f.read_bytes() == b"a\n"
     assert b"> b" in fullbloom("sync", f, tmp_path / "g.gz", check=1).stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,8 +48,9 @@ def _resolve_target(path: str, role: str) -> Path:
         )
     if target.is_dir():
         raise Refusal(f"{path}: is a directory; {role} names a file")
-    if target.exists() and not target.is_file():
-        raise Refusal(f"{path}: is a device or a pipe; {role} names a file")
+    with suppress(FileNotFoundError):  # a loop of links is another error
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise Refusal(f"{path}: is a device or a pipe; {role} names a file")
     if not target.parent.is_dir():
         raise Refusal(f"{path}: its directory does not exist")
     return target

@@ -86,7 +86,7 @@ def check_build_options(options: BuildOptions) -> None:
 def _refuse_unused(options: Mapping[str, object], why: str) -> None:
     for option, value in options.items():
         if value is not None and value is not False:
-            raise Refusal(f"{option} {why}; drop it")
+            raise Refusal(f"{option} {why}; drop {option}")
 
 
 def _check_two_sets(options: BuildOptions) -> None:

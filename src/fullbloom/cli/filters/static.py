@@ -55,7 +55,7 @@ def built(
 ) -> tuple[Seen, int]:
     """Return the filter of all lines, or of the keys of all records, and how many were read."""
     memory = None if options.memory is None else granted(options.memory)
-    gathering = _core.Gathering(**options.hash_keywords, memory=memory)
+    gathering = _core.KeyBuffer(**options.hash_keywords, memory=memory)
     lines = gather(options, gathering, blocks, inputs, stops, progress)
     watch = watching(stops, progress)
     made: Any = registry.class_of(options.structure.row)
@@ -96,7 +96,7 @@ def watching(stops: Stops, progress: Progress) -> Callable[[int, int], None]:
 
 def gather(
     options: BuildOptions,
-    gathering: _core.Gathering,
+    gathering: _core.KeyBuffer,
     blocks: Blocks,
     inputs: Sequence[Source],
     stops: Stops,

@@ -100,7 +100,7 @@ def built_of_two(options: BuildOptions, stops: Stops, progress: Progress) -> tup
     for inputs in [sources(files) for files in (options.files, options.rest or [])]:
         blocks = Blocks(inputs, stops, longest=options.longest_line)
         progress.follow(blocks)
-        sets.append(_core.Gathering(**hashes, memory=None if memory is None else max(memory // 2, 1)))
+        sets.append(_core.KeyBuffer(**hashes, memory=None if memory is None else max(memory // 2, 1)))
         lines += gather(options, sets[-1], blocks, inputs, stops, progress)
     how |= {"threads": options.threads, "progress": watching(stops, progress), "memory": memory}
     try:

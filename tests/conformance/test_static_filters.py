@@ -122,12 +122,12 @@ def test_the_progress_callback_may_cancel_freezing() -> None:
 def test_hashes_in_pieces_build_the_same_bytes_as_keys() -> None:
     for row in RATED:
         cls = getattr(fullbloom, row["class"])
-        gathering = fullbloom._core.Gathering(seed=5)
-        assert gathering.lines(b"a\r\nb") == 2
-        assert gathering.lines(bytearray(b"c\n")) == 1
+        buffer = fullbloom._core.KeyBuffer(seed=5)
+        assert buffer.lines(b"a\r\nb") == 2
+        assert buffer.lines(bytearray(b"c\n")) == 1
         made = cls.build(["a", "b", "c"], 0.01, seed=5)
-        assert cls.build_hashed(gathering, 0.01) == cls.build_hashed(gathering, 0.01, seed=5) == made
-        with pytest.raises(fullbloom.ParameterError, match="anew"):
-            gathering.lines(b"d\n")
+        assert cls.build_hashed(buffer, 0.01) == cls.build_hashed(buffer, 0.01, seed=5) == made
+        with pytest.raises(fullbloom.ParameterError, match="again"):
+            buffer.lines(b"d\n")
         with pytest.raises(fullbloom.ParameterError, match="seed"):
-            cls.build_hashed(gathering, 0.01, seed=6)
+            cls.build_hashed(buffer, 0.01, seed=6)

@@ -19,7 +19,7 @@ STUB = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
 # Anything may be a key; what no batch can be made of says so without a name.
 ANYTHING = {"object", "Any", "object | None"}
 # The kinds of batches, which have tests of their own.
-BATCHES = {"_Series", "OtherColumns", "NumPyArray", "Frame", "ArrowArray", "SupportsIndex", "Gathering"}
+BATCHES = {"_Series", "OtherColumns", "NumPyArray", "Frame", "ArrowArray", "SupportsIndex", "KeyBuffer"}
 BATCHES |= {"Key", "Keys", "Hashes", "Numbers", "ListedKeys", "ListedHashes"}
 #: What is of no use to anybody, and what is of use as something else.
 WRONG: dict[str, list[Any]] = {

@@ -116,7 +116,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "buffers past all memory": {"n_buffers": 2**62},
     "fewer nulls than none": {"null_count": -2},
     "more nulls than rows": {"null_count": 3},
-    "nulls and not which": {"null_count": 1},
+    "nulls without a bitmap": {"null_count": 1},
     "no buffers": {"n_buffers": 0},
     "one buffer": {"n_buffers": 1},
     "a negative number of buffers": {"n_buffers": -1},

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 
 use super::stated::{Stated, refused};
-use crate::keys::column::read;
+use crate::column::read;
 
-/// Which value each row has, in 1, 2, 4 or 8 bytes.
+/// The number of the value of each row, in 1, 2, 4 or 8 bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Indices {
     base: *const u8,
@@ -18,7 +18,7 @@ unsafe impl Sync for Indices {}
 unsafe impl Send for Indices {}
 
 impl Indices {
-    /// Those of a column whose format is `format`.
+    /// The indices of a column whose format is `format`.
     pub(super) fn of(stated: &Stated<'_>, format: &str) -> PyResult<Self> {
         let (class, width) = match *format.as_bytes() {
             [class @ (b'c' | b'C')] => (class, 1),
@@ -30,7 +30,7 @@ impl Indices {
         Ok(Indices { base: stated.rows(1, width)?, class })
     }
 
-    /// Index `i`; an enormous one where it is negative. There must be such a row.
+    /// The index of row `i`, which must exist; an enormous one if it is negative.
     #[inline(always)]
     pub(super) fn get(&self, i: usize) -> usize {
         // SAFETY: the column has an index of this width for every row.

@@ -1,8 +1,9 @@
-//! The Python classes, one a row of the registry.
+//! The Python classes, one per row of the registry.
 //!
 //! * [`declared`]: a class from its row and its declaration in the core;
-//! * [`common`], [`capabilities`], [`merging`], [`comparing`]: the methods that are stamped;
-//! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: many times one key; [`shared`]: what stamped methods have in common.
+//! * [`common`], [`capabilities`], [`merging`], [`comparing`]: the methods that macros add;
+//! * [`one_key`]: `in`, `add` and `remove`, by [`hot`]; [`times`]: one key many times; [`shared`]: functions of several
+//!   methods.
 
 use fullbloom_core::container::file::OpenFile;
 use pyo3::prelude::*;
@@ -19,11 +20,10 @@ pub(crate) mod declared;
 pub(crate) mod hot;
 pub(crate) mod merging;
 mod one_key;
-pub(crate) mod secrets;
 pub(crate) mod shared;
 pub(crate) mod times;
 
-/// One class a row, and what is found by a row's number.
+/// One class per row, and lookups by the number of a row.
 macro_rules! classes {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
@@ -53,8 +53,8 @@ macro_rules! classes {
                 $($number => {
                     let filter = py.detach(|| wanted.open(&file, path, $number)).or_raise(py);
                     Some(filter.and_then(|filter| {
-                        let made = $module::$Class::opened(filter, path).within(wanted.max_bytes);
-                        Ok(Bound::new(py, made)?.into_any())
+                        let filter = $module::$Class::wrap_file(filter, path).within(wanted.max_bytes);
+                        Ok(Bound::new(py, filter)?.into_any())
                     }))
                 })*
                 _ => None,
@@ -64,22 +64,22 @@ macro_rules! classes {
 }
 fullbloom_core::variants!(classes! {});
 
-/// `Some($work)` with the lock of `$filter` as `$lock`, whichever class that takes keys alone it is
-/// of; `None` for anything else.
+/// `Some($work)` with the lock of `$filter` as `$lock`, if it is of any class to which keys are added alone; `None` for
+/// anything else.
 macro_rules! with_filter {
     ($filter:expr, $lock:ident => $work:expr) => {
         fullbloom_core::variants!(crate::classes::try_class! { [open] $filter, $lock => $work })
     };
 }
 
-/// As [`with_filter!`], for asking only: of a class that was built of its keys, too.
-macro_rules! with_asked {
+/// As [`with_filter!`], for lookups only: of a class that is built from its keys, too.
+macro_rules! with_lookup_filter {
     ($filter:expr, $lock:ident => $work:expr) => {
         fullbloom_core::variants!(crate::classes::try_class! { [open built] $filter, $lock => $work })
     };
 }
 
-/// The chain of casts behind [`with_filter!`] and [`with_asked!`].
+/// The chain of casts behind [`with_filter!`] and [`with_lookup_filter!`].
 macro_rules! try_class {
     ({ $when:tt $filter:expr, $lock:ident => $work:expr }) => { None };
     ({ [open $($built:ident)?] $filter:expr, $lock:ident => $work:expr } {
@@ -107,4 +107,4 @@ macro_rules! try_class {
     };
 }
 
-pub(crate) use {try_class, with_asked, with_filter};
+pub(crate) use {try_class, with_filter, with_lookup_filter};

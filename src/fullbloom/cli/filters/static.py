@@ -112,7 +112,7 @@ def build_static(options: BuildOptions, fpr: float, reader: Reader) -> tuple[Fil
     if options.structure.is_map:
         return _build_map(options, fpr, reader)
     memory = None if options.memory is None else _share_memory(options.memory)
-    hashes = _core.Gathering(**options.hash_keywords, memory=memory)
+    hashes = _core.KeyBuffer(**options.hash_keywords, memory=memory)
     lines = reader.read(hashes, hashes.records, hashes.lines)
     cls: Any = registry.get_class(options.structure.row)
     more = {} if options.capacity is None else {"capacity": options.capacity}
@@ -230,7 +230,7 @@ def _build_from_two_sets(options: BuildOptions, reader: Reader) -> tuple[Filter,
     for files in (options.files, rest):
         if files is rest:
             reader.rewind(files)
-        hashes = _core.Gathering(**keywords, memory=None if memory is None else max(memory // 2, 1))
+        hashes = _core.KeyBuffer(**keywords, memory=None if memory is None else max(memory // 2, 1))
         lines += reader.read(hashes, hashes.records, hashes.lines)
         sets.append(hashes)
     how |= {"threads": options.threads, "progress": _watch(reader), "memory": memory}

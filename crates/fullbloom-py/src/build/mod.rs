@@ -88,7 +88,6 @@ fn explain_conflict(
     });
     // An iterator has no more keys, a set may return them in another order: then the core's message suffices.
     let is_read = source.object().cast::<PyIterator>().is_err() && source.run(&find, hasher).is_ok();
-    drop(find);
     let (true, Some((first, value)), Some((second, other))) = (is_read, first, second) else { return Ok(()) };
     Err(parameter(
         py,

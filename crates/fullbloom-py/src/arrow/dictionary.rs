@@ -9,7 +9,7 @@ use super::ffi::{Array, Schema};
 use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
-use super::stated::{Stated, format_of, is_plausible, refused};
+use super::stated::{Stated, format_of, is_plausible, refuse};
 use crate::column::Column;
 use crate::errors::{OrRaise, key_type};
 
@@ -17,19 +17,19 @@ use crate::errors::{OrRaise, key_type};
 const MAX_HASHED: usize = 1 << 22;
 
 /// The schema and the array of the values of a column, if it is a dictionary's.
-pub(super) fn stated<'a>(
+pub(super) fn find<'a>(
     py: Python<'_>,
     schema: &'a Schema,
     array: &'a Array,
 ) -> PyResult<Option<(&'a Schema, &'a Array)>> {
     if schema.dictionary.is_null() != array.dictionary.is_null() {
-        return Err(refused(py, "a dictionary that is missing, or has one that it does not state"));
+        return Err(refuse(py, "a dictionary that is missing, or has one that it does not state"));
     }
     if schema.dictionary.is_null() {
         return Ok(None);
     }
     if !is_plausible(schema.dictionary) || !is_plausible(array.dictionary) {
-        return Err(refused(py, format!("a dictionary at {:?}", array.dictionary)));
+        return Err(refuse(py, format!("a dictionary at {:?}", array.dictionary)));
     }
     // SAFETY: both are alive as long as their parents.
     Ok(Some(unsafe { (&*schema.dictionary, &*array.dictionary) }))

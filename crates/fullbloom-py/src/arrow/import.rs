@@ -16,7 +16,7 @@ use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
 use super::rows::{self, Rows};
-use super::stated::{Stated, format_of, refused};
+use super::stated::{Stated, format_of, refuse};
 use crate::dataframes::exports::too_few_columns;
 use crate::dataframes::queries;
 use crate::errors::{at, key_type};
@@ -81,7 +81,7 @@ impl Chunks {
         let code = match stream.get_next {
             // SAFETY: the stream is alive and ours; the structure is valid to fill.
             Some(get_next) => unsafe { get_next(stream, &mut array) },
-            None => return Err(refused(py, "no function to get its chunks")),
+            None => return Err(refuse(py, "no function to get its chunks")),
         };
         check(code, stream)?;
         if array.release.is_none() {
@@ -99,13 +99,13 @@ pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, capsules: &Bound<'
         let schema: Schema = take(&pair.0, c"arrow_schema", Schema::empty())?;
         let array: Array = take(&pair.1, c"arrow_array", Array::empty())?;
         if schema.release.is_none() || array.release.is_none() {
-            return Err(consumed(py));
+            return Err(refuse_consumed(py));
         }
         let wrapped = is_wrapped(keys, &schema)?;
         return Ok(Chunks::one(meaning, chunk(py, meaning, wrapped, &schema, array)?));
     }
     let mut stream: Stream = take(capsules, c"arrow_array_stream", Stream::empty())?;
-    let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(consumed(py)) };
+    let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(refuse_consumed(py)) };
     let mut schema = Schema::empty();
     // SAFETY: the stream is alive and ours; the structure is valid to fill.
     check(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
@@ -114,7 +114,7 @@ pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, capsules: &Bound<'
 }
 
 /// The error for capsules that other code has consumed already.
-fn consumed(py: Python<'_>) -> PyErr {
+fn refuse_consumed(py: Python<'_>) -> PyErr {
     key_type(py, "the Arrow column is already consumed and holds no keys; export it again")
 }
 
@@ -169,7 +169,7 @@ fn values(
 ) -> PyResult<(Box<dyn HashSource + Send>, Nulls)> {
     let format = format_of(schema);
     let stated = Stated::new(py, array)?;
-    let dictionary = dictionary::stated(py, schema, array)?;
+    let dictionary = dictionary::find(py, schema, array)?;
     if format == "+s" {
         let (source, nulls) = Rows::new(&meaning.hasher(py, &format)?, schema, &stated, 1)?;
         return Ok((Box::new(source), nulls));

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::stated::{Stated, refused};
+use super::stated::{Stated, refuse};
 use crate::column::read;
 
 /// The number of the value of each row, in 1, 2, 4 or 8 bytes.
@@ -25,7 +25,7 @@ impl Indices {
             [class @ (b's' | b'S')] => (class, 2),
             [class @ (b'i' | b'I')] => (class, 4),
             [class @ (b'l' | b'L')] => (class, 8),
-            _ => return Err(refused(stated.py, format!("dictionary indices of format {format:?}"))),
+            _ => return Err(refuse(stated.py, format!("dictionary indices of format {format:?}"))),
         };
         Ok(Indices { base: stated.rows(1, width)?, class })
     }

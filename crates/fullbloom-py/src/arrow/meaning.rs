@@ -34,12 +34,12 @@ impl Meaning {
             _ if is_whole(format) => column(&hasher, format, stated, nulls)?.into_numbers(),
             _ => None,
         };
-        let Some(column) = column else { return Err(self.no_numbers(stated.py, format)) };
+        let Some(column) = column else { return Err(self.refuse_format(stated.py, format)) };
         let below = |i: &usize| column.number(*i) < 0 && nulls.is_valid(*i);
         match slices::find_first(stated.py, if column.is_signed() { stated.len } else { 0 }, |mut rows| {
             rows.find(below)
         })? {
-            Some(i) => Err(self.outside(stated.py, column.number(i))),
+            Some(i) => Err(self.refuse_number(stated.py, column.number(i))),
             None => Ok(column),
         }
     }
@@ -48,12 +48,12 @@ impl Meaning {
     pub(super) fn hasher(self, py: Python<'_>, format: &str) -> PyResult<KeyHasher> {
         match self {
             Meaning::Keys(hasher) => Ok(hasher),
-            Meaning::Hashes | Meaning::Numbers(_) => Err(self.no_numbers(py, format)),
+            Meaning::Hashes | Meaning::Numbers(_) => Err(self.refuse_format(py, format)),
         }
     }
 
     /// The error for a column of another type.
-    fn no_numbers(self, py: Python<'_>, format: &str) -> PyErr {
+    fn refuse_format(self, py: Python<'_>, format: &str) -> PyErr {
         match self {
             Meaning::Numbers(name) => {
                 parameter_type(py, format!("{name} must be a whole number, got an Arrow column of format {format:?}"))
@@ -69,7 +69,7 @@ impl Meaning {
     }
 
     /// The error for a number below 0.
-    fn outside(self, py: Python<'_>, number: i64) -> PyErr {
+    fn refuse_number(self, py: Python<'_>, number: i64) -> PyErr {
         let name = if let Meaning::Numbers(name) = self { name } else { "a hash" };
         parameter(py, format!("{name} must be between 0 and 2**64 - 1, got {number}"))
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pyo3::prelude::*;
 
 use super::indices::Indices;
-use super::stated::{Stated, refused};
+use super::stated::{Stated, refuse};
 use crate::column::slice;
 use crate::locking::slices;
 
@@ -39,7 +39,7 @@ impl Nulls {
         let bits = stated.bits(0)?;
         if bits.is_null() {
             if stated.array.null_count > 0 {
-                return Err(refused(stated.py, format!("{} nulls without a bitmap", stated.array.null_count)));
+                return Err(refuse(stated.py, format!("{} nulls without a bitmap", stated.array.null_count)));
             }
             return Ok(Nulls::None);
         }
@@ -64,7 +64,7 @@ impl Nulls {
         match slices::find_first(py, len, |mut rows| rows.find(|&i| is_outside(i)))? {
             None => Ok(()),
             Some(i) => {
-                Err(refused(py, format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize)))
+                Err(refuse(py, format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize)))
             }
         }
     }

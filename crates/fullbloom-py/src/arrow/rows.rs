@@ -11,7 +11,7 @@ use super::ffi::{Array, Schema};
 use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
-use super::stated::{Stated, format_of, is_plausible, refused};
+use super::stated::{Stated, format_of, is_plausible, refuse};
 use crate::column::Column;
 use crate::errors::{OrRaise, key_type};
 
@@ -73,9 +73,9 @@ impl Field {
     ) -> PyResult<(Self, Nulls)> {
         let (format, stated) = (format_of(schema), Stated::new(py, array)?);
         if stated.len < rows {
-            return Err(refused(py, format!("a field of {} rows in a struct of {rows}", stated.len)));
+            return Err(refuse(py, format!("a field of {} rows in a struct of {rows}", stated.len)));
         }
-        let dictionary = dictionary::stated(py, schema, array)?;
+        let dictionary = dictionary::find(py, schema, array)?;
         if format == "+s" {
             let (rows, nulls) = Rows::new(hasher, schema, &stated, depth + 1)?;
             return Ok((Field::Rows(rows), nulls));
@@ -144,24 +144,24 @@ pub(super) fn only_field<'a>(
     let stated = Stated::new(py, array)?;
     if schema.n_children != 1 || array.n_children != 1 {
         let (stated, present) = (schema.n_children, array.n_children);
-        return Err(refused(py, format!("a struct of {stated} fields, of which it holds {present}")));
+        return Err(refuse(py, format!("a struct of {stated} fields, of which it holds {present}")));
     }
     let (field, values) = field(py, schema, array, 0)?;
     let is_same =
         stated.offset == 0 && values.length == array.length && matches!(Nulls::of("+s", &stated)?, Nulls::None);
-    if is_same { Ok((field, values)) } else { Err(refused(py, "rows of a query that differ from those of its column")) }
+    if is_same { Ok((field, values)) } else { Err(refuse(py, "rows of a query that differ from those of its column")) }
 }
 
 /// Field `i` of a struct that has more.
 fn field<'a>(py: Python<'_>, schema: &'a Schema, array: &'a Array, i: usize) -> PyResult<(&'a Schema, &'a Array)> {
     if !(is_plausible(schema.children) && is_plausible(array.children)) {
-        return Err(refused(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
+        return Err(refuse(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
     }
     // SAFETY: there are `n_children` addresses, of structures that live as long as their parents; the caller keeps one
     // parent and the chunk the other.
     let (field_schema, field_array) = unsafe { (*schema.children.add(i), *array.children.add(i)) };
     if !is_plausible(field_schema) || !is_plausible(field_array) {
-        return Err(refused(py, format!("a field at {field_schema:?} and {field_array:?}")));
+        return Err(refuse(py, format!("a field at {field_schema:?} and {field_array:?}")));
     }
     // SAFETY: as above.
     Ok(unsafe { (&*field_schema, &*field_array) })
@@ -190,7 +190,7 @@ impl Rows {
         let number = usize::try_from(schema.n_children).unwrap_or(usize::MAX);
         if schema.n_children != array.n_children || number > 1 << 16 {
             let (stated, present) = (schema.n_children, array.n_children);
-            return Err(refused(py, format!("a struct of {stated} fields, of which it holds {present}")));
+            return Err(refuse(py, format!("a struct of {stated} fields, of which it holds {present}")));
         }
         let rows = stated.end() - 1;
         let (mut fields, mut nulls) = (Vec::new(), Vec::new());

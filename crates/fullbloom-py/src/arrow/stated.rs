@@ -17,7 +17,7 @@ const FIRST_PAGE: usize = 4096;
 const MOST_BYTES: usize = 1 << 47;
 
 /// The error for a column with such numbers.
-pub(super) fn refused(py: Python<'_>, what: impl std::fmt::Display) -> PyErr {
+pub(super) fn refuse(py: Python<'_>, what: impl std::fmt::Display) -> PyErr {
     key_type(py, format!("the Arrow column states {what}, so that its keys cannot be read; export it again"))
 }
 
@@ -44,15 +44,15 @@ impl<'a> Stated<'a> {
     pub(super) fn new(py: Python<'a>, array: &'a Array) -> PyResult<Self> {
         let (len, offset) = (usize::try_from(array.length), usize::try_from(array.offset));
         let (Ok(len), Ok(offset)) = (len, offset) else {
-            return Err(refused(py, format!("a length of {} and an offset of {}", array.length, array.offset)));
+            return Err(refuse(py, format!("a length of {} and an offset of {}", array.length, array.offset)));
         };
         if array.null_count < -1 || array.null_count > array.length {
-            return Err(refused(py, format!("{} nulls in {len} rows", array.null_count)));
+            return Err(refuse(py, format!("{} nulls in {len} rows", array.null_count)));
         }
         let pointers = usize::try_from(array.n_buffers).ok().and_then(|number| number.checked_mul(size_of::<usize>()));
         let is_readable = |bytes: usize| bytes == 0 || is_plausible(array.buffers) && fits(array.buffers, bytes);
         if !pointers.is_some_and(is_readable) {
-            return Err(refused(py, format!("{} buffers at {:?}", array.n_buffers, array.buffers)));
+            return Err(refuse(py, format!("{} buffers at {:?}", array.n_buffers, array.buffers)));
         }
         Ok(Stated { py, len, offset, array })
     }
@@ -68,7 +68,7 @@ impl<'a> Stated<'a> {
         let start = self.extent(i, self.end().checked_mul(width))?;
         // Without rows, or with rows without bytes, nothing is read.
         if (start as usize) < FIRST_PAGE && self.len > 0 && width > 0 {
-            return Err(refused(self.py, format!("data at {start:?}")));
+            return Err(refuse(self.py, format!("data at {start:?}")));
         }
         Ok(start.wrapping_add(self.offset * width))
     }
@@ -77,7 +77,7 @@ impl<'a> Stated<'a> {
     pub(super) fn bits(&self, i: usize) -> PyResult<*const u8> {
         let start = self.extent(i, Some((self.end() - 1).div_ceil(8)))?;
         if !start.is_null() && (start as usize) < FIRST_PAGE && self.len > 0 {
-            return Err(refused(self.py, format!("bits at {start:?}")));
+            return Err(refuse(self.py, format!("bits at {start:?}")));
         }
         Ok(start)
     }
@@ -87,7 +87,7 @@ impl<'a> Stated<'a> {
         let start = self.buffer(i)?;
         if !bytes.is_some_and(|bytes| fits(start, bytes)) {
             let (len, offset) = (self.len, self.offset);
-            return Err(refused(self.py, format!("{len} rows from row {offset} on in one buffer at {start:?}")));
+            return Err(refuse(self.py, format!("{len} rows from row {offset} on in one buffer at {start:?}")));
         }
         Ok(start)
     }
@@ -95,13 +95,13 @@ impl<'a> Stated<'a> {
     /// Buffer `i`, null where it is left out.
     pub(super) fn buffer(&self, i: usize) -> PyResult<*const u8> {
         if i as i64 >= self.array.n_buffers {
-            return Err(refused(self.py, format!("{} buffers where its type has more", self.array.n_buffers)));
+            return Err(refuse(self.py, format!("{} buffers where its type has more", self.array.n_buffers)));
         }
         // SAFETY: `buffers` has `n_buffers` entries, aligned as checked.
         let start: *const u8 = unsafe { *self.array.buffers.add(i) }.cast();
         // No process has memory in the upper half of all addresses.
         if start as usize > isize::MAX as usize {
-            return Err(refused(self.py, format!("data at {start:?}")));
+            return Err(refuse(self.py, format!("data at {start:?}")));
         }
         Ok(start)
     }

@@ -49,7 +49,7 @@ pub(crate) enum Fixed {
     },
 }
 
-/// How a column's values lie in memory.
+/// The layout of the values of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Values {
     /// `base + i * stride`.
@@ -81,7 +81,7 @@ unsafe impl Sync for Views {}
 unsafe impl Send for Views {}
 
 impl Views {
-    /// Whether element `i` lies inside its view, as short ones do, or inside a buffer.
+    /// Whether element `i` is inside its view, as short ones are, or inside a buffer.
     ///
     /// # Safety
     /// As [`Views::get`].
@@ -150,10 +150,10 @@ unsafe fn read_signed(at: *const u8, width: usize) -> i64 {
 }
 
 impl Column {
-    /// The column of `len` keys that lie as `values` says.
+    /// The column of `len` keys in the layout `values`.
     ///
     /// # Safety
-    /// They must do so, and stay where they are for as long as the column is used.
+    /// They must have this layout, and neither move nor be freed while the column is used.
     pub(crate) unsafe fn new(hasher: &KeyHasher, values: Values, len: usize) -> Self {
         Column { hasher: *hasher, values, len, into_numbers: false }
     }
@@ -177,7 +177,7 @@ impl Column {
         matches!(self.values, Values::Fixed { class: Fixed::U8 | Fixed::U16 | Fixed::U32 | Fixed::U64, .. })
     }
 
-    /// Number `i` of whole ones, as if it had a sign; there must be such a row.
+    /// Number `i` of a column of whole numbers, as if it had a sign; the row must exist.
     pub(crate) fn number(&self, i: usize) -> i64 {
         let mut number = [0];
         self.fill(i, &mut number);

@@ -16,12 +16,12 @@ impl Column {
         match self.values {
             Values::Fixed { base, stride, class } => {
                 // SAFETY: element i of the column.
-                unsafe { fixed(base.wrapping_offset(i as isize * stride), class, take) };
+                unsafe { pass_fixed(base.wrapping_offset(i as isize * stride), class, take) };
             }
             Values::Bits { base, first } => {
                 // SAFETY: there is a bit for each row.
                 let byte = unsafe { *base.add((first + i) >> 3) };
-                number(take, Domain::Integer, i128::from(byte >> ((first + i) & 7) & 1));
+                pass_number(take, Domain::Integer, i128::from(byte >> ((first + i) & 7) & 1));
             }
             // SAFETY: Arrow gives len + 1 ascending offsets into `data`.
             Values::Text32 { offsets, data } => unsafe {
@@ -39,19 +39,19 @@ impl Column {
     }
 }
 
-fn number(take: &mut Take<'_>, domain: Domain, value: i128) {
+fn pass_number(take: &mut Take<'_>, domain: Domain, value: i128) {
     take(domain, NumberBytes::of(value).as_slice());
 }
 
-/// The key of `class` that lies at `at`.
+/// The key of `class` at the address `at`.
 ///
 /// # Safety
 /// It must be readable.
-unsafe fn fixed(at: *const u8, class: Fixed, take: &mut Take<'_>) {
+unsafe fn pass_fixed(at: *const u8, class: Fixed, take: &mut Take<'_>) {
     macro_rules! integer {
         ($T:ty) => {
             // SAFETY: the caller's promise.
-            number(take, Domain::Integer, i128::from(unsafe { read::<$T>(at) }))
+            pass_number(take, Domain::Integer, i128::from(unsafe { read::<$T>(at) }))
         };
     }
     let mut float = |value: f64| take(Domain::Float, &float_bits(value).to_le_bytes());
@@ -71,12 +71,12 @@ unsafe fn fixed(at: *const u8, class: Fixed, take: &mut Take<'_>) {
         // SAFETY: as above.
         Fixed::F64 => float(unsafe { read(at) }),
         // SAFETY: as above.
-        Fixed::Bool => number(take, Domain::Integer, i128::from(unsafe { read::<u8>(at) } != 0)),
+        Fixed::Bool => pass_number(take, Domain::Integer, i128::from(unsafe { read::<u8>(at) } != 0)),
         // SAFETY: as above.
         Fixed::Bytes(width) | Fixed::Padded(width) => take(Domain::Text, unsafe { slice(at, width) }),
         Fixed::Utf32(_) => take(Domain::Text, &[]),
         // SAFETY: as above.
-        Fixed::Ticks(ticks, width) => number(take, ticks.domain, ticks.count(unsafe { read_signed(at, width) })),
+        Fixed::Ticks(ticks, width) => pass_number(take, ticks.domain, ticks.count(unsafe { read_signed(at, width) })),
         Fixed::Decimal { width, exponent } => {
             // SAFETY: as above.
             let bytes = DecimalBytes::of(unsafe { slice(at, width) }, exponent);

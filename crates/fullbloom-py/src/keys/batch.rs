@@ -179,7 +179,7 @@ fn column<'py, T: Answer>(
 
 /// The error for a missing item of an array of texts.
 #[cold]
-fn missing(py: Python<'_>) -> PyErr {
+fn refuse_missing(py: Python<'_>) -> PyErr {
     key_type(py, "a missing text is not a key; leave it out, or pass a column with nulls, which are skipped")
 }
 
@@ -271,7 +271,7 @@ fn iterate<T: Answer, const TEXTS: bool>(
         let (mut error, mut domains) = (None, KeyDomains::NONE);
         while hashes.len() < slices::OBJECTS_PER_SLICE {
             match items.next().map(|item| item.and_then(|item| hash_key_in(hasher, &item).map(|key| (item, key)))) {
-                Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(missing(py)),
+                Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(refuse_missing(py)),
                 Some(Ok((_, (hash, domain)))) => {
                     hashes.push(hash);
                     domains = domains.with(KeyDomains::of(domain));
@@ -313,8 +313,11 @@ fn iterate_counted<T: Answer, const TEXTS: bool>(
     let (py, mut hashes, mut domains) = (items.py(), Vec::new(), KeyDomains::NONE);
     for item in items {
         let item = item?;
-        let hash =
-            if TEXTS && !item.is_instance_of::<PyString>() { Err(missing(py)) } else { hash_key_in(hasher, &item) };
+        let hash = if TEXTS && !item.is_instance_of::<PyString>() {
+            Err(refuse_missing(py))
+        } else {
+            hash_key_in(hasher, &item)
+        };
         let (hash, domain) = hash.map_err(|error| at(py, hashes.len(), error))?;
         domains = domains.with(KeyDomains::of(domain));
         slices::push(py, &mut hashes, hash)?;

@@ -77,7 +77,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
             return Err(key_type(py, "a memoryview does not hand out Python objects; pass the array that it views"));
         }
         if is_swapped(&format) {
-            return Err(swapped(py, &format));
+            return Err(refuse_swapped(py, &format));
         }
         let remedy = "pass integers, floats, bytes, text, dates, durations or records";
         return Err(key_type(py, format!("a buffer of format {format:?} holds no keys; {remedy}")));
@@ -120,7 +120,7 @@ fn hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
     match kind {
         Some('M' | 'm') => {
             if !dtype.getattr("isnative")?.is_truthy()? {
-                return Err(swapped(keys.py(), &dtype.str()?.to_string_lossy()));
+                return Err(refuse_swapped(keys.py(), &dtype.str()?.to_string_lossy()));
             }
             let (ticks, keys) = moments::units(keys)?;
             Ok(Hidden::Ticks(ticks, keys.call_method1("view", ("int64",))?))
@@ -132,7 +132,7 @@ fn hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
 }
 
 /// The error for numbers in the other byte order.
-fn swapped(py: Python<'_>, format: &str) -> PyErr {
+fn refuse_swapped(py: Python<'_>, format: &str) -> PyErr {
     let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
     key_type(py, format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}"))
 }

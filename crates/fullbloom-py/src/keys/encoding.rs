@@ -129,7 +129,7 @@ impl Sink for Parts {
     }
 }
 
-/// Gives `sink` the canonical bytes of `key`, which lies in `depth` tuples.
+/// Passes the canonical bytes of `key`, nested in `depth` tuples, to `sink`.
 fn encode(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<()> {
     if encode_builtin(key, depth, sink)? { Ok(()) } else { sink.other(key, depth) }
 }
@@ -259,7 +259,7 @@ fn encode_long(int: &Bound<'_, PyInt>, sink: &mut impl Sink) -> PyResult<()> {
     sink.take(py, Domain::Integer, bytes.cast::<PyBytes>()?.as_bytes())
 }
 
-/// The bytes of a bytearray or a memoryview: where they lie if in one piece, else a copy in C order.
+/// The bytes of a bytearray or a memoryview: in place if in one piece, else a copy in C order.
 fn encode_view(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<()> {
     let py = key.py();
     let buffer = PyUntypedBuffer::get(key)

@@ -24,7 +24,7 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// Reads `values=` (or `labels=`) of so many keys: a whole number, or whole numbers in any container, of which at
+    /// Reads `values=` (or `labels=`) of `keys` keys: a whole number, or whole numbers in any container, of which at
     /// most one more is read than there are keys.
     fn read(name: &'static str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Self> {
         let py = values.py();
@@ -72,17 +72,17 @@ fn is_single(values: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Refuses another number of values than there are keys.
 fn check_number(py: Python<'_>, name: &str, values: usize, keys: usize) -> PyResult<()> {
-    if values == keys { Ok(()) } else { Err(unequal(py, name, &values.to_string(), keys)) }
+    if values == keys { Ok(()) } else { Err(refuse_number(py, name, &values.to_string(), keys)) }
 }
 
-fn unequal(py: Python<'_>, name: &str, values: &str, keys: usize) -> PyErr {
+fn refuse_number(py: Python<'_>, name: &str, values: &str, keys: usize) -> PyErr {
     let name = name.trim_end_matches('s');
     parameter(py, format!("there must be as many {name}s as keys, got {values} {name}s for {keys} keys"))
 }
 
 /// The error for values after the value of the last key.
-fn more(py: Python<'_>, name: &str, keys: usize) -> PyErr {
-    unequal(py, name, &format!("more than {keys}"), keys)
+fn refuse_more(py: Python<'_>, name: &str, keys: usize) -> PyErr {
+    refuse_number(py, name, &format!("more than {keys}"), keys)
 }
 
 /// Reads the whole numbers of any iterable.
@@ -99,7 +99,7 @@ fn read_iterable(name: &str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult
     for value in plain.try_iter()? {
         let value = value?;
         if numbers.len() == keys {
-            return Err(more(py, name, keys));
+            return Err(refuse_more(py, name, keys));
         }
         slices::push(py, &mut numbers, parameters::whole(name, &value, 0)?)?;
     }
@@ -122,7 +122,7 @@ fn read_column(name: &'static str, values: &Bound<'_, PyAny>, keys: usize) -> Py
         }
         let (first, len) = (numbers.len(), chunk.source.len());
         if len > keys - first {
-            return Err(more(py, name, keys));
+            return Err(refuse_more(py, name, keys));
         }
         reserve(&mut numbers, len).or_raise(py)?;
         numbers.resize(first + len, 0);
@@ -192,7 +192,7 @@ impl<'py> KeyValues<'py> {
     pub(crate) fn get(&self, keys: usize) -> PyResult<&Values> {
         match self.read.get() {
             Some(values) if keys == 0 || values.at(keys - 1).is_some() => Ok(values),
-            Some(values) => Err(unequal(self.values.py(), self.name, &values.all().len().to_string(), keys)),
+            Some(values) => Err(refuse_number(self.values.py(), self.name, &values.all().len().to_string(), keys)),
             None => self.read(keys),
         }
     }

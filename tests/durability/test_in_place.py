@@ -269,8 +269,10 @@ def test_the_header_keeps_its_length_under_every_change_in_place(tmp_path, optio
             try:
                 getattr(writer, change)(*([] if change == "clear" else [theirs if stored is ours else ours]))
             except fullbloom.ParameterError as error:
-                # A filter with a base hash of its own has one parameter more, and no room for those of an intersection.
-                assert options and change == "__iand__" and "has no room" in str(error)
+                # A base hash is one parameter more: the header has no room for those of an intersection.
+                assert options, change
+                assert change == "__iand__"
+                assert "has no room" in str(error)
                 assert writer == stored
             expected = writer.approx_count()
         assert path.stat().st_size == len(before)

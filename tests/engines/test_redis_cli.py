@@ -66,7 +66,11 @@ def test_errors_are_one_line_and_show_no_password(own_server, file, tmp_path):
         (("redis-info", "env:NOWHERE", "words"), {}, "NOWHERE"),
         (("redis-info", "env:SERVER", "words"), {"SERVER": "http://right-password"}, "redis://"),
         (("redis-info", "env:SERVER", "words"), {"SERVER": "redis://:right-password@[x/0"}, "not an address"),
-        (("redis-info", "env:SERVER", "words"), {"SERVER": "redis://:right-password@h:port/0"}, "not an address"),
+        (
+            ("redis-info", "env:SERVER", "words"),
+            {"SERVER": "redis://:right-password@h:port/0"},
+            "not an address",
+        ),
         (("redis-info", "redis://127.0.0.1:1/words", "words"), {}, "not an address"),
         (("redis-save", plain, "words", "f"), {"REDISCLI_AUTH": "right-password"}, "redis-load creates one"),
         (("redis-load", growing, "env:SERVER", "g"), {"SERVER": hidden}, "a server takes a BloomFilter"),

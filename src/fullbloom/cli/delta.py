@@ -56,7 +56,7 @@ def run(options: DeltaOptions) -> int:
 def _open(options: DeltaOptions, path: str) -> Any:
     import fullbloom
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.files import read_secret
+    from fullbloom.cli.secret import read_secret
 
     found: Any = fullbloom.open(path, verify="full", secret=read_secret(options.secret_file))
     if not hasattr(found, "delta_to"):

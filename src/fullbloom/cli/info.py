@@ -40,8 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: InfoOptions) -> int:
     """Open the file and print its description."""
     import fullbloom
-    from fullbloom.cli.filters.files import read_secret
     from fullbloom.cli.report import format_value, report
+    from fullbloom.cli.secret import read_secret
 
     secret = read_secret(options.secret_file)
     seen: Any = fullbloom.open(options.filter, verify=options.verify, secret=secret)

@@ -83,8 +83,9 @@ def _open(options: InsertOptions) -> Filter:
     """Return the filter of the file, fully checked, open for adding."""
     import fullbloom
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.files import load, read_secret
+    from fullbloom.cli.filters.files import load
     from fullbloom.cli.filters.kinds import get_row, is_forgetful
+    from fullbloom.cli.secret import read_secret
 
     found = load(options.filter, options.secret_file, verify="header" if options.in_place else "full")
     row = get_row(found)

@@ -69,8 +69,8 @@ def _merge(options: MergeOptions) -> Any:
 
     import fullbloom
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.files import read_secret
     from fullbloom.cli.filters.kinds import get_row, list_built_at_once
+    from fullbloom.cli.secret import read_secret
 
     secret = read_secret(options.secret_file)
     merged: Any = None

@@ -137,7 +137,7 @@ class FilterOptions(RecordOptions):
     @cached_property
     def hash_keywords(self) -> dict[str, Any]:
         """Seed and secret, as constructors take them; the file of the secret is read once."""
-        from fullbloom.cli.filters.files import read_secret
+        from fullbloom.cli.secret import read_secret
 
         secret = read_secret(self.secret_file) if self.secret is None else self.secret
         return {"seed": self.seed or 0, "secret": secret}

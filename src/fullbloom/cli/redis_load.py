@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: LoadOptions) -> int:
     """Open the file and send its cells."""
     import fullbloom
-    from fullbloom.cli.filters.files import read_secret
+    from fullbloom.cli.secret import read_secret
 
     client, secret = create_client(options), read_secret(options.secret_file)
     from fullbloom.engines.redis import RedisBloomFilter

@@ -71,7 +71,7 @@ def create_client(options: ServerOptions) -> Any:
 
 def find_filter(options: ServerOptions) -> Any:
     """Return the filter on the server."""
-    from fullbloom.cli.filters.files import read_secret
+    from fullbloom.cli.secret import read_secret
 
     client = create_client(options)
     from fullbloom.engines.redis import RedisBloomFilter

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fullbloom
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters.kinds import get_row, list_built_at_once, list_kinds
 from fullbloom.cli.io.output import Output, is_special
+from fullbloom.cli.secret import read_secret
 from fullbloom.errors import KeyDomainWarning
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.options import FilterOptions
-
-_SECRET_BYTES = 16
 
 
 def load(
@@ -77,23 +75,6 @@ def check_options(seen: Filter, path: str, options: FilterOptions) -> None:
         raise Refusal(
             f"{path}: the state has other options: {', '.join(wrong)}; drop the option, or name a new state"
         )
-
-
-def read_secret(path: str | None) -> bytes | None:
-    """Read a secret: 16 raw bytes or 32 hexadecimal digits. It is never printed."""
-    if path is None:
-        return None
-    with Path(path).open("rb") as file:
-        raw = file.read(2 * _SECRET_BYTES + 64)
-    if len(raw) == _SECRET_BYTES:
-        return raw
-    try:
-        secret = bytes.fromhex(raw.strip().decode("ascii"))
-    except ValueError:
-        secret = b""
-    if len(secret) != _SECRET_BYTES:
-        raise Refusal(f"{path}: a secret is 16 bytes or 32 hexadecimal digits; this file is neither")
-    return secret
 
 
 def warn_of_types(held: str, seen: Filter) -> None:

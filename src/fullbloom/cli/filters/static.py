@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import fullbloom
 from fullbloom import _core, registry
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.files import read_secret
 from fullbloom.cli.filters.kinds import list_two_set_kinds
 from fullbloom.cli.io.sources import open_sources
 from fullbloom.cli.printable import printable
+from fullbloom.cli.secret import read_secret
 from fullbloom.cli.units import size_text
 
 if TYPE_CHECKING:

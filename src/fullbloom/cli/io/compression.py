@@ -12,7 +12,6 @@ from fullbloom.cli.io.frames import frames
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from fullbloom.cli.io.blocks import Block
 
 #: Most bytes that one step decompresses.
 _STEP = 1 << 18
@@ -70,7 +69,7 @@ def unzstd(chunks: Iterator[bytes], name: str, window: int) -> Iterator[bytes]:
 class Packer(Protocol):
     """The interface that zlib's and zstd's compressors share."""
 
-    def compress(self, data: Block, /) -> bytes:
+    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes:
         """Take ``data``; return the bytes that are ready."""
 
     def flush(self) -> bytes:

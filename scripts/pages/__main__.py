@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 
-from scripts.pages import filters, formats, formulas
+from scripts.pages import filters, formats, formulas, rates
 from scripts.pages.blocks import DOCS
 
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` fail when one is out of date."""
-    fresh = filters.pages() | formats.pages() | formulas.pages()
+    fresh = filters.pages() | formats.pages() | formulas.pages() | rates.pages()
     stale = []
     for path, after in fresh.items():
         before = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from typing import Any
 
 from scripts.docsite.rst import directive, heading, prose
@@ -185,7 +186,8 @@ def _callable(name: str, value: Any, kind: str) -> str:
 
 
 def _unquoted(signature: str) -> str:
-    return signature.replace("'", "").replace("<factory>", "...").replace("collections.abc.", "")
+    plain = re.sub(r"ForwardRef\((\w+)\)", r"\1", signature.replace("'", ""))
+    return plain.replace("<factory>", "...").replace("collections.abc.", "")
 
 
 def _members_of(cls: Any) -> list[str]:
@@ -220,7 +222,8 @@ def _public(module: Any) -> list[str]:
 def module_page(name: str) -> str:
     """Return the page of a module written in Python."""
     module = importlib.import_module(name)
-    parts = [heading(name), f".. py:module:: {name}\n", prose(inspect.getdoc(module) or ""), ""]
+    about = (inspect.getdoc(module) or "").partition("\n\nIt may import: ")[0]
+    parts = [heading(name), f".. py:module:: {name}\n", prose(about), ""]
     for member in _public(module):
         value = getattr(module, member)
         home = getattr(value, "__module__", "") or ""

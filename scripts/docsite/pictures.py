@@ -141,9 +141,12 @@ def load() -> str:
     )
 
 
+PICTURES = {"two-keys": bits, "pre-check": precheck, "rate-by-load": load}
+
+
 def main() -> int:
     """Write the pictures."""
-    for name, draw in (("two-keys", bits), ("pre-check", precheck), ("rate-by-load", load)):
+    for name, draw in PICTURES.items():
         (IMAGES / f"{name}.svg").write_text(draw(), encoding="utf-8")
         print(f"docs/images/{name}.svg")
     return 0

@@ -184,7 +184,9 @@ def sql() -> str:
             statements.append(str(CreateTable(made).compile(dialect=dialect)).strip())
             indexes = sorted(made.indexes, key=lambda index: str(index.name))
             statements += [str(CreateIndex(index).compile(dialect=dialect)).strip() for index in indexes]
-        lines = "\n".join(line.rstrip() for line in ";\n\n".join(statements).splitlines())
+        lines = "\n".join(
+            line.rstrip().replace("\t", "    ") for line in ";\n\n".join(statements).splitlines()
+        )
         parts.append(f"## {title}\n\n```sql\n{lines};\n```")
     return "\n\n".join(parts)
 

@@ -24,7 +24,7 @@ TREE = re.compile(r"<!-- toctree: ([^>]+?) -->")
 GENERATED = re.compile(r"<!-- generate: (\w+) -->")
 
 
-def _tree(found: re.Match[str]) -> str:
+def _format_tree(found: re.Match[str]) -> str:
     """Return a hidden table of contents; its pages are listed in the text as well."""
     return "\n".join(["```{toctree}", ":hidden:", ":glob:", "", *found[1].split(), "```"])
 
@@ -38,14 +38,14 @@ def _write(path: Path, text: str) -> None:
 
 def main() -> int:
     """Write all pages, and remove those that are no longer there."""
-    sections = {"api": api.index(), **service.sections()}
+    sections = {"api": api.render_index(), **service.render_sections()}
     written = set()
     for path in sorted(DOCS.rglob("*.md")):
-        text = TREE.sub(_tree, path.read_text(encoding="utf-8"))
+        text = TREE.sub(_format_tree, path.read_text(encoding="utf-8"))
         text = GENERATED.sub(lambda found: sections[found[1]], text)
         written.add(SOURCE / path.relative_to(DOCS))
         _write(SOURCE / path.relative_to(DOCS), text)
-    for name, text in api.pages().items():
+    for name, text in api.render_pages().items():
         written.add(SOURCE / name)
         _write(SOURCE / name, text)
     for old in [*SOURCE.rglob("*.md"), *SOURCE.rglob("*.rst")]:

@@ -8,7 +8,7 @@ import inspect
 import re
 from typing import Any
 
-from scripts.docsite.rst import directive, heading, prose
+from scripts.docsite.rst import format_directive, format_docstring, format_heading
 from scripts.pages.blocks import DOCS
 
 import fullbloom
@@ -51,12 +51,12 @@ class Stub:
             if isinstance(node, ast.FunctionDef):
                 self.functions.setdefault(node.name, []).append(node)
 
-    def members(self, name: str) -> dict[str, list[ast.FunctionDef]]:
+    def collect_members(self, name: str) -> dict[str, list[ast.FunctionDef]]:
         """Return the methods of a class, those of its bases included; overloads together."""
         node, found = self.classes[name], dict[str, list[ast.FunctionDef]]()
         for base in reversed(node.bases):
             if isinstance(base, ast.Name) and base.id in self.classes:
-                found |= self.members(base.id)
+                found |= self.collect_members(base.id)
         own: dict[str, list[ast.FunctionDef]] = {}
         for inner in node.body:
             if isinstance(inner, ast.FunctionDef):
@@ -64,14 +64,14 @@ class Stub:
         return found | own
 
 
-def _decorators(node: ast.FunctionDef) -> set[str]:
+def _list_decorators(node: ast.FunctionDef) -> set[str]:
     return {ast.unparse(decorator) for decorator in node.decorator_list}
 
 
-def _signature(name: str, node: ast.FunctionDef, *, method: bool = False) -> str:
+def _format_signature(name: str, node: ast.FunctionDef, *, method: bool = False) -> str:
     """Return ``name(parameters) -> result``, without ``self`` and the ``/`` after it."""
     arguments = node.args
-    if method and "staticmethod" not in _decorators(node):
+    if method and "staticmethod" not in _list_decorators(node):
         positional = [
             arg for arg in [*arguments.posonlyargs, *arguments.args] if arg.arg not in {"self", "cls"}
         ]
@@ -90,25 +90,25 @@ def _signature(name: str, node: ast.FunctionDef, *, method: bool = False) -> str
     )
 
 
-def _parameters(nodes: list[ast.FunctionDef]) -> list[str]:
+def _list_parameters(nodes: list[ast.FunctionDef]) -> list[str]:
     found = [
         a.arg for node in nodes for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     ]
     return list(dict.fromkeys(name for name in found if name not in {"self", "cls"}))
 
 
-def _documented(nodes: list[ast.FunctionDef]) -> str:
+def _find_docstring(nodes: list[ast.FunctionDef]) -> str:
     return next(filter(None, (ast.get_docstring(node) for node in nodes)), "")
 
 
-def _member(name: str, nodes: list[ast.FunctionDef]) -> str:
-    first, text = nodes[0], prose(_documented(nodes), _parameters(nodes))
-    if "property" in _decorators(first):
+def _render_member(name: str, nodes: list[ast.FunctionDef]) -> str:
+    first, text = nodes[0], format_docstring(_find_docstring(nodes), _list_parameters(nodes))
+    if "property" in _list_decorators(first):
         assert first.returns is not None
-        return directive("attribute", [name], text, (f"type: {ast.unparse(first.returns)}",))
-    signatures = list(dict.fromkeys(_signature(name, node, method=True) for node in nodes))
-    options = ("staticmethod",) if "staticmethod" in _decorators(first) else ()
-    return directive("method", signatures, text, options)
+        return format_directive("attribute", [name], text, (f"type: {ast.unparse(first.returns)}",))
+    signatures = list(dict.fromkeys(_format_signature(name, node, method=True) for node in nodes))
+    options = ("staticmethod",) if "staticmethod" in _list_decorators(first) else ()
+    return format_directive("method", signatures, text, options)
 
 
 #: Special methods that a caller writes as an operator.
@@ -125,14 +125,14 @@ OPERATORS = {
 }
 
 
-def class_page(stub: Stub, row: dict[str, Any]) -> str:
+def render_class(stub: Stub, row: dict[str, Any]) -> str:
     """Return the page of a native class: signature, contract, example, members."""
     name = row["class"]
-    members = stub.members(name)
+    members = stub.collect_members(name)
     constructor = members.get("__new__", []) + members.get("__init__", [])
     text = ast.get_docstring(stub.classes[name]) or ""
-    parameters = _parameters(constructor or members.get("build", []))
-    signature = [_signature(name, node, method=True) for node in constructor[:1]] or [name]
+    parameters = _list_parameters(constructor or members.get("build", []))
+    signature = [_format_signature(name, node, method=True) for node in constructor[:1]] or [name]
     signature = [line.partition(" -> ")[0] for line in signature]
     operators = [spelled for special, spelled in OPERATORS.items() if special in members]
     contract = [
@@ -146,51 +146,57 @@ def class_page(stub: Stub, row: dict[str, Any]) -> str:
         f"* Operators: {', '.join(operators)}.",
     ]
     parts = [
-        heading(name),
+        format_heading(name),
         ".. py:currentmodule:: fullbloom\n",
         f"Kind ``{row['name']}``. :doc:`Its page </filters/{row['name']}>` explains it, with its rate.\n",
         "\n".join(contract) + "\n",
-        directive("class", signature, prose(text, parameters)),
-        heading("Methods and attributes", "-"),
+        format_directive("class", signature, format_docstring(text, parameters)),
+        format_heading("Methods and attributes", "-"),
     ]
     public = sorted(member for member in members if not member.startswith("_"))
-    return "\n".join([*parts, *(_member(f"{name}.{member}", members[member]) for member in public)])
+    return "\n".join([*parts, *(_render_member(f"{name}.{member}", members[member]) for member in public)])
 
 
-def functions_page(stub: Stub) -> str:
+def render_functions(stub: Stub) -> str:
     """Return the page of the functions and the version."""
     names = [name for name in [*fullbloom.__all__, "open"] if name in stub.functions]
-    parts = [heading("Functions"), ".. py:currentmodule:: fullbloom\n"]
+    parts = [format_heading("Functions"), ".. py:currentmodule:: fullbloom\n"]
     for name in sorted(names):
         nodes = stub.functions[name]
-        signatures = list(dict.fromkeys(_signature(name, node) for node in nodes))
-        parts.append(directive("function", signatures, prose(_documented(nodes), _parameters(nodes))))
+        signatures = list(dict.fromkeys(_format_signature(name, node) for node in nodes))
+        parts.append(
+            format_directive(
+                "function", signatures, format_docstring(_find_docstring(nodes), _list_parameters(nodes))
+            )
+        )
     about = "Version of the package, such as the one that built this page: ``" + fullbloom.__version__ + "``."
-    return "\n".join([*parts, directive("data", ["__version__"], about)])
+    return "\n".join([*parts, format_directive("data", ["__version__"], about)])
 
 
-def _callable(name: str, value: Any, kind: str) -> str:
+def _render_callable(name: str, value: Any, kind: str) -> str:
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
-        return directive(kind, [name], prose(inspect.getdoc(value) or ""))
+        return format_directive(kind, [name], format_docstring(inspect.getdoc(value) or ""))
     parameters = [p for p in signature.parameters.values() if p.name not in {"self", "cls"}]
     plain = [
         p.replace(annotation=p.annotation.strip("'")) if isinstance(p.annotation, str) else p
         for p in parameters
     ]
-    text = _unquoted(str(signature.replace(parameters=plain)))
+    text = _unquote(str(signature.replace(parameters=plain)))
     if kind == "class":
         text = text.partition(" -> ")[0]
-    return directive(kind, [f"{name}{text}"], prose(inspect.getdoc(value) or "", list(signature.parameters)))
+    return format_directive(
+        kind, [f"{name}{text}"], format_docstring(inspect.getdoc(value) or "", list(signature.parameters))
+    )
 
 
-def _unquoted(signature: str) -> str:
+def _unquote(signature: str) -> str:
     plain = re.sub(r"ForwardRef\((\w+)\)", r"\1", signature.replace("'", ""))
     return plain.replace("<factory>", "...").replace("collections.abc.", "")
 
 
-def _members_of(cls: Any) -> list[str]:
+def _render_members(cls: Any) -> list[str]:
     parts = []
     for name in sorted(dir(cls)):
         if name.startswith("_") or issubclass(cls, BaseException):
@@ -199,14 +205,16 @@ def _members_of(cls: Any) -> list[str]:
         text = inspect.getdoc(getattr(cls, name, None)) or ""
         if isinstance(value, property):
             parts.append(
-                directive("attribute", [f"{cls.__name__}.{name}"], prose(inspect.getdoc(value) or ""))
+                format_directive(
+                    "attribute", [f"{cls.__name__}.{name}"], format_docstring(inspect.getdoc(value) or "")
+                )
             )
         elif callable(getattr(cls, name, None)) and text and not inspect.isclass(value):
-            parts.append(_callable(f"{cls.__name__}.{name}", getattr(cls, name), "method"))
+            parts.append(_render_callable(f"{cls.__name__}.{name}", getattr(cls, name), "method"))
     return parts
 
 
-def _public(module: Any) -> list[str]:
+def _list_public_names(module: Any) -> list[str]:
     declared: list[str] | None = getattr(module, "__all__", None)
     if declared is not None:
         return declared
@@ -219,42 +227,42 @@ def _public(module: Any) -> list[str]:
     ]
 
 
-def module_page(name: str) -> str:
+def render_module(name: str) -> str:
     """Return the page of a module written in Python."""
     module = importlib.import_module(name)
     about = (inspect.getdoc(module) or "").partition("\n\nIt may import: ")[0]
-    parts = [heading(name), f".. py:module:: {name}\n", prose(about), ""]
-    for member in _public(module):
+    parts = [format_heading(name), f".. py:module:: {name}\n", format_docstring(about), ""]
+    for member in _list_public_names(module):
         value = getattr(module, member)
         home = getattr(value, "__module__", "") or ""
         if inspect.isclass(value):
             kind = "exception" if issubclass(value, BaseException) else "class"
             if kind == "exception":
                 bases = ", ".join(base.__name__ for base in value.__bases__)
-                text = f"{prose(inspect.getdoc(value) or '')}\n\nBases: ``{bases}``"
-                parts.append(directive(kind, [member], text))
+                text = f"{format_docstring(inspect.getdoc(value) or '')}\n\nBases: ``{bases}``"
+                parts.append(format_directive(kind, [member], text))
             elif home == "fullbloom._core" or getattr(value, "_is_protocol", False):
-                parts.append(directive(kind, [member], prose(inspect.getdoc(value) or "")))
+                parts.append(format_directive(kind, [member], format_docstring(inspect.getdoc(value) or "")))
             else:
-                parts.append(_callable(member, value, kind))
-            parts += _members_of(value) if home != "fullbloom._core" else []
+                parts.append(_render_callable(member, value, kind))
+            parts += _render_members(value) if home != "fullbloom._core" else []
         elif inspect.isroutine(value):
-            parts.append(_callable(member, value, "function"))
+            parts.append(_render_callable(member, value, "function"))
         else:
-            parts.append(directive("data", [member], "A type for annotations."))
+            parts.append(format_directive("data", [member], "A type for annotations."))
     return "\n".join(parts)
 
 
-def pages() -> dict[str, str]:
+def render_pages() -> dict[str, str]:
     """Return the pages by their paths below the source folder."""
     stub = Stub()
     rows = sorted(fullbloom.variants(), key=lambda row: str(row["class"]))
-    found = {f"reference/api/{row['class']}.rst": class_page(stub, row) for row in rows}
-    found["reference/api/functions.rst"] = functions_page(stub)
-    return found | {f"reference/api/{name}.rst": module_page(name) for name in MODULES}
+    found = {f"reference/api/{row['class']}.rst": render_class(stub, row) for row in rows}
+    found["reference/api/functions.rst"] = render_functions(stub)
+    return found | {f"reference/api/{name}.rst": render_module(name) for name in MODULES}
 
 
-def index() -> str:
+def render_index() -> str:
     """Return the Markdown list of the pages, for the page of the reference that shows it."""
     rows = sorted(fullbloom.variants(), key=lambda row: str(row["class"]))
     lines = ["| class | kind | guarantee |", "|---|---|---|"]

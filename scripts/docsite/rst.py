@@ -17,21 +17,21 @@ def escape(text: str) -> str:
     """Return text in which nothing but inline code is markup."""
     parts, end = [], 0
     for code in CODE.finditer(text):
-        parts += [_plain(text[end : code.start()]), f"\\ ``{next(filter(None, code.groups()))}``\\ "]
+        parts += [_escape_plain(text[end : code.start()]), f"\\ ``{next(filter(None, code.groups()))}``\\ "]
         end = code.end()
-    return "".join([*parts, _plain(text[end:])]).strip()
+    return "".join([*parts, _escape_plain(text[end:])]).strip()
 
 
-def _plain(text: str) -> str:
+def _escape_plain(text: str) -> str:
     return re.sub(r"([\\*_|`<>\[\]])", r"\\\1", text)
 
 
-def heading(text: str, underline: str = "=") -> str:
+def format_heading(text: str, underline: str = "=") -> str:
     """Return a heading."""
     return f"{text}\n{underline * len(text)}\n"
 
 
-def prose(docstring: str, parameters: list[str] | None = None) -> str:
+def format_docstring(docstring: str, parameters: list[str] | None = None) -> str:
     """Return a docstring: paragraphs, lists, the parameters as a list, and its examples as code."""
     blocks = [block for block in re.split(r"\n\s*\n", docstring.strip()) if block.strip()]
     parts, code = [], list[str]()
@@ -39,19 +39,19 @@ def prose(docstring: str, parameters: list[str] | None = None) -> str:
         if code and block.startswith(" "):
             code.append(block)
             continue
-        parts += [_code(code)] if code[1:] else []
+        parts += [_format_code(code)] if code[1:] else []
         code = ["::"] if block.endswith("::") else []
         text = SENTENCES.sub("\n\n", textwrap.dedent(block.removesuffix("::")))
-        parts += [_block(part, parameters or []) for part in text.split("\n\n") if part.strip()]
-    return "\n\n".join([*parts, *([_code(code)] if code[1:] else [])])
+        parts += [_format_block(part, parameters or []) for part in text.split("\n\n") if part.strip()]
+    return "\n\n".join([*parts, *([_format_code(code)] if code[1:] else [])])
 
 
-def _code(blocks: list[str]) -> str:
+def _format_code(blocks: list[str]) -> str:
     text = textwrap.dedent("\n\n".join(blocks[1:]))
     return f".. code-block:: python\n\n{textwrap.indent(text, '   ')}"
 
 
-def _block(block: str, parameters: list[str]) -> str:
+def _format_block(block: str, parameters: list[str]) -> str:
     if block.startswith(">>>"):
         return f".. code-block:: pycon\n\n{textwrap.indent(block, '   ')}"
     if block.startswith("==="):
@@ -63,7 +63,7 @@ def _block(block: str, parameters: list[str]) -> str:
         names = "|".join(re.escape(name) for name in parameters)
         before, *rest = re.split(PARAMETERS.format(names=names), block, flags=re.MULTILINE)
         pairs = [
-            f"* **{_plain(name)}**: {escape(' '.join(text.split()))}"
+            f"* **{_escape_plain(name)}**: {escape(' '.join(text.split()))}"
             for name, text in zip(rest[::2], rest[1::2], strict=True)
         ]
         start = [escape(" ".join(before.split()))] if before.strip() else []
@@ -71,7 +71,7 @@ def _block(block: str, parameters: list[str]) -> str:
     return escape(" ".join(block.split()))
 
 
-def directive(kind: str, signatures: list[str], body: str, options: tuple[str, ...] = ()) -> str:
+def format_directive(kind: str, signatures: list[str], body: str, options: tuple[str, ...] = ()) -> str:
     """Return a directive of Sphinx's Python domain."""
     lines = [f".. py:{kind}:: {signatures[0]}"]
     lines += [f"{' ' * len(f'.. py:{kind}:: ')}{other}" for other in signatures[1:]]

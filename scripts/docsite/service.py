@@ -11,12 +11,15 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from scripts.pages.blocks import table
-
 START_SECONDS = 60
 
 
-class Running:
+def _format_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+class RunningService:
     """A service on free ports of this machine, in a folder that is removed."""
 
     def __init__(self) -> None:
@@ -50,45 +53,45 @@ class Running:
         self._folder.cleanup()
 
 
-def _resolved(schema: dict[str, Any], api: dict[str, Any]) -> dict[str, Any]:
+def _resolve(schema: dict[str, Any], api: dict[str, Any]) -> dict[str, Any]:
     name = schema.get("$ref", "").rpartition("/")[2]
     found: dict[str, Any] = api["components"]["schemas"].get(name, schema)
     return found
 
 
-def _type(schema: dict[str, Any], api: dict[str, Any]) -> str:
-    parts = [_resolved(part, api) for part in schema.get("anyOf", [schema])]
-    names = [str(part.get("type", "any")) + _choices(part) for part in parts]
+def _format_type(schema: dict[str, Any], api: dict[str, Any]) -> str:
+    parts = [_resolve(part, api) for part in schema.get("anyOf", [schema])]
+    names = [str(part.get("type", "any")) + _format_choices(part) for part in parts]
     return " or ".join(dict.fromkeys(names))
 
 
-def _choices(schema: dict[str, Any]) -> str:
+def _format_choices(schema: dict[str, Any]) -> str:
     return ": " + ", ".join(f"`{choice}`" for choice in schema["enum"]) if "enum" in schema else ""
 
 
-def _cell(text: object) -> str:
+def _escape_cell(text: object) -> str:
     return " ".join(str(text).replace("|", "\\|").split())
 
 
-def _default(schema: dict[str, Any]) -> str:
+def _format_default(schema: dict[str, Any]) -> str:
     return f"`{json.dumps(schema['default'])}`" if schema.get("default") is not None else ""
 
 
-def _operation(path: str, method: str, operation: dict[str, Any], api: dict[str, Any]) -> str:
+def _render_operation(path: str, method: str, operation: dict[str, Any], api: dict[str, Any]) -> str:
     rows = [
-        [f"`{parameter['name']}`", parameter["in"], _type(schema, api), _default(schema)]
+        [f"`{parameter['name']}`", parameter["in"], _format_type(schema, api), _format_default(schema)]
         for parameter in operation.get("parameters", [])
         for schema in [parameter.get("schema", {})]
     ]
     content = operation.get("requestBody", {}).get("content", {})
     for media, body in content.items():
-        schema = _resolved(body.get("schema", {}), api)
+        schema = _resolve(body.get("schema", {}), api)
         for name, member in schema.get("properties", {}).items():
             about = member.get("description", "")
-            kind = f"{_type(member, api)}{'; ' + about if about else ''}"
-            rows.append([f"`{name}`", "body", _cell(kind), _default(member)])
+            kind = f"{_format_type(member, api)}{'; ' + about if about else ''}"
+            rows.append([f"`{name}`", "body", _escape_cell(kind), _format_default(member)])
         if not schema.get("properties"):
-            rows.append(["", "body", f"`{media}` {_cell(schema.get('description', ''))}", ""])
+            rows.append(["", "body", f"`{media}` {_escape_cell(schema.get('description', ''))}", ""])
     replies = [
         " or ".join([f"`{status}`", *(f"`{media}`" for media in reply.get("content", ()))]).replace(
             " or ", " ", 1
@@ -98,21 +101,21 @@ def _operation(path: str, method: str, operation: dict[str, Any], api: dict[str,
     ]
     text = operation.get("description") or operation.get("summary", "")
     parts = [f"### {method.upper()} `{path}`", text, f"Replies: {', '.join(replies)}." if replies else ""]
-    parts += [table(["name", "in", "type", "default"], rows)] if rows else []
+    parts += [_format_table(["name", "in", "type", "default"], rows)] if rows else []
     return "\n\n".join(part for part in parts if part)
 
 
-def http(api: dict[str, Any]) -> str:
+def render_http(api: dict[str, Any]) -> str:
     """Return the operations of the API, by their tags."""
     groups: dict[str, list[str]] = {}
     for path, methods in api["paths"].items():
         for method, operation in methods.items():
             tag = operation.get("tags", ["service"])[0]
-            groups.setdefault(tag, []).append(_operation(path, method, operation, api))
+            groups.setdefault(tag, []).append(_render_operation(path, method, operation, api))
     return "\n\n".join(f"## {tag.capitalize()}\n\n" + "\n\n".join(parts) for tag, parts in groups.items())
 
 
-def metrics(text: str) -> str:
+def render_metrics(text: str) -> str:
     """Return the families of metrics with their meaning, and the names of their labels."""
     helps, types, labels = dict[str, str](), dict[str, str](), dict[str, set[str]]()
     for line in text.splitlines():
@@ -141,10 +144,10 @@ def metrics(text: str) -> str:
         for name, meaning in helps.items()
         if not name.endswith("_created")
     ]
-    return table(["metric", "type", "labels", "meaning"], rows)
+    return _format_table(["metric", "type", "labels", "meaning"], rows)
 
 
-def configuration() -> str:
+def render_configuration() -> str:
     """Return every setting with its environment variable, type, default and meaning."""
     from fullbloom.service.settings import Settings
 
@@ -152,25 +155,31 @@ def configuration() -> str:
     api = {"components": {"schemas": schema["$defs"]}}
     rows = []
     for name, member in schema["properties"].items():
-        inner = _resolved(member, api).get("properties")
+        inner = _resolve(member, api).get("properties")
         if inner is None:
-            rows.append(_setting(name, member, api))
+            rows.append(_format_setting(name, member, api))
         else:
-            rows += [_setting(f"{name}.{part}", value, api) for part, value in inner.items()]
-    return table(["setting", "environment", "type", "default", "meaning"], rows)
+            rows += [_format_setting(f"{name}.{part}", value, api) for part, value in inner.items()]
+    return _format_table(["setting", "environment", "type", "default", "meaning"], rows)
 
 
-def _setting(name: str, member: dict[str, Any], api: dict[str, Any]) -> list[str]:
+def _format_setting(name: str, member: dict[str, Any], api: dict[str, Any]) -> list[str]:
     variable = f"FULLBLOOM_{name.replace('.', '__').upper()}"
-    kind = _type(member, api)
-    return [f"`{name}`", f"`{variable}`", _cell(kind), _default(member), _cell(member.get("description", ""))]
+    kind = _format_type(member, api)
+    return [
+        f"`{name}`",
+        f"`{variable}`",
+        _escape_cell(kind),
+        _format_default(member),
+        _escape_cell(member.get("description", "")),
+    ]
 
 
-def _dialect(module: Any) -> Any:
+def _create_dialect(module: Any) -> Any:
     return module.dialect()
 
 
-def sql() -> str:
+def render_sql() -> str:
     """Return the statements that create the registry's tables, for both databases."""
     from sqlalchemy.dialects import postgresql, sqlite
     from sqlalchemy.schema import CreateIndex, CreateTable
@@ -178,7 +187,7 @@ def sql() -> str:
     from fullbloom.service.registry.models import METADATA
 
     parts = []
-    for title, dialect in (("SQLite", _dialect(sqlite)), ("PostgreSQL", _dialect(postgresql))):
+    for title, dialect in (("SQLite", _create_dialect(sqlite)), ("PostgreSQL", _create_dialect(postgresql))):
         statements = []
         for made in METADATA.sorted_tables:
             statements.append(str(CreateTable(made).compile(dialect=dialect)).strip())
@@ -191,9 +200,9 @@ def sql() -> str:
     return "\n\n".join(parts)
 
 
-def sections() -> dict[str, str]:
+def render_sections() -> dict[str, str]:
     """Return what each marker of the pages stands for."""
-    service = Running()
+    service = RunningService()
     try:
         api = json.loads(service.fetch("/openapi.json"))
         service.fetch("/v1/filters", {"name": "urls", "capacity": 1000})
@@ -201,4 +210,9 @@ def sections() -> dict[str, str]:
         text = service.fetch("/metrics")
     finally:
         service.stop()
-    return {"http": http(api), "metrics": metrics(text), "configuration": configuration(), "sql": sql()}
+    return {
+        "http": render_http(api),
+        "metrics": render_metrics(text),
+        "configuration": render_configuration(),
+        "sql": render_sql(),
+    }

@@ -13,8 +13,9 @@ from scripts.pages.blocks import DOCS
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` fail when one is out of date."""
-    fresh = filters.pages() | formats.pages() | formulas.pages() | rates.pages()
+    fresh = filters.pages() | formats.pages() | formulas.pages()
     stale = []
+    fresh |= rates.render_pages()
     for path, after in fresh.items():
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         if after != before:

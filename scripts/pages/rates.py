@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scripts.pages.blocks import DOCS, replaced, table
+from scripts.pages.blocks import BLOCK, DOCS, END, START
 
 from fullbloom import theory
 
@@ -17,17 +17,18 @@ BITS_PER_KEY = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32)
 HASHES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
 
 
-def rates() -> str:
+def format_rates() -> str:
     """Return the table, with the lowest rate of each row in bold."""
-    rows = []
+    head = ["m/n", *(f"k = {hashes}" for hashes in HASHES)]
+    rows = [head, ["---"] * len(head)]
     for bits in BITS_PER_KEY:
         found = [theory.classic_fpr(ITEMS, bits * ITEMS, hashes) for hashes in HASHES]
         cells = [f"**{rate:.2g}**" if rate == min(found) else f"{rate:.2g}" for rate in found]
         rows.append([str(bits), *cells])
-    return table(["m/n", *(f"k = {hashes}" for hashes in HASHES)], rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
-def pages() -> dict[Path, str]:
-    """Return the page, as it ought to be."""
+def render_pages() -> dict[Path, str]:
+    """Return the current text of the page."""
     text = PAGE.read_text(encoding="utf-8")
-    return {PAGE: replaced(text, rates()) or text}
+    return {PAGE: BLOCK.sub(f"{START}\n\n{format_rates()}\n\n{END}", text)}

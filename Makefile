@@ -14,6 +14,7 @@ TIME ?= 60
 TARGETS ?=
 ARGS ?=
 FROM ?=
+PORT ?= 8000
 BIN := .venv/bin
 STAMPS := build/stamps
 RUST := $(shell find crates/fullbloom-core -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -26,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench stubs \
+.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench docs docs-check docs-serve stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -59,8 +60,8 @@ test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 stat
 
 test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
 	scripts/engines.sh
-	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_filters_in_redis.py \
-		tests/service/test_filters_in_redis_clusters.py tests/service/test_a_redis_server_may_be_away.py
+	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
+		tests/service/test_redis_backend_failures.py
 
 test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
 	$(BIN)/python -m pip install --quiet -r requirements/rivals.txt
@@ -81,6 +82,18 @@ check: build  ## Run every static check: format, lints, types, stubs, imports, e
 bench: $(STAMPS)/release $(STAMPS)/rivals  ## Measure Fullbloom and its rivals, interleaved, and write the record
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.report
+
+docs: build $(STAMPS)/docs  ## Build the documentation site into build/docs/html; warnings are errors
+	$(BIN)/python -m scripts.docsite
+	build/docs/venv/bin/python -m sphinx --builder html -q --fail-on-warning --keep-going \
+		--conf-dir docs build/docs/source build/docs/html
+	@echo "build/docs/html/index.html"
+
+docs-check: docs  ## Test the built site: links, search and the number of clicks to each page
+	$(BIN)/python -m pytest -q tests/docs/test_the_site_holds.py
+
+docs-serve: docs  ## Build it and serve it on 127.0.0.1:8000 (PORT)
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/docs/html $(PORT)
 
 stubs: build  ## Generate src/fullbloom/_core.pyi from the extension, and blocking modules from asyncio ones
 	$(BIN)/python scripts/colours.py
@@ -113,6 +126,11 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 
 $(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt
 	PYTHON=$(PYTHON) scripts/setup.sh tools
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/docs: requirements/docs.txt $(STAMPS)/maturin
+	$(BIN)/python -m venv --clear build/docs/venv
+	build/docs/venv/bin/python -m pip install --quiet -r requirements/docs.txt
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/core: $(STAMPS)/maturin $(RUST_CORE)

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from benchmarks import report
-from benchmarks.isolate import ChildFailed
+from benchmarks.isolation import ChildFailed
 from benchmarks.model import HERE, ORDER, Definition, Result
 
 

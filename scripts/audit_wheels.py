@@ -37,8 +37,8 @@ def newest_glibc(extension: bytes) -> tuple[int, ...]:
     return newest
 
 
-def faults(path: Path) -> list[str]:
-    """What is wrong with the wheel."""
+def find_faults(path: Path) -> list[str]:
+    """Return the faults of the wheel."""
     found = []
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
@@ -60,7 +60,7 @@ def main() -> int:
     """See the top of this file."""
     failed = 0
     for path in map(Path, sys.argv[1:]):
-        wrong = faults(path)
+        wrong = find_faults(path)
         failed += bool(wrong)
         verdict, why = ("FAILED ", ": " + "; ".join(wrong)) if wrong else ("ok     ", "")
         print(f"{verdict} {path.name}, {path.stat().st_size:,} bytes{why}")

@@ -20,7 +20,7 @@ Graph = dict[str, set[str]]
 Module = tuple[str, ...]
 
 
-def circles(graph: Graph) -> list[list[str]]:
+def find_circles(graph: Graph) -> list[list[str]]:
     """The sets of nodes of which each reaches all others (Tarjan's algorithm), those of two and more."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -47,7 +47,7 @@ def circles(graph: Graph) -> list[list[str]]:
     return found
 
 
-def python_graph() -> Graph:
+def read_python_graph() -> Graph:
     """Who imports whom in the package."""
     graph = grimp.build_graph("fullbloom", exclude_type_checking_imports=False, cache_dir=None)
     arrows = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
@@ -81,13 +81,13 @@ class RustFile:
     def __post_init__(self) -> None:
         """Take the text apart."""
         for public, tree in USE.findall(self.text):
-            (self.exports if public else self.uses).extend(branches(re.sub(r"\s+as\s+", "@", tree)))
+            (self.exports if public else self.uses).extend(split_branches(re.sub(r"\s+as\s+", "@", tree)))
         self.defined = set(DEFINED.findall(self.text))
         rest = USE.sub("", self.text)
         self.paths = [(first, *re.findall(r"\w+", more)) for first, more in PATH.findall(rest)]
 
 
-def branches(tree: str) -> list[tuple[Module, str]]:
+def split_branches(tree: str) -> list[tuple[Module, str]]:
     """The paths of a `use` tree, each with the name it gets here ("*" for all)."""
     tree = re.sub(r"\s+", "", tree)
     head, brace, inner = tree.partition("{")
@@ -102,19 +102,19 @@ def branches(tree: str) -> list[tuple[Module, str]]:
     for at, char in enumerate(f"{inner},"):
         depth += (char == "{") - (char == "}")
         if char == "," and not depth:
-            found += [((*prefix, *path), name) for path, name in branches_in(inner[start:at], prefix)]
+            found += [((*prefix, *path), name) for path, name in expand_branches(inner[start:at], prefix)]
             start = at + 1
     return found
 
 
-def branches_in(tree: str, prefix: Module) -> list[tuple[Module, str]]:
-    """As `branches`, where a `self` stands for what is before the brace."""
+def expand_branches(tree: str, prefix: Module) -> list[tuple[Module, str]]:
+    """As `split_branches`, where `self` is the path before the brace."""
     if tree.partition("@")[0] == "self":
         return [((), tree.partition("@")[2] or prefix[-1])]
-    return branches(tree) if tree else []
+    return split_branches(tree) if tree else []
 
 
-def without_tests(text: str) -> tuple[str, list[str]]:
+def remove_tests(text: str) -> tuple[str, list[str]]:
     """The text without its inline tests, and the names of the test modules in files of their own."""
     text = NOISE.sub(" ", text)
     elsewhere = []
@@ -143,7 +143,7 @@ class Crate:
             if any(part == "tests" or part.endswith("_tests") for part in parts):
                 continue
             module = parts[:-1] if parts[-1] in {"lib", "main", "mod"} else parts
-            text, elsewhere = without_tests(path.read_text(encoding="utf-8"))
+            text, elsewhere = remove_tests(path.read_text(encoding="utf-8"))
             tests |= {(*module, name) for name in elsewhere}
             self.files[module] = RustFile(path.relative_to(source).as_posix(), module, text)
         for module in list(self.files):
@@ -168,7 +168,7 @@ class Crate:
             return path[1:]
         return (*module, *path) if (*module, path[0]) in self.files else None
 
-    def file_of(self, path: Module, seen: frozenset[Module] = frozenset()) -> RustFile | None:
+    def find_file(self, path: Module, seen: frozenset[Module] = frozenset()) -> RustFile | None:
         """The file in which the item of an absolute path is written, past re-exports."""
         depth = max((n for n in range(len(path) + 1) if path[:n] in self.files), default=None)
         if depth is None or path in seen:
@@ -181,13 +181,13 @@ class Crate:
             if start is None or name not in {rest[0], "*"}:
                 continue
             further = (*start[:-1], *rest) if name == "*" else (*start, *rest[1:])
-            found = self.file_of(further, seen | {path})
+            found = self.find_file(further, seen | {path})
             if found and (name != "*" or rest[0] in found.defined):
                 return found
         return self.macros.get(rest[0], file)
 
     def graph(self) -> Graph:
-        """Which file names what is written in which."""
+        """Return the graph of files: which file uses definitions of which."""
         graph: Graph = {}
         for file in self.files.values():
             targets = graph.setdefault(file.name, set())
@@ -196,7 +196,7 @@ class Crate:
                 if start is None:
                     continue
                 # `use x::*` is of the module x.
-                target = self.file_of(start[:-1] if start[-1:] == ("*",) else start)
+                target = self.find_file(start[:-1] if start[-1:] == ("*",) else start)
                 if target and target is not file:
                     targets.add(target.name)
         return graph
@@ -205,11 +205,11 @@ class Crate:
 def main() -> int:
     """Runs both checks; 0 if there is no circle."""
     breaches = 0
-    graphs = {"src/fullbloom": python_graph()}
+    graphs = {"src/fullbloom": read_python_graph()}
     for source in sorted(ROOT.glob("crates/*/src")):
         graphs[source.relative_to(ROOT).as_posix()] = Crate(source).graph()
     for place, graph in graphs.items():
-        found = circles(graph)
+        found = find_circles(graph)
         breaches += len(found)
         print(f"{place}: {len(graph)} files, {sum(map(len, graph.values()))} arrows, {len(found)} circles")
         for circle in found:

@@ -1,7 +1,7 @@
-"""Checks what may stand in the repository's text files.
+"""Checks the content of the repository's text files.
 
-No addresses of package registries, no paths of the machine it was written on, no name that the project once
-had, no file beyond 500 lines (generated, recorded and legal ones aside), no ``unsafe`` in Rust without a
+No addresses of package registries, no paths of the machine it was written on, no former name of the
+project, no file beyond 500 lines (generated, recorded and legal ones aside), no ``unsafe`` in Rust without a
 ``SAFETY`` comment, nothing but pinned names in ``requirements/``. Prints each breach as
 ``file:line: message``; exit code 1 if any.
 """
@@ -16,7 +16,7 @@ LONGEST = 500
 UNLIMITED = re.compile(
     r"(?:fuzz/)?Cargo\.lock|LICENSE|THIRD-PARTY-LICENSES|src/fullbloom/_core\.pyi|benchmarks/record/.*|tests/golden/.*"
 )
-# The project's first name may stand where bytes rest on it, and where the change is told.
+# The project's first name is allowed where bytes depend on it, and in the changelog.
 FIRST_NAME = re.compile(r"bloomer[y]", re.IGNORECASE)
 FROZEN = re.compile(r"bloomer[y](?: secret fingerprint| filter secret|-manifest )")
 # Each name has a bracket, so that this file passes its own check.
@@ -27,16 +27,16 @@ OPENS_UNSAFE = re.compile(r"\bunsafe\s*(?:\{|impl\b)")
 SAFETY_WITHIN = 8
 
 
-def tracked() -> list[Path]:
-    """Files that are in the repository or would be added to it; a link is checked where it leads."""
+def list_files() -> list[Path]:
+    """Return the files that are in the repository or would be added to it; of links only their targets."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     paths = (ROOT / name for name in names.split("\0") if name)
     return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
-def text_of(path: Path) -> list[str] | None:
-    """The lines of a text file; None for anything else."""
+def read_lines(path: Path) -> list[str] | None:
+    """Return the lines of a text file; None for any other file."""
     data = path.read_bytes()
     if b"\0" in data[:8192]:
         return None
@@ -46,8 +46,8 @@ def text_of(path: Path) -> list[str] | None:
         return None
 
 
-def unexplained_unsafe(lines: list[str]) -> list[int]:
-    """Line numbers of ``unsafe`` blocks without ``SAFETY`` just above or beside them."""
+def find_unexplained_unsafe(lines: list[str]) -> list[int]:
+    """Return the line numbers of ``unsafe`` blocks without ``SAFETY`` just above or beside them."""
     found = []
     for number, line in enumerate(lines, start=1):
         if OPENS_UNSAFE.search(line.split("//")[0]):
@@ -58,7 +58,7 @@ def unexplained_unsafe(lines: list[str]) -> list[int]:
 
 
 def check_file(name: str, lines: list[str]) -> list[str]:
-    """Breaches of one file."""
+    """Return the breaches of one file."""
     breaches = []
     if len(lines) > LONGEST and not UNLIMITED.fullmatch(name):
         breaches.append(f"{name}:{len(lines)}: longer than {LONGEST} lines; split it by noun")
@@ -72,16 +72,16 @@ def check_file(name: str, lines: list[str]) -> list[str]:
         if name.startswith("requirements/") and not PIN.fullmatch(line):
             breaches.append(f"{name}:{number}: must be name==version")
     if name.endswith(".rs"):
-        breaches += [f"{name}:{number}: unsafe without SAFETY" for number in unexplained_unsafe(lines)]
+        breaches += [f"{name}:{number}: unsafe without SAFETY" for number in find_unexplained_unsafe(lines)]
     return breaches
 
 
 def main() -> int:
-    """Checks every file; 0 if all pass."""
+    """Check every file; return 0 if all pass."""
     breaches = []
-    files = tracked()
+    files = list_files()
     for path in files:
-        if (lines := text_of(path)) is not None:
+        if (lines := read_lines(path)) is not None:
             breaches += check_file(path.relative_to(ROOT).as_posix(), lines)
     print("\n".join(breaches) or f"{len(files)} files, nothing that does not belong")
     return 1 if breaches else 0

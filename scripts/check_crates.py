@@ -1,6 +1,6 @@
-"""Checks the arrows between the crates and between the rooms of fullbloom-core and fullbloom-server.
+"""Checks the arrows between the crates and between the modules of each crate.
 
-The rooms and what each may use stand in the table of each crate's ``src/lib.rs``; this script reads
+The modules and what each may use stand in the table of each crate's ``src/lib.rs``; this script reads
 that table, so the documentation is the rule. Prints each breach as ``file:line: message``; exit code 1
 if there are any.
 """
@@ -13,9 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / "crates" / "fullbloom-core"
 SERVER = ROOT / "crates" / "fullbloom-server"
+PY = ROOT / "crates" / "fullbloom-py"
 ROW = re.compile(r"^//! \| \[?`(\w+)`\]? \|.*\| ([\w, ]+) \|$", re.MULTILINE)
 USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
-# The kernels: nothing else in the core may contain `unsafe`, and nothing in the server.
+# The kernels: nothing else in the core may contain `unsafe`, and nothing in the server. PY may.
 KERNELS = {
     "cells/memory.rs",
     "container/file.rs",
@@ -33,23 +34,23 @@ KERNELS = {
 }
 
 
-def room_order(crate: Path) -> dict[str, set[str]]:
-    """The rooms each room may use: what the table names, and what those may use in turn."""
+def read_order(crate: Path) -> dict[str, set[str]]:
+    """Return the modules that each module may use: those in the table, and those that these may use."""
     allowed: dict[str, set[str]] = {}
-    for room, uses in ROW.findall((crate / "src" / "lib.rs").read_text(encoding="utf-8")):
+    for module, uses in ROW.findall((crate / "src" / "lib.rs").read_text(encoding="utf-8")):
         if uses == "nothing":
             below = set()
         elif uses == "all of the above":
             below = set(allowed)
         else:
             below = {name.strip() for name in uses.split(",")}
-        allowed[room] = below.union(*(allowed[name] for name in below if name in allowed))
+        allowed[module] = below.union(*(allowed[name] for name in below if name in allowed))
     if not allowed:
-        sys.exit(f"{crate / 'src' / 'lib.rs'}: the table of rooms is missing")
+        sys.exit(f"{crate / 'src' / 'lib.rs'}: the table of modules is missing")
     return allowed
 
 
-def code_lines(path: Path) -> list[tuple[int, str]]:
+def read_code(path: Path) -> list[tuple[int, str]]:
     """Numbered lines without comments, up to the module's own tests."""
     lines = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
@@ -59,24 +60,27 @@ def code_lines(path: Path) -> list[tuple[int, str]]:
     return lines
 
 
-def check_room(crate: Path, path: Path, allowed: dict[str, set[str]]) -> list[str]:
-    """Breaches of one file: rooms it may not use, and ``unsafe`` outside of the kernels."""
+def check_file(crate: Path, path: Path, allowed: dict[str, set[str]]) -> list[str]:
+    """Breaches of one file: modules it may not use, and ``unsafe`` outside of the kernels."""
     inside = path.relative_to(crate / "src")
-    room = inside.parts[0].removesuffix(".rs")
-    if room == "lib":
+    module = inside.parts[0].removesuffix(".rs")
+    if module == "lib":
         return []
-    if room not in allowed:
-        return [f"{path.relative_to(ROOT)}:1: room {room!r} has no row in the table of lib.rs"]
+    if module not in allowed:
+        return [f"{path.relative_to(ROOT)}:1: module {module!r} has no row in the table of lib.rs"]
     breaches = []
-    for number, line in code_lines(path):
+    for number, line in read_code(path):
         where = f"{path.relative_to(ROOT)}:{number}"
         for single, several in USE.findall(line):
             for name in [single] if single else [part.split("::")[0].strip() for part in several.split(",")]:
                 # Error and Result are re-exported at the root of the crate.
                 used = "error" if name in {"Error", "Result"} else name
-                if used in allowed and used != room and used not in allowed[room] | {"error"}:
-                    breaches.append(f"{where}: room {room!r} may not use {used!r} (see the table in lib.rs)")
-        if re.search(r"\bunsafe\b", line) and not (crate == CORE and inside.as_posix() in KERNELS):
+                if used in allowed and used != module and used not in allowed[module] | {"error"}:
+                    breaches.append(
+                        f"{where}: module {module!r} may not use {used!r} (see the table in lib.rs)"
+                    )
+        is_kernel = crate == PY or (crate == CORE and inside.as_posix() in KERNELS)
+        if re.search(r"\bunsafe\b", line) and not is_kernel:
             breaches.append(f"{where}: unsafe belongs in the kernel files only: {', '.join(sorted(KERNELS))}")
     return breaches
 
@@ -91,13 +95,13 @@ def check_manifest() -> list[str]:
 
 def main() -> int:
     """Runs the checks; 0 if all hold."""
-    breaches, rooms = check_manifest(), 0
-    for crate in (CORE, SERVER):
-        allowed = room_order(crate)
-        rooms += len(allowed)
+    breaches, modules = check_manifest(), 0
+    for crate in (CORE, SERVER, PY):
+        allowed = read_order(crate)
+        modules += len(allowed)
         for path in sorted((crate / "src").rglob("*.rs")):
-            breaches += check_room(crate, path, allowed)
-    print("\n".join(breaches) or f"{rooms} rooms, arrows run one way")
+            breaches += check_file(crate, path, allowed)
+    print("\n".join(breaches) or f"{modules} modules, arrows run one way")
     return 1 if breaches else 0
 
 

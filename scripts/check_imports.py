@@ -1,9 +1,9 @@
 """Checks that third-party packages stay at the edge.
 
 ``import fullbloom`` (and its command line) must load no third-party package, and each third-party package is
-imported by one file of ``src/fullbloom`` at most, besides a blocking twin generated from it. Packages of the
-extra ``server`` may be used all over the room ``service``, which only ``fullbloom serve`` and its kin load,
-and a client all over its engine's; others stand in one file there, too.
+imported by at most one file of ``src/fullbloom``, besides a blocking twin generated from it. All files of the
+package ``service``, which only ``fullbloom serve`` and related commands load, may import packages of the
+extra ``server``, and all files of an engine its client; others are imported in one file there, too.
 Prints each breach; exit code 1 if any.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "fullbloom"
-#: What the room of an extra is made of.
-ROOMS = {
+#: Packages that all files of a subpackage may import.
+SHARED = {
     "engines": {"redis"},
     "service": {
         "alembic",
@@ -38,14 +38,14 @@ print(*sorted(names - set(sys.stdlib_module_names) - {{"fullbloom"}}))
 """
 
 
-def loaded_by(module: str) -> list[str]:
-    """Third-party packages that a fresh interpreter loads with ``module``."""
+def list_loaded(module: str) -> list[str]:
+    """Return the third-party packages that a fresh interpreter loads with ``module``."""
     command = [sys.executable, "-c", LOADED.format(module=module)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def imported_in(path: Path) -> set[str]:
-    """Third-party packages that a file names in an import, wherever it stands."""
+def list_imported(path: Path) -> set[str]:
+    """Return the third-party packages that a file imports, at any place."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -57,27 +57,27 @@ def imported_in(path: Path) -> set[str]:
 
 
 def main() -> int:
-    """Runs both checks; 0 if they hold."""
+    """Run both checks; return 0 if they pass."""
     breaches = [
         f"import {module} loads {', '.join(names)}"
         for module in ("fullbloom", "fullbloom.theory", "fullbloom.cli")
-        if (names := loaded_by(module))
+        if (names := list_loaded(module))
     ]
     users = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.name.startswith("sync_") and path.with_name(f"a{path.name}").exists():
             continue  # generated from async_*.py, see colours.py
-        for name in imported_in(path):
+        for name in list_imported(path):
             users[name].append(path.relative_to(ROOT).as_posix())
     for name, files in users.items():
-        rooms = defaultdict(list)
+        owners = defaultdict(list)
         for file in files:
-            room = Path(file).parts[2]
-            if name not in ROOMS.get(room, ()):
-                rooms[room if room in ROOMS else ""].append(file)
+            package = Path(file).parts[2]
+            if name not in SHARED.get(package, ()):
+                owners[package if package in SHARED else ""].append(file)
         breaches += [
             f"{name} is imported in {', '.join(found)}: keep it in one file"
-            for found in rooms.values()
+            for found in owners.values()
             if len(found) > 1
         ]
     print("\n".join(breaches) or "import fullbloom loads the standard library only")

@@ -46,7 +46,7 @@ ASYNC_ONLY = re.compile(r"^ *In asyncio\b.*\n(?:(?! *\"\"\").+\n)*\n?", re.MULTI
 Edits = dict[int, str | None]
 
 
-def directives(lines: list[str]) -> Edits:
+def apply_directives(lines: list[str]) -> Edits:
     """The lines that change because of a directive, by index; None for those that go."""
     edits: Edits = {}
     for node in ast.walk(ast.parse("\n".join(lines))):
@@ -54,11 +54,11 @@ def directives(lines: list[str]) -> Edits:
             first = node.lineno - 1
             if found := DIRECTIVE.search(lines[first]):
                 edits[first] = DIRECTIVE.sub("", lines[first]).replace("async def", "def", 1)
-                become(found[1], node, lines, edits)
+                convert(found[1], node, lines, edits)
     return edits
 
 
-def become(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], edits: Edits) -> None:
+def convert(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], edits: Edits) -> None:
     """Turn a method into ``name``."""
     first, last, body = node.lineno - 1, (node.end_lineno or 0) - 1, node.body[0].lineno - 1
     indent = " " * node.col_offset
@@ -80,10 +80,10 @@ def become(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[
                 edits[at] = None
 
 
-def blocking(text: str, origin: str) -> str:
+def make_blocking(text: str, origin: str) -> str:
     """The blocking twin of a module."""
     lines = text.splitlines()
-    edits = directives(lines)
+    edits = apply_directives(lines)
     kept = (edits.get(at, line) for at, line in enumerate(lines))
     text = "\n".join(line for line in kept if line is not None) + "\n"
     text = ASYNC_ONLY.sub("", text)
@@ -118,7 +118,7 @@ def main() -> int:
     sources = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
     for source in sources:
         target = source.with_name(source.name.replace("async_", "sync_", 1))
-        new = blocking(source.read_text(encoding="utf-8"), source.name)
+        new = make_blocking(source.read_text(encoding="utf-8"), source.name)
         old = target.read_text(encoding="utf-8") if target.exists() else ""
         if new == old:
             continue

@@ -1,7 +1,7 @@
 """Writes THIRD-PARTY-LICENSES: the licences of the crates that are linked into the extension.
 
 `python scripts/licences.py` writes the file, `--check` exits with 1 when it is not current. Of a crate under
-several licences the text of the MIT licence is taken where it is offered. Crates that only run while building
+several licences the text of the MIT licence is preferred. Crates that only run while building
 (procedural macros and what they need) are not in the extension and not in the file.
 """
 
@@ -23,8 +23,8 @@ licences are below. `python scripts/licences.py` writes this file.
 TEXTS = ("LICENSE-MIT", "LICENSE-MIT.txt", "license-mit", "LICENSE", "LICENSE.txt", "COPYING")
 
 
-def metadata() -> dict[str, Any]:
-    """What cargo knows of the workspace and its dependencies."""
+def read_metadata() -> dict[str, Any]:
+    """Return cargo's metadata of the workspace and its dependencies."""
     command = ["cargo", "metadata", "--format-version=1", "--locked"]
     found: dict[str, Any] = json.loads(
         subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
@@ -32,8 +32,8 @@ def metadata() -> dict[str, Any]:
     return found
 
 
-def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """The packages that end in the extension, by name."""
+def list_linked(known: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the packages linked into the extension, by name."""
     packages = {package["id"]: package for package in known["packages"]}
     nodes = {node["id"]: node for node in known["resolve"]["nodes"]}
     ours = set(known["workspace_members"])
@@ -50,10 +50,10 @@ def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda package: (str(package["name"]), str(package["version"])))
 
 
-def page() -> str:
-    """The whole file."""
+def render_page() -> str:
+    """Return the whole file."""
     parts = [HEAD]
-    for package in linked(metadata()):
+    for package in list_linked(read_metadata()):
         folder = Path(package["manifest_path"]).parent
         texts = [folder / name for name in TEXTS if (folder / name).is_file()]
         if not texts:
@@ -66,7 +66,7 @@ def page() -> str:
 
 def main() -> int:
     """See the top of this file."""
-    wanted = page()
+    wanted = render_page()
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(wanted, "utf-8")
     elif not PAGE.is_file() or PAGE.read_text("utf-8") != wanted:

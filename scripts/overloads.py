@@ -1,7 +1,7 @@
-"""What the stub says beyond the extension's own declarations: an answer for each kind of batch, and names.
+"""Additions of the stub to the extension's declarations: overloads for each kind of batch, and literals.
 
-The extension declares that a batch of keys has ``Answers[bool]``; here these become overloads. The names that
-a parameter takes are those of its own refusal of another one.
+The extension declares that a batch of keys returns ``Answers[bool]``; here these become overloads. The names
+that a parameter takes are listed in the error for any other name.
 """
 
 import re
@@ -34,13 +34,13 @@ METHOD = re.compile(
 )
 
 
-def answered(text: str) -> str:
-    """The text with each method that answers a batch once for each kind of batch."""
+def overload_batches(text: str) -> str:
+    """Return the text with an overload for each kind of batch."""
     return METHOD.sub(lambda method: "\n".join(_overloads(method)), text)
 
 
 def _overloads(method: re.Match[str]) -> Iterator[str]:
-    """The kinds, the narrowest first; the documentation stands at the first."""
+    """Yield the kinds, the narrowest first; the first has the documentation."""
     indent, one, body = method["indent"], method["one"], method["body"]
     kinds = [
         ("_Series", "_Series"),
@@ -57,13 +57,13 @@ def _overloads(method: re.Match[str]) -> Iterator[str]:
         body = None
 
 
-def opened(text: str) -> str:
-    """The text with ``open`` by mode: of a class, and of the package."""
+def overload_open(text: str) -> str:
+    """Return the text with ``open`` by mode: of a class, and of the package."""
     parts = re.split(r"^(?=@final$|def )", text, flags=re.MULTILINE)
     writable = [
         _class(part) for part in parts if _class(part) and "def flush(" in part and "def close(" in part
     ]
-    return "".join(_opened(part, writable) for part in parts)
+    return "".join(_overload_open(part, writable) for part in parts)
 
 
 def _class(part: str) -> str:
@@ -71,8 +71,8 @@ def _class(part: str) -> str:
     return found[1] if found else ""
 
 
-def _opened(part: str, writable: list[str]) -> str:
-    """A class or a function; files of ``writable`` are opened for writing, too."""
+def _overload_open(part: str, writable: list[str]) -> str:
+    """Return a class or a function; files of ``writable`` are opened for writing, too."""
     if not part.startswith("def open("):
         modes = '"r", "r+"' if _class(part) in writable else '"r"'
         return re.sub(OPEN, rf'\1Literal[{modes}] = "r"', part)
@@ -82,14 +82,14 @@ def _opened(part: str, writable: list[str]) -> str:
     return f"@overload\n{reading}{body}@overload\n{writing} ...\n"
 
 
-def named(text: str) -> str:
-    """The text with the names that parameters of classes take, where these are names."""
+def list_literals(text: str) -> str:
+    """Return the text with a ``Literal`` for parameters of classes that take one of several names."""
     rows = {row["class"]: row for row in _core.variants()}
     parts = re.split(r"^(?=@final$|def )", text, flags=re.MULTILINE)
-    return "".join(_named(part, rows.get(_class(part), {"parameters": []})) for part in parts)
+    return "".join(_list_literals(part, rows.get(_class(part), {"parameters": []})) for part in parts)
 
 
-def _named(part: str, row: dict[str, Any]) -> str:
+def _list_literals(part: str, row: dict[str, Any]) -> str:
     if "def merge(" not in part:
         part = part.replace("*keys: Keys | Self,", "*keys: Keys,")
     for name, kind, _ in row["parameters"]:
@@ -98,14 +98,14 @@ def _named(part: str, row: dict[str, Any]) -> str:
             # Those of open() and freeze() take other names.
             part = re.sub(rf"(\b{name}: )str\b(?! = (?:\"r\"|\.\.\.))", rf"\1{names}", part)
             part = re.sub(rf"(def {name}\(self, /\) -> )str\b", rf"\1{names}", part)
-    if row["parameters"] and _lends(row["class"]):
+    if row["parameters"] and _has_buffer(row["class"]):
         buffer = "    def __buffer__(self, flags: int, /) -> memoryview: ...\n"
         part = re.sub(r"(?m)^(?=    def __contains__\()", buffer, part, count=1)
     return part
 
 
-def _lends(of: str) -> bool:
-    """Whether a memoryview can be had of an instance; declarations do not tell."""
+def _has_buffer(of: str) -> bool:
+    """Return whether an instance has a memoryview, which declarations do not show."""
     try:
         memoryview(getattr(_core, of)(100))
     except TypeError:
@@ -114,10 +114,10 @@ def _lends(of: str) -> bool:
 
 
 def _names(of: str, parameter: str) -> list[str]:
-    """The names that a parameter of a constructor takes: ``must be one of a, b or c, got``."""
+    """Return the names that a parameter of a constructor takes: ``must be one of a, b or c, got``."""
     try:
         getattr(_core, of)(100, 0.01, **{parameter: "?"})
     except errors.ParameterError as refusal:
-        told = re.search(rf"{parameter} must be (?:one of )?(.*), got", str(refusal))
-        return re.split(", | or ", told[1]) if told else []
+        names = re.search(rf"{parameter} must be (?:one of )?(.*), got", str(refusal))
+        return re.split(", | or ", names[1]) if names else []
     raise ValueError(f"{of} takes any {parameter}")

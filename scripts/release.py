@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?://|#)([^)#\s]+)([^)\s]*)\)")
 
 
-def absolute(text: str, address: str, version: str) -> str:
+def resolve_links(text: str, address: str, version: str) -> str:
     """`text` with links that do not depend on where it is read."""
 
     def link(found: re.Match[str]) -> str:
@@ -29,7 +29,7 @@ def absolute(text: str, address: str, version: str) -> str:
     return LINK.sub(link, text)
 
 
-def with_addresses(project: str, address: str) -> str:
+def add_addresses(project: str, address: str) -> str:
     """pyproject.toml with the table of addresses before its optional dependencies."""
     table = "\n".join(
         [
@@ -65,8 +65,8 @@ def main() -> int:
         print(f"CHANGELOG.md has no entry for {version}", file=sys.stderr)
         return 1
     project, readme = ROOT / "pyproject.toml", ROOT / "README.md"
-    addressed = with_addresses(project.read_text("utf-8"), address)
-    linked = absolute(readme.read_text("utf-8"), address, version)
+    addressed = add_addresses(project.read_text("utf-8"), address)
+    linked = resolve_links(readme.read_text("utf-8"), address, version)
     if tomllib.loads(addressed)["project"]["urls"]["Repository"] != address:
         print("pyproject.toml does not take the addresses", file=sys.stderr)
         return 1

@@ -17,7 +17,7 @@ address)
     ;;
 thread)
     # Locks and joins of the standard library as it is shipped are invisible to ThreadSanitizer, which then takes
-    # every thread for a race: it is built anew, from its source.
+    # every thread for a race: it is rebuilt from its source.
     if [[ ! -e "$(rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" ]]; then
         echo "tsan: the source of the standard library is missing; install it with: rustup component add rust-src," \
             "or see fuzz/README.md" >&2

@@ -75,7 +75,7 @@ def saved_lines(names: tuple[str, ...], shared: list[str]) -> int:
 
 
 def base_names(unit: str, classes: int) -> Iterator[str]:
-    """Names for a base class of so many classes, after the first function of a text."""
+    """Yield names for a base class shared by so many classes, after the first function of a text."""
     name = unit.partition("def ")[2].partition("(")[0]
     stem = "".join(word.capitalize() for word in name.strip("_").split("_"))
     yield f"_{stem}Members"

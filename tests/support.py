@@ -15,6 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fullbloom
+from fullbloom import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -111,19 +112,19 @@ class Variant(NamedTuple):
 #: What tests ask for that is not a word of the registry but follows from one.
 READINGS: dict[str, Callable[[Variant], bool]] = {
     # add takes more than the key
-    "pairs": lambda v: v.row["adds"] == "pair",
+    "pairs": lambda v: registry.is_open(v.row, "key", "value"),
     # add takes the key alone
-    "keys": lambda v: v.row["adds"] == "key",
+    "keys": lambda v: registry.is_open(v.row, "key"),
     # made of all its keys at once
-    "build": lambda v: v.row["adds"] in {"build", "build_pairs"},
+    "build": lambda v: v.can("static") and "key" in v.row["entry"],
     # made of all its keys at once, each with a value
-    "valued": lambda v: v.row["adds"] == "build_pairs",
+    "valued": lambda v: registry.is_built(v.row, "key", "value"),
     # made of all keys of a closed world, and asked for no others: likewise
-    "worlds": lambda v: v.row["adds"] == "world",
+    "worlds": lambda v: "excluded" in v.row["entry"],
     # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it
-    "numbers": lambda v: v.row["adds"] == "number",
+    "numbers": lambda v: "number" in v.row["entry"],
     # likewise, exact up to so many of these, in bits that grow with the square of their number
-    "zones": lambda v: v.row["adds"] == "number" and any(p[0] == "universe" for p in v.row["parameters"]),
+    "zones": lambda v: "number" in v.row["entry"] and any(p[0] == "universe" for p in v.row["parameters"]),
     # a key that was added is found, unless others were wrongly removed
     "keeps": lambda v: v.row["false_negatives"] != "by design",
     # a chain of stages
@@ -146,8 +147,8 @@ def variants_with(*needs: str) -> list[Variant]:
         # Stages of the kind that has layouts are there by layout.
         choices += [(None, kind) for kind in (cls.kinds()[1:] if hasattr(cls, "kinds") else [])]
         made = [Variant(row["name"], cls, layout, capabilities, row, kind) for layout, kind in choices]
-        usual = not needs or "numbers" in needs or row["adds"] != "number"
-        usual &= "worlds" in needs or row["adds"] != "world"
+        usual = not needs or "numbers" in needs or "number" not in row["entry"]
+        usual &= "worlds" in needs or "excluded" not in row["entry"]
         found += [variant for variant in made if usual and all(variant.can(need) for need in needs)]
     return found
 
@@ -222,6 +223,22 @@ def pooled(rates: Iterable[float], target: float, trials: int) -> tuple[float, f
     sample = math.fsum((v - mean) ** 2 for v in values) / max(1, len(values) - 1)
     variance = max(sample, target * (1.0 - target) / trials)
     return mean, math.sqrt(variance / len(values))
+
+
+def rates_at(
+    make: Callable[[int], Any], capacity: int, filters: int, probes: int, kind: str = "random"
+) -> tuple[list[float], float]:
+    """Return the measured rates of ``filters`` filters of ``capacity`` keys, and the mean rate they state.
+
+    Each filter has its own seed and keys.
+    """
+    rates, stated = [], []
+    for seed in range(filters):
+        made, keys = make(seed), Keys(kind, seed)
+        made.update(keys.take(capacity))
+        rates.append(float(made.contains_many(keys.take(probes)).mean()))
+        stated.append(made.fpr())
+    return rates, math.fsum(stated) / filters
 
 
 def sigmas_of(cases: int) -> float:

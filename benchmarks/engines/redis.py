@@ -19,7 +19,7 @@ import numpy as np
 import redis
 
 from benchmarks.engines.servers import server
-from benchmarks.service.running import running
+from benchmarks.service.process import running
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import RedisBloomFilter
 

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import Any
 
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import Definition, Figure, Result, Table, count_name
 

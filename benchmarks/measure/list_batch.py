@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import clock, rivals
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import Definition, Figure, Result, Table, count_name, number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks import clock
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import Definition, Figure, Result, Table, count_name, number
 from benchmarks.rivals import static_maps as rivals

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import clock
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say, yardstick
 from benchmarks.model import Definition, Figure, Result, Table, count_name, number
 

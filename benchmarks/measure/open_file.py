@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from benchmarks import clock
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import WORK, Definition, Figure, Result, Table, number
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import clock
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import WORK, Definition, Figure, Result, Table, number
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import clock
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import dedup, say
 from benchmarks.model import HERE, WORK, Definition, Figure, Result, Table, number
 

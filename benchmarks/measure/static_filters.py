@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from benchmarks import clock
-from benchmarks.isolate import isolated
+from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import Definition, Figure, Result, Table, count_name, number
 from benchmarks.rivals import static_filters as rivals

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ["restart", "many", "snapshots", "fetched", "durable", "resp", "soak"]
+NAMES = ["restart", "many_filters", "snapshots", "fetch", "durable", "resp", "soak"]
 
 
 def main() -> int:

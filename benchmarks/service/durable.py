@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import Running, ask, command, keys, quantile, receive, running
+from benchmarks.service.process import Running, ask, command, keys, quantile, receive, running
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import ask, command, keys, receive, running
+from benchmarks.service.process import ask, command, keys, receive, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import ask, command, keys, make_large, receive, running
+from benchmarks.service.process import ask, command, keys, make_large, receive, running
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import Running, ask, command, keys, make_large, quantile, running
+from benchmarks.service.process import Running, ask, command, keys, make_large, quantile, running
 
 if TYPE_CHECKING:
     import socket

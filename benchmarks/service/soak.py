@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.service.running import Running, command, keys, running
+from benchmarks.service.process import Running, command, keys, running
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""A crawl whose duplicates are told by a filter: stopped half-way, gone on with, no page fetched twice.
+"""A crawl with a duplicate filter: stopped halfway, continued, and no page is fetched twice.
 
 Run it as ``python crawl.py``; it crawls a site of its own on this machine. Needs Scrapy.
 """

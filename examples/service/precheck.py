@@ -30,7 +30,7 @@ saved = {"queries": 0}
 
 
 def fill() -> None:
-    """Make the filter, and add the names of the rows that are there already."""
+    """Create the filter, and add the names of the existing rows."""
     try:
         client.create("users", capacity=1_000_000, fpr=0.001)
     except ServiceError as error:
@@ -64,7 +64,7 @@ app = FastAPI(lifespan=begin)
 
 
 def is_absent(name: str) -> bool:
-    """Tell whether the filter rules a name out; it cannot while it is away or not filled."""
+    """Return whether the filter rules a name out; it cannot while it is away or not filled."""
     try:
         return state["filled"] and name not in users
     except AWAY:
@@ -77,7 +77,7 @@ def put(name: str, mail: str) -> dict[str, str]:
     try:
         users.add(name)
     except AWAY:
-        raise HTTPException(503, "the filter cannot be told of the name; try again") from None
+        raise HTTPException(503, "the filter cannot add the name; try again") from None
     with engine.begin() as connection:
         connection.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
         connection.execute(text("INSERT INTO users VALUES (:name, :mail)"), {"name": name, "mail": mail})
@@ -86,7 +86,7 @@ def put(name: str, mail: str) -> dict[str, str]:
 
 @app.get("/users/{name}")
 def get(name: str) -> dict[str, str]:
-    """Read a user; the database is asked unless the filter rules the name out."""
+    """Read a user; the database is queried unless the filter rules the name out."""
     row = None
     if is_absent(name):
         saved["queries"] += 1
@@ -101,6 +101,6 @@ def get(name: str) -> dict[str, str]:
 
 
 @app.get("/saved")
-def told() -> dict[str, int]:
-    """How many queries the filter saved."""
+def report() -> dict[str, int]:
+    """Return how many queries the filter saved."""
     return saved

@@ -161,24 +161,15 @@ fn merge<F: Mergeable + Loadable>(filter: &mut F, hash: u64) {
 
 /// How a row adds.
 macro_rules! put {
-    (key $Class:ty) => {
-        put_key::<$Class>
-    };
-    (number $Class:ty) => {
-        put_key::<$Class>
-    };
-    // Made of all its keys at once: nothing is added.
-    (build $Class:ty) => {
-        |_: &mut $Class, _| false
-    };
-    (build_pairs $Class:ty) => {
-        |_: &mut $Class, _| false
-    };
-    (world $Class:ty) => {
-        |_: &mut $Class, _| false
-    };
-    (pair $Class:ty) => {
+    (open [key value] $Class:ty) => {
         |filter: &mut $Class, hash| filter.put_hash(hash, 1 + hash % 3).is_ok()
+    };
+    (open $entry:tt $Class:ty) => {
+        put_key::<$Class>
+    };
+    // Nothing is added to a structure that is built of all its keys.
+    (built $entry:tt $Class:ty) => {
+        |_: &mut $Class, _| false
     };
 }
 
@@ -238,7 +229,7 @@ macro_rules! ability {
 macro_rules! rows {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: [$($can:ident)*], $($rest:tt)*
+        adds: $when:ident $entry:tt, can: [$($can:ident)*], $($rest:tt)*
     })*) => {
         /// Loads `file` by the number in its header, and does with it all that the row can do. False where its
         /// header, tables or checksums are refused.
@@ -247,7 +238,7 @@ macro_rules! rows {
             match parsed.header.variant {
                 $($number => {
                     use fullbloom_core::$family::$Class;
-                    exercise::<$Class>(&parsed, file, put!($adds $Class), &[$(ability!($can $Class)),*]);
+                    exercise::<$Class>(&parsed, file, put!($when $entry $Class), &[$(ability!($can $Class)),*]);
                 })*
                 _ => {}
             }

@@ -63,7 +63,7 @@ fuzz_target!(init: memory::limit_to(2 << 30), |data: &[u8]| {
     let plain = choice & 1 == 0;
     let mut answers = Vec::new();
     let mut client = service(plain);
-    let open = client.say(said, &mut answers);
+    let open = client.send(said, &mut answers);
     let (whole, commands) = (count(&answers), client.commands() as usize);
     // An answer each, and one more where the connection ends with what was no command.
     assert!(whole == commands || !open && whole == commands + 1, "{whole} answers to {commands} commands");
@@ -75,7 +75,7 @@ fuzz_target!(init: memory::limit_to(2 << 30), |data: &[u8]| {
             break;
         }
         let length = (usize::from(choice >> 1) * turn % 61 + 1).min(rest.len());
-        still = client.say(&rest[..length], &mut answers);
+        still = client.send(&rest[..length], &mut answers);
         rest = &rest[length..];
     }
     assert_eq!((count(&answers), still), (whole, open));

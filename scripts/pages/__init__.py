@@ -1,1 +1,1 @@
-"""Writes what pages say of the registry, the file format and the formulas."""
+"""Writes the parts of pages that describe the registry, the file format and the formulas."""

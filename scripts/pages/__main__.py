@@ -1,4 +1,4 @@
-"""Write the generated parts of the pages; ``--check`` only tells what is out of date.
+"""Write the generated parts of the pages; ``--check`` only lists those out of date.
 
 python -m scripts.pages [--check]
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 
-from scripts.pages import filters, formats, formulas
+from scripts.pages import filters, formats, formulas, rates
 from scripts.pages.blocks import DOCS
 
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` fail when one is out of date."""
-    fresh = filters.pages() | formats.pages() | formulas.pages()
+    fresh = filters.render_pages() | formats.render_pages() | formulas.render_pages()
     stale = []
+    fresh |= rates.render_pages()
     for path, after in fresh.items():
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         if after != before:

@@ -1,11 +1,11 @@
-"""The tables in docs/format.md: every variant with what its file holds, every tag, every section kind."""
+"""The tables in docs/format.md: every variant with its file's contents, every tag, every section kind."""
 
 from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING, Any
 
-from scripts.pages.blocks import DOCS, replaced, table
+from scripts.pages.blocks import DOCS, format_table, replace_block
 
 import fullbloom
 from fullbloom import _core
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 PAGE = DOCS / "format.md"
 GOLDEN = DOCS.parent / "tests" / "golden"
-#: Index of the parameters of a whole whose parts stand at 0, 1, ...
+#: Index of the parameters of a whole; those of its parts have the indices 0, 1, ...
 WHOLE = 0xFFFF
 
 
-def held(data: bytes) -> tuple[list[tuple[int, int]], list[int]]:
-    """(tag, index) of the parameters and the kinds of the sections of a file."""
+def read_tables(data: bytes) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return (tag, index) of the parameters, and the kinds of the sections, of a file."""
     parameters, sections = struct.unpack_from("<HH", data, 44)
     tables = 64 + 16 * parameters
     pairs = [struct.unpack_from("<HH", data, at) for at in range(64, tables, 16)]
@@ -28,42 +28,42 @@ def held(data: bytes) -> tuple[list[tuple[int, int]], list[int]]:
     return pairs, kinds
 
 
-def contents(row: dict[str, Any]) -> tuple[str, str]:
-    """What the golden files of a row hold: tags in their order, kinds of sections."""
+def describe_file(row: dict[str, Any]) -> tuple[str, str]:
+    """Return the contents of a row's golden files: tags in their order, kinds of sections."""
     choices = [f"{row['name']}-{layout}" for layout in row["layouts"]] or [row["name"]]
-    pairs, kinds = held((GOLDEN / f"{choices[0]}.bloom").read_bytes())
+    pairs, kinds = read_tables((GOLDEN / f"{choices[0]}.bloom").read_bytes())
     whole = [tag for tag, index in pairs if index == WHOLE]
     part = [tag for tag, index in pairs if index != WHOLE]
-    tags = named("tag", part)
+    tags = format_names("tag", part)
     if whole:
-        tags = f"{named('tag', whole)} at 65535; a stage: {tags}"
-    return tags, named("kind", kinds)
+        tags = f"{format_names('tag', whole)} at 65535; a stage: {tags}"
+    return tags, format_names("kind", kinds)
 
 
-def named(room: str, numbers: list[int]) -> str:
-    """Numbers by their names, each once."""
-    names = {number: name.lower() for number, name, _ in _core.format_numbers()[room]}
+def format_names(space: str, numbers: list[int]) -> str:
+    """Return the names of the numbers, each once."""
+    names = {number: name.lower() for number, name, _ in _core.format_numbers()[space]}
     return " ".join(f"`{names[number]}`" for number in dict.fromkeys(numbers))
 
 
-def tables() -> str:
-    """The three tables."""
-    rows = [[str(row["id"]), f"`{row['name']}`", *contents(row)] for row in fullbloom.variants()]
+def format_tables() -> str:
+    """Return the three tables."""
+    rows = [[str(row["id"]), f"`{row['name']}`", *describe_file(row)] for row in fullbloom.variants()]
     numbers = _core.format_numbers()
     parts = {
-        "Variants": table(["variant", "name", "parameters, in order", "sections"], rows),
-        "Tags of parameters": table(["tag", "name", "meaning"], lines(numbers["tag"])),
-        "Kinds of sections": table(["kind", "name", "meaning"], lines(numbers["kind"])),
+        "Variants": format_table(["variant", "name", "parameters, in order", "sections"], rows),
+        "Tags of parameters": format_table(["tag", "name", "meaning"], format_numbers(numbers["tag"])),
+        "Kinds of sections": format_table(["kind", "name", "meaning"], format_numbers(numbers["kind"])),
     }
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items())
 
 
-def lines(numbers: list[tuple[int, str, str]]) -> list[list[str]]:
-    """Numbers as rows, without the full stop."""
+def format_numbers(numbers: list[tuple[int, str, str]]) -> list[list[str]]:
+    """Return numbers as rows, without the full stop."""
     return [[str(number), f"`{name.lower()}`", meaning.rstrip(".")] for number, name, meaning in numbers]
 
 
-def pages() -> dict[Path, str]:
-    """The page, as it ought to be."""
+def render_pages() -> dict[Path, str]:
+    """Return the current text of the page."""
     text = PAGE.read_text(encoding="utf-8")
-    return {PAGE: replaced(text, tables()) or text}
+    return {PAGE: replace_block(text, format_tables()) or text}

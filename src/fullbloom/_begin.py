@@ -1,4 +1,4 @@
-"""Ctrl-C from the first lines of the package on, where it starts as a command; imported before all else."""
+"""Handles Ctrl-C from the first lines of the package on, if it starts as a command; imported first."""
 
 import _signal  # type: ignore[import-not-found] # what is made of it in Python takes 1 ms, in which Ctrl-C comes
 import os

@@ -45,9 +45,9 @@ __all__ = [
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
     "FilterCascade",
-    "Gathering",
     "GolombSet",
     "InvertibleBloomFilter",
+    "KeyBuffer",
     "KeyedRecords",
     "LastOccurrences",
     "LayeredBloomFilter",
@@ -102,15 +102,15 @@ LINE_BYTES: Final[int]
 class _BoolMembers:
     def __bool__(self, /) -> bool:
         """
-        False when nothing was added since it was made or cleared, or all was taken out or forgotten again: then
-        no key is there. num_added above 0.
+        True when num_added is above 0. False after creation or clear(), or when all keys were removed or have expired:
+        then the filter has no key.
         """
     def __copy__(self, /) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
-        Pickles as its file's bytes. A keyed filter is refused: the secret may not travel along.
+        Pickles as its file's bytes. A keyed filter is refused: a pickle must not contain the secret.
         """
     @property
     def capacity(self, /) -> int:
@@ -119,8 +119,7 @@ class _BoolMembers:
         """
     def copy(self, /) -> Self:
         """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they
-        are damaged.
+        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are damaged.
         """
     @property
     def fill(self, /) -> float:
@@ -131,18 +130,17 @@ class _BoolMembers:
         """
         Model rate of false positives at the present load, which counts the set bits: O(nbytes).
 
-        items: the rate at so many distinct keys instead, added to an empty filter of this shape, at once; for
-        structures with such a law: made for a number of keys, without stages and without a window. Others raise
-        ParameterError.
+        items: the rate at this many distinct keys instead, added to an empty filter of this shape; for structures with
+        such a law, which are sized for a number of keys and have no stages and no window. Others raise ParameterError.
         """
     def info(self, /) -> dict[str, Any]:
         """
-        Everything worth knowing, as a dict of plain values. Counts the set bits: O(nbytes).
+        Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
         """
     @property
     def key_domains(self, /) -> str:
         """
-        The types of the keys that were added, as text: "integer, text" and so on, "none", "hashed" among them for
+        The types of the keys that were added, as text: "integer, text" and so on, "none", with "hashed" for
         ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
@@ -153,7 +151,7 @@ class _BoolMembers:
     @property
     def nbytes(self, /) -> int:
         """
-        Bytes of cells held.
+        Bytes of cells.
         """
     @property
     def num_added(self, /) -> int:
@@ -163,16 +161,16 @@ class _BoolMembers:
     @property
     def path(self, /) -> str | None:
         """
-        The file that it was opened from, absolute, or None for a filter made in memory, as a copy() is.
+        The absolute path of the file that it was opened from, or None for a filter in memory, such as a copy().
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """
-        Writes the filter to `path`: the old file or the new one, never a half. Waits for the disk.
+        Writes the filter to `path` atomically: the old file or the new one. Waits for the disk.
 
-        A link is followed and stays, and the file it leads to is replaced; that keeps its mode, and its owner
-        where the caller may give it. Raises OSError for devices, pipes, directories and links to nothing,
+        A link is followed and stays, and its target is replaced, which keeps its mode, and its owner if the caller may
+        set it. Raises OSError for devices, pipes, directories and links to nothing,
         FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError where nobody has the secret (see take_secret).
+        other, SecretError if the secret was not taken (see take_secret).
         """
     @property
     def seed(self, /) -> int:
@@ -183,18 +181,19 @@ class _BoolMembers:
         """
         The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
 
-        They are handed out once, so that whoever is given the filter later cannot have them; until then the filter
-        is not written to a file. Copies and unions count as the filter. Raises SecretError the second
-        time, and for a filter that was not made with secret=True.
+        They are returned once, so that code that receives the filter later cannot read them; until then the filter is
+        not written to a file. Copies and unions count as the filter. Raises SecretError the second time, and for a
+        filter that was not created with secret=True.
         """
     @property
     def target_fpr(self, /) -> float:
         """
-        Rate asked for at capacity.
+        Rate requested at capacity.
         """
     def to_bytes(self, /) -> bytes:
         """
-        The filter as the bytes of its file. A secret is not among them: SecretError where nobody has it.
+        The filter as the bytes of its file. A secret is not included: SecretError if it was not taken
+        (see take_secret).
         """
 
 class _ContainsMembers:
@@ -224,7 +223,7 @@ class _ContainsMembers:
     @overload
     def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
-        Adds many keys and answers, for each, whether it was new; as contains_many answers.
+        Adds many keys and returns, for each, whether it was new; as contains_many returns results.
         """
     @overload
     def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
@@ -243,10 +242,10 @@ class _ReprMembers:
 class _AddMembers:
     def add(self, key: Key, /) -> bool:
         """
-        Adds a key; True when it was certainly new, False when it was probably there.
+        Adds a key; True when it was certainly new, False when it was probably added before.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        exactly one receives True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
         capacity.
         """
 
@@ -256,7 +255,7 @@ class _AdvanceMembers:
         Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
 
         None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here
-        on, in windows of keys, too; what came before is then forgotten earlier than the window says.
+        on, in windows of keys, too; earlier keys are then forgotten sooner than the window promises.
 
         A time is for a filter built with window=. A key is remembered for at least `window` seconds after the
         advance before its add; keys added before the first advance count as added at it. Raises
@@ -264,7 +263,7 @@ class _AdvanceMembers:
         """
     def generation_counts(self, /) -> list[int]:
         """
-        Keys written to each generation that is held, oldest first; the last one takes new keys.
+        Keys written to each generation in memory, oldest first; the last one takes new keys.
         """
     @property
     def generations(self, /) -> int:
@@ -329,10 +328,10 @@ class _ContainsHashedMembers:
     @overload
     def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
-        One answer a key, in the caller's kind: list for a list, NumPy for NumPy, Arrow for Arrow.
+        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
 
         keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that speaks the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null answers null.
+        that supports the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null returns null.
         threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
         canonical bytes.
         """
@@ -358,34 +357,34 @@ class _ContainsHashedMembers:
         memory: int | None = None,
     ) -> _Filter:
         """
-        A static filter of `keys`, under the same seed and secret: smaller, and nothing can be added to it.
+        A static filter of `keys`, with the same seed and secret: smaller, and no keys can be added to it.
 
-        kind: "auto", the smallest for the rate, or the name of one. keys: those to hold, as contains_many takes them,
-        since a filter does not keep its own; nulls are skipped. fpr: target_fpr, unless given. threads, progress and
+        kind: "auto", the smallest for the rate, or the name of one. keys: all its keys, as contains_many takes them,
+        since a filter does not store its own; nulls are skipped. fpr: target_fpr by default. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError where the file for what does not fit in memory cannot be written.
-        Cost: that of the build, some 0.1 us a key. A secret stays inside: what opens this filter opens that one.
+        KeyTypeError, FilterMemoryError, OSError if the temporary file for keys beyond memory cannot be written.
+        Cost: that of the build, some 0.1 us per key. The secret is not revealed: the one of this filter opens that one.
         """
     @staticmethod
     def nbytes_for(capacity: int, fpr: float = ...) -> int:
         """
-        Bytes that a filter for `capacity` keys at `fpr` would hold, with default parameters.
+        Bytes of cells of a filter for `capacity` keys at `fpr`, with default parameters.
         """
 
 class _UpdateMembers:
     def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
 
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
+        or filter are added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
 class _ContainsMembersOf5:
     def __contains__(self, key: Key, /) -> bool:
         """
-        True when the key was probably among those it was built of, False when it certainly was not.
+        True when the key was probably among those it was built from, False when it certainly was not.
 
         Cost: one hash and, in a large filter, some cache lines.
         """
@@ -427,7 +426,7 @@ class _GeMembers:
     def intersection_count(self, /, other: Self) -> tuple[float, float]:
         """
         Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
+        of large sets. (nan, inf) when all cells of the union are set: the number is unknown then.
         """
     def intersection_update(self, /, *others: Self) -> None:
         """
@@ -439,8 +438,8 @@ class _GeMembers:
         """
     def issubset(self, /, other: Self) -> bool:
         """
-        True when no cell is above that of `other`: all keys of this filter are found there. So it is of
-        every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
+        True when no cell is above that of `other`, so that all keys of this filter are found there. Always true
+        for a subset; true for another set with the chance that all its other keys are false positives of `other`.
         """
     def issuperset(self, /, other: Self) -> bool:
         """
@@ -465,27 +464,27 @@ class _ApproxCountMembers:
         """
         Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
-        Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-        that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-        made of stages can miss these bounds: their page tells where.
+        The number is within two deviations in 92 to 98 of 100 filters, or in more if so few cells are shared that most
+        filters return the same estimate; a deviation of 0 means that it is exact, (inf, inf) that all cells are set.
+        Filters of several stages can miss these bounds: their page says when.
         """
 
 class _DiscardMembers:
     def discard(self, key: Key, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        As remove, but returns True when the key was removed, False when remove raises KeyError.
         """
     def remove(self, key: Key, /) -> None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
+        then says so), and nothing changes. Removing a key that was never added may remove others: see the class.
         """
 
 class _DiscardManyMembers:
     @overload
     def discard_many(self, /, keys: _Series) -> _Series:
         """
-        Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+        Discards many keys; takes what contains_many takes, skips nulls, returns results in the same container type.
         """
     @overload
     def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -499,10 +498,10 @@ class _DiscardManyMembers:
     def discard_many(self, /, keys: OtherColumns) -> Any: ...
     def remove_many(self, /, keys: Keys) -> None:
         """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+        Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
 
-        Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-        are removed. Cost: a look-up and a removal a key.
+        Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are
+        removed. Cost: a lookup and a removal per key.
         """
 
 class _MappedMembersOf4:
@@ -524,10 +523,10 @@ class _PositionsMembers:
 class _UpdateMembersOf10:
     def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+        Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
 
-        Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-        What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+        Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
+        or filter are added. Raises KeyTypeError for a filter that
         cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
         """
 
@@ -562,13 +561,13 @@ class _CellBitsMembers:
 class _AddMembersOf7:
     def add(self, key: Key, times: int = 1, /) -> bool:
         """
-        Adds a key; True when it was certainly new, False when it was probably there.
+        Adds a key; True when it was certainly new, False when it was probably added before.
 
-        times: how often, as that many calls would; of those, what came before one that finds no
-        room is added.
+        times: how often, as that many calls would; if the filter becomes full, the additions before that
+        are kept.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
+        exactly one receives True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
         capacity.
         """
     def count(self, key: Key, /) -> int:
@@ -578,7 +577,7 @@ class _AddMembersOf7:
     @overload
     def count_many(self, /, keys: _Series) -> _Series:
         """
-        One count a key, in the caller's kind; takes what contains_many takes, null counts null.
+        One count per key, in the same container type; takes what contains_many takes, null counts null.
         """
     @overload
     def count_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -616,20 +615,20 @@ class _CounterBitsMembers:
 class _DiscardMembersOf5:
     def discard(self, key: Key, times: int = 1, /) -> bool:
         """
-        As remove, but answers: True when the key was removed, False where remove raises KeyError.
+        As remove, but returns True when the key was removed, False when remove raises KeyError.
         """
     def remove(self, key: Key, times: int = 1, /) -> None:
         """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note
-        then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.
+        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
+        then says so), and nothing changes. Removing a key that was never added may remove others: see the class.
 
-        times: so many occurrences, or none where fewer are there.
+        times: this many occurrences, or none if there are fewer.
         """
 
 class _MergeMembers:
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
+        Merges another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -662,7 +661,7 @@ class _StageCapacitiesMembers:
         """
     def stage_info(self, /) -> list[dict[str, Any]]:
         """
-        One info() dict a stage, oldest first.
+        One info() dict per stage, oldest first.
         """
     @property
     def stages(self, /) -> int:
@@ -722,8 +721,8 @@ class AgingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> AgingBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
     def open(
@@ -743,14 +742,15 @@ class AgingBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
 
 @final
@@ -780,7 +780,7 @@ class BinaryFuseFilter(
     """
     A static approximate set: made of all its keys at once, the smallest filter for its speed.
 
-    Made by BinaryFuseFilter.build(keys, ...), which takes the following; the class is not called.
+    Constructed by BinaryFuseFilter.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
@@ -824,8 +824,8 @@ class BinaryFuseFilter(
         The BinaryFuseFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take; what does
-        not fit lies in a nameless file of the folder for temporary files. The class says the rest.
+        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
+        it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -841,15 +841,15 @@ class BinaryFuseFilter(
         memory: int | None = None,
     ) -> BinaryFuseFilter:
         """
-        As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+        As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret.
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BinaryFuseFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
     def open(
@@ -933,19 +933,19 @@ class BitSet(
         """
     def difference_update(self, /, *others: Self) -> None:
         """
-        Takes out the members of all others.
+        Removes the members of all others.
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BitSet:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the union: bitwise or.
+        Merges another filter of this kind: the union: bitwise or.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -967,18 +967,19 @@ class BitSet(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new BitSet of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new BitSet of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     def symmetric_difference(self, /, other: Self) -> Self:
         """
-        A new set of what is in this set or in `other`, but not in both.
+        A new set of the members of this set or of `other` that are not in both.
         """
     def symmetric_difference_update(self, /, other: Self) -> None:
         """
@@ -1070,21 +1071,21 @@ class BloomFilter(
     ) -> BloomFilter: ...
     def close(self, /) -> None:
         """
-        Flushes a filter opened with "r+", as flush() does, and lets go of its file; nothing to do for others.
+        Flushes a filter opened with "r+", as flush() does, and closes its file; does nothing for others.
         """
     def flush(self, /) -> None:
         """
-        Brings the file of a filter opened with "r+" up to date and waits for the disk.
+        Writes all changes to the file of a filter opened with "r+" and waits for the disk.
 
-        Raises OSError if the path that was opened names another file by now: save() the filter then.
+        Raises OSError if the path that was opened is another file by now: save() the filter then.
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def hash(
@@ -1100,7 +1101,7 @@ class BloomFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
+        Merges another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1127,22 +1128,23 @@ class BloomFilter(
         Opens the file of a BloomFilter; fullbloom.open() does so for every class.
 
         mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
-        at a time, and checks every byte first whatever verify says, since closing it vouches for them; only a
-        file whose writer died is taken as it is. verify "header" checks lengths and tables, "full" every
+        at a time, and checks every byte first whatever verify says, since closing it confirms their checksums; only a
+        file whose writer crashed is not checked. verify "header" checks lengths and tables, "full" every
         byte. max_bytes: a larger filter is refused. A mapped file must not be truncated by others (replace it by
         rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new BloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new BloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def scheme(
@@ -1205,7 +1207,7 @@ class BloomFilter(
         secret: bytes | bool | None = None,
     ) -> BloomFilter:
         """
-        A filter of a given shape: bits (rounded up to what the layout needs) and probes a key.
+        A filter of a given shape: bits (rounded up to what the layout needs) and probes per key.
 
         capacity: keys after which to warn; by default where half of the bits are set, the optimum
         m ln 2 / k. Raises ParameterError for a shape the layout does not have (blocked: 4, 8 or 12
@@ -1223,7 +1225,7 @@ class BloomierMap(
     """
     A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
 
-    Made by BloomierMap.build(keys, values, ...), which takes the following; the class is not called.
+    Constructed by BloomierMap.build(keys, values, ...), which takes the following; the class is not called.
 
     fpr: rate at which an absent key has a value, rounded down to a power of two; in place of check_bits.
     check_bits: bits that tell absent keys from stored ones, 1 to 32: the rate is 2**-check_bits; 8 where fpr is not given either.
@@ -1250,7 +1252,7 @@ class BloomierMap(
 
     __iter__: Final[bool | None]
     """
-    It keeps no keys to go through, and brackets alone would make a sequence of it.
+    It stores no keys to iterate over, and brackets alone would make it a sequence.
     """
     def __getitem__(self, key: Key, /) -> int:
         """
@@ -1258,7 +1260,7 @@ class BloomierMap(
         """
     def __setitem__(self, key: Key, value: int, /) -> None:
         """
-        Gives a stored key another value; KeyError for one that is certainly absent. set_many says what else.
+        Replaces the value of a stored key; KeyError for one that is certainly absent. See set_many.
         """
     @property
     def arity(self, /) -> int:
@@ -1284,10 +1286,10 @@ class BloomierMap(
         """
         The BloomierMap of many keys and as many values, or one for all.
 
-        keys: what contains_many takes; nulls are refused. values: whole numbers in any container; none where keys is
+        keys: what contains_many takes; nulls are refused. values: whole numbers in any container; left out if keys is
         a mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and
-        then; an exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take;
-        what does not fit lies in a nameless file of the folder for temporary files. The class says the rest.
+        then; an exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take;
+        pairs beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -1306,7 +1308,7 @@ class BloomierMap(
         memory: int | None = None,
     ) -> BloomierMap:
         """
-        As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+        As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret.
         """
     @property
     def check_bits(self, /) -> int:
@@ -1318,12 +1320,12 @@ class BloomierMap(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomierMap:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def get(self, key: Key, default: Any = None, /) -> int | Any:
         """
-        The value of a key, never wrong for one it was built of; `default` for one that is certainly absent.
+        The value of a key, never wrong for one it was built from; `default` for one that is certainly absent.
 
         An absent key has some value at the rate of false positives.
         """
@@ -1331,7 +1333,7 @@ class BloomierMap(
     def get_hashed(self, /, hashes: _Series, *, default: int | None = None) -> _Series:
         """
         The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None for
-        one, as get_many answers for a batch.
+        one, as get_many returns for a batch.
 
         >>> from fullbloom import BloomierMap, hash_key
         >>> ages = BloomierMap.build({"ada": 36, "alan": 41}, check_bits=30)
@@ -1353,12 +1355,11 @@ class BloomierMap(
     @overload
     def get_many(self, /, keys: _Series, *, default: int | None = None, threads: int = 1) -> _Series:
         """
-        One value a key, in the caller's kind; takes what contains_many takes.
+        One value per key, in the same container type; takes what contains_many takes.
 
-        default: what stands for a key that is certainly absent, a whole number; with None the answer is none, as get() has
-        it: None in a list, null in a column of Arrow, Polars or pandas, and a NumPy array comes as a masked one. threads: how
-        many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be changed: some
-        10 ns.
+        default: the result for a key that is certainly absent, a whole number; with None its result is missing, as with get():
+        None in a list, null in a column of Arrow, Polars or pandas, masked in a NumPy array. threads: how many may be used;
+        the GIL is released. Cost: three cache lines per key, one more if values can be changed: some 10 ns.
         """
     @overload
     def get_many(
@@ -1404,8 +1405,8 @@ class BloomierMap(
         """
         Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.
 
-        All values are checked before the first is written; nulls are refused. A key that it was not built of takes, at the
-        rate of false positives, the place of a stored one, whose value is lost: give it stored keys only. Raises
+        All values are checked before the first is written; nulls are refused. A key that it was not built from replaces, at the
+        rate of false positives, the value of a stored one: pass stored keys only. Raises
         ParameterError, KeyTypeError, and ReadOnlyFilter unless it was built with mutable=True and lies in memory.
         """
     @overload
@@ -1427,8 +1428,8 @@ class BloomierMap(
 @final
 class CandidateDuplicates:
     """
-    The exact second look of `dedup --verify`: collects the lines that the filter held already, then
-    tells the true repetitions from the false positives.
+    The exact second pass of `dedup --verify`: collects the lines that the filter reported as known, then separates true
+    duplicates from false positives.
     """
     def __len__(self, /) -> int:
         """
@@ -1469,9 +1470,9 @@ class CharacteristicSketch:
     """
     Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
 
-    keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it tells, up to 1024. Beyond it the
-    answer is none, and says so. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key and
-    each value, of which there are bound + 3; differences() takes time with the square of the bound. Sources: Minsky,
+    keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it can find, up to 1024. Beyond it
+    the result is empty and not complete. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key
+    and each of the bound + 3 values; differences() takes time with the square of the bound. Sources: Minsky,
     Trachtenberg, Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE TIT 49(9), 2003;
     Starobinski, Trachtenberg, Agarwal, "Efficient PDA synchronization", IEEE TMC 2(1), 2003.
 
@@ -1488,15 +1489,15 @@ class CharacteristicSketch:
     @property
     def bound(self, /) -> int:
         """
-        The most differences that it tells.
+        The most differences that it can find.
         """
     def differences(self, /, other: bytes | bytearray | memoryview) -> Decoded:
         """
-        What both sets have not in common: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+        The differences: Decoded(mine, theirs, complete), keys as their hashes, ascending.
 
-        other: the bytes of the other sketch; the smaller bound of the two counts. complete is False, and both lists are
-        empty, where there are more differences than that, or the peer does not say the truth: two values beyond those that
-        are needed have to agree, by chance 2^-100, and each key has to be here or missing here as it should. Raises
+        other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists are
+        empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those that are
+        needed must agree, by chance 2^-100, and each key must be present or absent here as the difference says. Raises
         FormatError, IncompatibleFilters for another seed or secret.
         """
     @property
@@ -1506,7 +1507,7 @@ class CharacteristicSketch:
         """
     def to_bytes(self, /) -> bytes:
         """
-        The values as bytes, to be sent: 24, and 8 for each.
+        The values as bytes, to send: 24 bytes, and 8 for each value.
         """
 
 @final
@@ -1569,7 +1570,7 @@ class CompactApproximator(
     @overload
     def add_many(self, /, keys: _Series, values: Numbers) -> _Series:
         """
-        As update, and answers, for each key, whether it was new; as contains_many answers.
+        As update, and returns, for each key, whether it was new; as contains_many returns results.
         """
     @overload
     def add_many(self, /, keys: Frame[_Series], values: Numbers) -> _Series: ...
@@ -1586,8 +1587,8 @@ class CompactApproximator(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CompactApproximator:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def get(self, key: Key, /) -> int:
         """
@@ -1596,7 +1597,7 @@ class CompactApproximator(
     @overload
     def get_many(self, /, keys: _Series) -> _Series:
         """
-        One value a key, in the caller's kind; takes what contains_many takes.
+        One value per key, in the same container type; takes what contains_many takes.
         """
     @overload
     def get_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -1615,7 +1616,7 @@ class CompactApproximator(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
+        Merges another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1645,7 +1646,7 @@ class CompactApproximator(
         """
     def update(self, /, keys: Keys, values: Numbers) -> None:
         """
-        Adds many keys, with as many values (or one for all); answers nothing.
+        Adds many keys, with as many values (or one for all).
 
         All values are checked before the first key is added. Nulls are refused.
         """
@@ -1720,12 +1721,12 @@ class CountingBloomFilter(
     def contains(self, key: Key, /, *, at_least: int = ...) -> bool:
         """
         True when the key seems to have been added `at_least` times more than removed, False when it
-        certainly was not. Beyond the counters' maximum the answer is that for the maximum.
+        certainly was not. Beyond the counters' maximum the result is that for the maximum.
         """
     @overload
     def contains_many_at_least(self, /, keys: _Series, at_least: int) -> _Series:
         """
-        As contains, for many keys; takes and answers what contains_many does.
+        As contains, for many keys; takes and returns what contains_many does.
         """
     @overload
     def contains_many_at_least(self, /, keys: Frame[_Series], at_least: int) -> _Series: ...
@@ -1747,8 +1748,8 @@ class CountingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CountingBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked"]:
@@ -1778,14 +1779,15 @@ class CountingBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def threshold(self, /) -> int:
@@ -1805,7 +1807,7 @@ class CountingBloomFilter(
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter:
         """
-        A filter of a given shape: counters (rounded up to what the layout needs) and probes a key.
+        A filter of a given shape: counters (rounded up to what the layout needs) and probes per key.
 
         capacity: keys after which to warn; by default where half of the counters are set, the optimum m ln 2 / k. The
         others as in the constructor. Raises ParameterError for a shape that the layout does not have (blocked: 4 or 8
@@ -1884,8 +1886,8 @@ class CuckooFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CuckooFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def full(self, /) -> bool:
@@ -1899,7 +1901,7 @@ class CuckooFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
+        Merges another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1926,14 +1928,15 @@ class CuckooFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def semi_sort(self, /) -> bool:
@@ -2022,12 +2025,12 @@ class DLeftCountingFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DLeftCountingFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
+        Merges another filter of this kind: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2049,14 +2052,15 @@ class DLeftCountingFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -2080,27 +2084,27 @@ class DLeftCountingFilter(
 @final
 class Decoded(_ReprMembers):
     """
-    What two sets have not in common: `mine`, `theirs`, and whether that is all (`complete`).
+    The differences of two sets: `mine`, `theirs`, and whether these are all (`complete`).
     """
     def __iter__(self, /) -> Any:
         """
-        The three, so that they can be unpacked.
+        Unpacks to mine, theirs, complete.
         """
     def __len__(self, /) -> int: ...
     @property
     def complete(self, /) -> bool:
         """
-        True when these are all.
+        True when these are all differences.
         """
     @property
     def mine(self, /) -> Any:
         """
-        Keys of the own side alone.
+        Keys of this side only.
         """
     @property
     def theirs(self, /) -> Any:
         """
-        Keys of the other side alone.
+        Keys of the other side only.
         """
 
 @final
@@ -2172,12 +2176,12 @@ class DeletableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DeletableBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
+        Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2199,14 +2203,15 @@ class DeletableBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def regions(self, /) -> int:
@@ -2232,7 +2237,7 @@ class DeletableBloomFilter(
         secret: bytes | bool | None = None,
     ) -> DeletableBloomFilter:
         """
-        A filter of a given shape: bits (rounded up to a multiple of regions) and probes a key.
+        A filter of a given shape: bits (rounded up to a multiple of regions) and probes per key.
 
         capacity: keys after which to warn; by default where half of the bits are set.
 
@@ -2306,8 +2311,8 @@ class DynamicCuckooFilter(
         """
     def compact(self, /) -> int:
         """
-        Moves keys of the newest stages into the room of earlier ones, as long as whole stages become
-        free by it, and gives back the memory kept of dropped ones; the number of stages freed.
+        Moves keys of the newest stages into free slots of earlier ones, as long as whole stages become
+        empty by it, and frees the memory of dropped ones; returns the number of stages freed.
 
         No key is lost and no answer changes. Raises ReadOnlyFilter. Cost: one pass over each stage
         freed, and an add for each of its keys.
@@ -2325,8 +2330,8 @@ class DynamicCuckooFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DynamicCuckooFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def full(self, /) -> bool:
@@ -2345,7 +2350,7 @@ class DynamicCuckooFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
+        Merges another filter of this kind: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2372,14 +2377,15 @@ class DynamicCuckooFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -2417,10 +2423,10 @@ class FilterCascade(_BoolMembers, _ReprMembers):
     """
     def apply_delta(self, /, delta: bytes | bytearray | memoryview) -> Self:
         """
-        The cascade that `delta`, made by delta_to(), turns this one into; this one stays as it is.
+        The cascade that `delta`, from delta_to(), turns this one into; this one does not change.
 
-        What comes out is checked as a file is, and is byte for byte the one that the delta was made of. Raises
-        IncompatibleFilters for the delta of another version than this one, FormatError for anything that is no whole delta,
+        The result is checked like a file, and is byte for byte the cascade that was passed to delta_to(). Raises
+        IncompatibleFilters for a delta from another version than this one, FormatError for anything but a complete delta,
         FilterMemoryError. No more memory is taken than the files of both versions and the delta.
         """
     @staticmethod
@@ -2438,19 +2444,19 @@ class FilterCascade(_BoolMembers, _ReprMembers):
         memory: int | None = None,
     ) -> FilterCascade:
         """
-        The cascade that tells the keys of `included` from those of `excluded`; each takes what contains_many takes elsewhere,
-        nulls are skipped, repeated keys count once.
+        The cascade that separates the keys of `included` from those of `excluded`; each takes what contains_many takes
+        elsewhere, nulls are skipped, repeated keys count once.
 
         kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are Bloom filters
         anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the smallest for that kind. like: a
-        cascade of another version of the sets, whose kind, seed and secret this one takes, the shapes of levels that are within
-        an eighth of its own, and such levels themselves where they are filters, with bits for new keys beside them: then
-        delta_to() of the two is short.
+        cascade of another version of the sets. This one takes its kind, seed and secret, the shapes of levels that are within
+        an eighth of its own, and such levels themselves if they are filters, with bits for new keys beside them: then
+        delta_to() between the two is short.
 
         The same sets give the same bytes, in any order, with the same `like`. seed, secret: as of filters.
         threads: how many may be used; the GIL
         is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
-        memory: bytes that gathering may take; what does not fit lies in nameless files of the folder for temporary files.
+        memory: bytes that collecting may take; keys beyond it are in nameless files in the folder for temporary files.
         Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost: some
         0.03 us a key (32 ns at 10 million), 8 bytes of memory for each.
 
@@ -2463,12 +2469,12 @@ class FilterCascade(_BoolMembers, _ReprMembers):
         """
     def delta_to(self, /, other: Self) -> bytes:
         """
-        The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file where few keys have changed.
+        The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file if few keys have changed.
 
-        other: a cascade of the same seed and secret, built with like=this one, or no bit of it lies where it lay. len() of the
-        bytes beside that of to_bytes() tells what is saved. Runs of bits are sent by those that changed, filters that were kept
-        by name, others whole. Raises IncompatibleFilters for another seed or secret,
-        SecretError where nobody has the secret. Cost: some ns a byte of both.
+        other: a cascade of the same seed and secret, built with like=this one; otherwise no bit is where it was. Compare len() of
+        the bytes with that of to_bytes() to see what is saved. Of a run of bits only the changed ones are sent, of a filter
+        that did not change only its name, other filters whole. Raises IncompatibleFilters for another seed or secret,
+        SecretError if take_secret() was not called. Cost: some ns per byte of both.
 
         >>> from fullbloom import FilterCascade
         >>> monday = FilterCascade.build(range(1000), range(1000, 20_000))
@@ -2482,18 +2488,18 @@ class FilterCascade(_BoolMembers, _ReprMembers):
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterCascade:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def includes(self, key: Key, /) -> bool:
         """
-        True for a key of `included`, False for one of `excluded`. For any other key the answer means nothing: ask only
-        for keys of the world that it was built of.
+        True for a key of `included`, False for one of `excluded`. For any other key the result means nothing: query
+        only keys of the world that it was built from.
         """
     @overload
     def includes_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """
-        As includes for many keys, in the caller's kind; takes what contains_many takes elsewhere, null answers null.
+        As includes for many keys, in the same container type; takes what contains_many takes elsewhere, null returns null.
         """
     @overload
     def includes_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
@@ -2513,7 +2519,7 @@ class FilterCascade(_BoolMembers, _ReprMembers):
     @staticmethod
     def kinds() -> list[str]:
         """
-        What `kind` may be.
+        The values of `kind`.
         """
     @property
     def layout(self, /) -> str:
@@ -2563,27 +2569,10 @@ class FilterCascade(_BoolMembers, _ReprMembers):
         """
     def verify(self, /, included: Keys, excluded: Keys) -> int:
         """
-        The number of wrong answers over a whole world: 0 for the one that it was built of.
+        The number of wrong results over a whole world: 0 for the one that it was built from.
 
-        More tells that the sets are others: some of their keys were in neither set, or in the other. Takes what build takes.
-        Cost: a look-up a key.
-        """
-
-@final
-class Gathering:
-    """
-    Hashes of keys that come in pieces, for build_hashed; what does not fit in half of `memory` lies in a nameless file.
-    """
-    def __new__(
-        cls, /, *, seed: int = 0, secret: bytes | None = None, memory: int | None = None
-    ) -> Gathering: ...
-    def lines(self, /, block: bytes | bytearray | memoryview) -> int:
-        """
-        Takes the lines of `block`, a last one without newline among them; how many.
-        """
-    def records(self, /, records: KeyedRecords) -> None:
-        """
-        Takes the keys of records; those without one are left out.
+        More means that the sets differ: some of their keys were in neither set, or in the other. Takes what build takes.
+        Cost: a lookup per key.
         """
 
 @final
@@ -2591,7 +2580,7 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
     """
     A static approximate set as a sorted list in few bits: of any rate, and two of them can be merged.
 
-    Made by GolombSet.build(keys, ...), which takes the following; the class is not called.
+    Constructed by GolombSet.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives at capacity, any down to 1e-15; 0.01 where bits is not given either.
     bits: the rate as 2**-bits, in place of fpr: 1 to 49.
@@ -2639,8 +2628,8 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
         The GolombSet of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take; what does
-        not fit lies in a nameless file of the folder for temporary files. The class says the rest.
+        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
+        it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -2657,7 +2646,7 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
         memory: int | None = None,
     ) -> GolombSet:
         """
-        As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+        As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret.
         """
     @property
     def code_bits(self, /) -> int:
@@ -2669,8 +2658,8 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> GolombSet:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def intersection(self, /, *others: Self) -> Self:
         """
@@ -2689,7 +2678,7 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
     def intersection_count(self, /, other: Self) -> int:
         """
         The number of values that both have, exactly: of common keys, and of about num_added * other.num_added / universe that
-        chance brings together. Nothing is made.
+        chance brings together. Creates no set.
         """
     def isdisjoint(self, /, other: Self) -> bool:
         """
@@ -2702,7 +2691,7 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity.
+        Merges another filter of this kind: the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2750,8 +2739,8 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
         The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share it.
 
         A key of hash h has the value h * universe >> 64. Raises ParameterError, ParameterTypeError. Cost: that of half a
-        block to find the first, then some 30 ns each; blocks are decoded as they come, also of a mapped file. What is
-        merged meanwhile comes, too, where the values have not passed it.
+        block to find the first, then some 30 ns each; blocks are decoded one at a time, also from a mapped
+        file. A value that is merged in the meantime is returned, too, unless the iterator has passed it.
 
         >>> from fullbloom import GolombSet, hash_key
         >>> names = GolombSet.build(["ada", "alan", "grace"], capacity=100)
@@ -2811,11 +2800,11 @@ class InvertibleBloomFilter(
         """
         Lists the keys: Decoded(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
 
-        Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and listed themselves; not with
-        a secret. lookup: called with each hash, answers the key, or None where it knows none: then the hash stays.
-        complete is False when the table holds more than it can list, or nonsense: those listed are right all the same,
-        but for one in 2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
-        O(cells), some 50 ns a cell and 0.3 us a key.
+        Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and are listed themselves; not with
+        a secret. lookup: called with each hash, returns the key, or None to keep the hash.
+        complete is False when the table holds more than it can list, or is damaged: those listed are right all the same,
+        except in one of 2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
+        O(cells), some 50 ns per cell and 0.3 us per key.
 
         >>> from fullbloom import InvertibleBloomFilter, hash_key
         >>> table = InvertibleBloomFilter(10)
@@ -2829,12 +2818,12 @@ class InvertibleBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> InvertibleBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: sums added, cell by cell: the table of both, whose common keys count twice.
+        Merges another filter of this kind: sums added, cell by cell: the table of both, whose common keys count twice.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2861,18 +2850,19 @@ class InvertibleBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     def subtract(self, /, other: Self) -> None:
         """
-        Takes the keys of another table out, also such as are not in: then this one holds the difference of both.
+        Removes the keys of another table, even if they are not in this one, which then holds the difference of both.
 
         Raises IncompatibleFilters for a table of another shape, seed or secret. Cost: one pass over the cells of both.
         """
@@ -2886,24 +2876,41 @@ class InvertibleBloomFilter(
         """
 
 @final
+class KeyBuffer:
+    """
+    Hashes of keys that come in pieces, for build_hashed; hashes beyond half of `memory` are in a nameless file.
+    """
+    def __new__(
+        cls, /, *, seed: int = 0, secret: bytes | None = None, memory: int | None = None
+    ) -> KeyBuffer: ...
+    def lines(self, /, block: bytes | bytearray | memoryview) -> int:
+        """
+        Appends the lines of `block`, including a last one without newline; returns how many.
+        """
+    def records(self, /, records: KeyedRecords) -> None:
+        """
+        Appends the keys of records; records without a key are skipped.
+        """
+
+@final
 class KeyedRecords:
     """
     The records of a block, with the hashes of their keys.
     """
     def __len__(self, /) -> int:
         """
-        Number of records, those without a key and those that cannot be read among them.
+        Number of records, including those without a key and malformed ones.
         """
     def add(
         self, /, filter: _Filter, *, once: bool = False, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
         """
-        Adds every key; (records kept, their bytes, those of the others). Kept are those whose key is new, or that have
-        none. With `once`, known keys are not added again: for structures in which copies take slots.
+        Adds every key; (records kept, their bytes, those of the others). Records with a new key, or without a key, are kept.
+        With `once`, known keys are not added again: for structures in which copies take slots.
         """
     def add_some(self, /, filter: _Filter, start: int, count: int, *, once: bool = False) -> bytes:
         """
-        Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have none.
+        Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have no mark.
         """
     def check(
         self, /, filter: _Filter, *, found: bool = True, absent: bool = False
@@ -2913,18 +2920,18 @@ class KeyedRecords:
         """
     def fault(self, /, before: int = 0) -> str | None:
         """
-        What is wrong with the first record that cannot be read, and its line, behind so many `before` the block.
+        The error of the first malformed record and its line, with `before` lines in front of the block.
         """
     @property
     def faults(self, /) -> int:
         """
-        Number of records that cannot be read.
+        Number of malformed records.
         """
     def fresh(
         self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None, bytes]:
         """
-        As `add`, but leaves the filter as it is; the marks of the keys that are new, for `remember`, come last.
+        As `add`, without changing the filter; the last item has the marks of the new keys, for `remember`.
         """
     @property
     def lines(self, /) -> int:
@@ -2933,24 +2940,23 @@ class KeyedRecords:
         """
     def marked(self, /, marks: bytes, new: bytes, old: bytes) -> bytes:
         """
-        All records, those that `marks` of `fresh` marks behind `new`, the others behind `old`.
+        All records, each after `new` if `marks` (from `fresh`) marks it, else after `old`.
         """
     @staticmethod
     def of_column(filter: _Filter, keys: object) -> KeyedRecords:
         """
-        The rows of an Arrow column of keys; a null is no key. Their bytes are their numbers, 4 bytes each in the order of
-        the machine: there is no text, so that a second pass cannot compare it.
+        The rows of an Arrow column of keys; a null is not a key. Their bytes are their numbers, 4 bytes each in native byte
+        order: there is no text, so a second pass cannot compare it.
         """
     def part(
         self, /, marks: bytes, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
         """
-        As `add`, of keys that were added and marked before.
+        As `add`, for keys that were added and marked before.
         """
     def remember(self, /, filter: _Filter, marks: bytes | None = None, written: int | None = None) -> None:
         """
-        Adds the keys that `marks` marks, of the first `written` bytes of what was kept where that is given; without
-        marks, all.
+        Adds the keys that `marks` marks, only those of the first `written` kept bytes if that is given; without marks, all.
         """
     @property
     def without_key(self, /) -> int:
@@ -2961,8 +2967,8 @@ class KeyedRecords:
 @final
 class LastOccurrences:
     """
-    Where keys occur last, for `dedup --keep last`: a first pass notes keys that a filter held already, a second asks.
-    Two keys of one hash are taken for one, with probability 2^-64 a pair.
+    Where keys occur last, for `dedup --keep last`: a first pass collects keys that a filter reported as known, a second
+    selects. Two keys with one hash count as one key, with probability 2^-64 per pair.
     """
     def __new__(cls, /) -> LastOccurrences: ...
     def collect(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
@@ -3032,7 +3038,7 @@ class LayeredBloomFilter(
     @overload
     def depth_many(self, /, keys: _Series) -> _Series:
         """
-        One depth a key, in the caller's kind; takes what contains_many takes.
+        One depth per key, in the same container type; takes what contains_many takes.
         """
     @overload
     def depth_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -3049,12 +3055,12 @@ class LayeredBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> LayeredBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def layer_counts(self, /) -> list[float]:
         """
-        Estimated number of keys in each layer, first to last: keys that came at least once, twice, ...
+        Estimated number of keys in each layer, first to last: keys that were added at least once, twice, ...
         """
     @property
     def layers(self, /) -> int:
@@ -3089,14 +3095,15 @@ class LayeredBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
 
 @final
@@ -3139,8 +3146,8 @@ class PrefixFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> PrefixFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def mapped(self, /) -> bool:
@@ -3170,14 +3177,15 @@ class PrefixFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -3263,8 +3271,8 @@ class QuotientFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> QuotientFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def grow(self, /) -> None:
         """
@@ -3289,7 +3297,7 @@ class QuotientFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
+        Merges another filter of this kind: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3321,14 +3329,15 @@ class QuotientFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def remainder_bits(self, /) -> int:
@@ -3352,11 +3361,11 @@ class QuotientFilter(
 @final
 class RatelessDecoder:
     """
-    Tells, from the symbols of a peer, what its set and the own one have not in common.
+    Finds the differences between a set and that of a peer from the peer's symbols.
 
-    keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 where it is None; memory is
-    at most 50 bytes a symbol that came, whatever the peer says. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
-    0.2 us a key, and about a microsecond a difference.
+    keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 if it is None; memory is at
+    most 50 bytes per received symbol, whatever the peer sends. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
+    0.2 us per key, and about a microsecond per difference.
 
     >>> from fullbloom.compose import RatelessDecoder, RatelessEncoder
     >>> here = RatelessDecoder(["a", "b"])
@@ -3384,14 +3393,14 @@ class RatelessDecoder:
         """
     def decoded(self, /) -> Decoded:
         """
-        What is known by now: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+        The differences found so far: Decoded(mine, theirs, complete), keys as their hashes, ascending.
         """
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
         """
-        Takes bytes of the stream, cut anywhere; True when no more are needed, and from then on bytes are passed over.
+        Takes bytes of the stream, split anywhere; True when no more are needed: later bytes are ignored.
 
-        Raises FormatError for bytes of something else, IncompatibleFilters for symbols under another seed or secret,
-        FilterFull beyond max_symbols, FilterMemoryError; what came out before can be had.
+        Raises FormatError for other bytes, IncompatibleFilters for symbols under another seed or secret, FilterFull beyond
+        max_symbols, FilterMemoryError; decoded() still returns the differences found before.
         """
     @property
     def num_keys(self, /) -> int:
@@ -3401,22 +3410,23 @@ class RatelessDecoder:
     @property
     def peer_keys(self, /) -> int | None:
         """
-        Number of keys that the peer says to have; None before its head came.
+        Number of keys that the peer reports; None before its header has arrived.
         """
     @property
     def symbols(self, /) -> int:
         """
-        Symbols taken so far.
+        Symbols received so far.
         """
 
 @final
 class RatelessEncoder:
     """
-    The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference, more below 150.
+    The infinite stream of coded symbols of a set: a peer with a similar set needs 1.35 to 1.45 of them per difference, more
+    below 150.
 
     keys: what contains_many takes, nulls skipped, repetitions counted once. hashed: they are ready 64-bit hashes (see
-    hash_many()). seed, secret: as for filters; the peer's must be the same. Under a secret of both nobody else can make keys
-    that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us a key. Source: Yang,
+    hash_many()). seed, secret: as for filters; the peer's must be the same. With a shared secret, nobody else can
+    choose keys that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us per key. Source: Yang,
     Gilad, Alizadeh, "Practical rateless set reconciliation", SIGCOMM 2024.
 
     >>> from fullbloom.compose import RatelessDecoder, RatelessEncoder
@@ -3436,15 +3446,15 @@ class RatelessEncoder:
         """
     def produce(self, /, symbols: int) -> bytes:
         """
-        The next so many symbols as bytes, 12 and a count of 1 to 3 each; before the first, a head of 24.
+        The next `symbols` symbols, each 12 bytes and a count of 1 to 3 bytes; before the first, a header of 24 bytes.
 
-        Raises ParameterError above 1,048,576 at once, FilterFull beyond 2**31 in all. Cost: some 10 ns for each key that
-        a symbol holds: symbol i holds one in 1 + i/2.
+        Raises ParameterError above 1,048,576 per call, FilterFull beyond 2**31 in total. Cost: some 10 ns for each key in a
+        symbol: symbol i contains one key in 1 + i/2.
         """
     @property
     def symbols(self, /) -> int:
         """
-        Symbols made so far.
+        Symbols created so far.
         """
 
 @final
@@ -3492,13 +3502,13 @@ class RetouchedBloomFilter(
     ) -> RetouchedBloomFilter: ...
     def add_false_positive(self, key: Key, /) -> bool:
         """
-        Takes note of a key that is found and should not be, for the schemes of retouch; nothing is
-        cleared. False, and no change, when it is not found.
+        Records a key that is found and should not be, for the schemes of retouch; clears no bit. False, and no change, when it
+        is not found.
         """
     @overload
     def add_false_positives(self, /, keys: _Series) -> _Series:
         """
-        As add_false_positive for many keys, in the caller's kind; takes what contains_many takes,
+        As add_false_positive for many keys, in the same container type; takes what contains_many takes,
         skips nulls.
         """
     @overload
@@ -3513,7 +3523,7 @@ class RetouchedBloomFilter(
     def add_false_positives(self, /, keys: OtherColumns) -> Any: ...
     def clear_random(self, /, share: float, seed: int = 0) -> int:
         """
-        Clears a share of the set bits, chosen by seed, and answers how many: O(nbytes).
+        Clears a share of the set bits, chosen by seed, and returns how many: O(nbytes).
         """
     def fnr(self, /) -> float:
         """
@@ -3524,8 +3534,8 @@ class RetouchedBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RetouchedBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
     def open(
@@ -3545,30 +3555,31 @@ class RetouchedBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     def retouch(
         self, /, key: Key, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> bool:
         """
-        Clears one bit of a key, so that it is found no more; False when it was not.
+        Clears one bit of a key, so that it is no longer found; False when it was not found.
 
         scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
-        known false positives need; "ratio", the bit with most of these a member.
+        known false positives need; "ratio", the bit with the most false positives per member.
         """
     @overload
     def retouch_many(
         self, /, keys: _Series, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> _Series:
         """
-        As retouch for many keys, one after the other, in the caller's kind; takes what contains_many
+        As retouch for many keys, one after the other, in the same container type; takes what contains_many
         takes, skips nulls.
         """
     @overload
@@ -3597,7 +3608,7 @@ class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _Contains
     """
     A static approximate set of nearly the least size there is, for any rate: 2 % above log2(1/fpr) bits a key.
 
-    Made by RibbonFilter.build(keys, ...), which takes the following; the class is not called.
+    Constructed by RibbonFilter.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives, also between powers of two; 0.01 where bits is not given either.
     bits: result bits of every key in place of fpr, 1 to 32: the rate is 2**-bits.
@@ -3633,8 +3644,8 @@ class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _Contains
         The RibbonFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take; what does
-        not fit lies in a nameless file of the folder for temporary files. The class says the rest.
+        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
+        it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -3649,15 +3660,15 @@ class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _Contains
         memory: int | None = None,
     ) -> RibbonFilter:
         """
-        As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+        As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret.
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RibbonFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def num_cells(self, /) -> int:
@@ -3738,8 +3749,8 @@ class RollingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RollingBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
     def open(
@@ -3759,14 +3770,15 @@ class RollingBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
 
 @final
@@ -3837,8 +3849,8 @@ class ScalableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ScalableBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def growth(self, /) -> float:
@@ -3858,7 +3870,7 @@ class ScalableBloomFilter(
     @staticmethod
     def kinds() -> list[str]:
         """
-        What `kind` may be.
+        The values of `kind`.
         """
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
@@ -3883,14 +3895,15 @@ class ScalableBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def tightening(self, /) -> float:
@@ -3905,25 +3918,25 @@ class Selection:
     """
     def cut(self, /, block: bytes) -> int:
         """
-        Behind the last whole record of `block`, which begins with a record; 0 where none ends.
+        The end of the last whole record of `block`, which begins with a record; 0 if no record ends in it.
         """
     @staticmethod
-    def lines(filter: _Filter | Gathering) -> Selection:
+    def lines(filter: _Filter | KeyBuffer) -> Selection:
         """
         Whole lines: each is its own key.
         """
     @staticmethod
-    def objects(filter: _Filter | Gathering, names: list[str], types: list[str]) -> Selection:
+    def objects(filter: _Filter | KeyBuffer, names: list[str], types: list[str]) -> Selection:
         """
         Values of JSON lines, of dotted `names`.
         """
     def read(self, /, block: bytes, *, skip: bool = False) -> KeyedRecords:
         """
-        The records of a block of whole ones. One that cannot be read ends the work, or with `skip` is counted.
+        The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`.
         """
     @staticmethod
     def rows(
-        filter: _Filter | Gathering,
+        filter: _Filter | KeyBuffer,
         columns: list[int],
         types: list[str],
         *,
@@ -3986,7 +3999,7 @@ class SpatialBloomFilter(
     @overload
     def add_many(self, /, keys: _Series, labels: Numbers) -> _Series:
         """
-        As update, and answers, for each key, whether it was new; as contains_many answers.
+        As update, and returns, for each key, whether it was new; as contains_many returns results.
         """
     @overload
     def add_many(self, /, keys: Frame[_Series], labels: Numbers) -> _Series: ...
@@ -4008,12 +4021,12 @@ class SpatialBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpatialBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     def label(self, key: Key, /) -> int:
         """
-        The label of a key: 0 when it certainly lies in no area, never below its own.
+        The label of a key: 0 when it is certainly in no area, never below its own.
         """
     def label_cells(self, /) -> list[int]:
         """
@@ -4022,7 +4035,7 @@ class SpatialBloomFilter(
     @overload
     def label_many(self, /, keys: _Series) -> _Series:
         """
-        One label a key, in the caller's kind; takes what contains_many takes.
+        One label per key, in the same container type; takes what contains_many takes.
         """
     @overload
     def label_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -4045,7 +4058,7 @@ class SpatialBloomFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Takes in another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
+        Merges another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -4075,7 +4088,7 @@ class SpatialBloomFilter(
         """
     def update(self, /, keys: Keys, labels: Numbers) -> None:
         """
-        Adds many keys, with as many labels (or one for all); answers nothing.
+        Adds many keys, with as many labels (or one for all).
 
         All labels are checked before the first key is added. Nulls are refused.
         """
@@ -4137,8 +4150,8 @@ class SpectralBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpectralBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def mode(self, /) -> Literal["minimum-selection", "minimal-increase", "recurring-minimum"]:
@@ -4173,14 +4186,15 @@ class SpectralBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
 
 @final
@@ -4242,8 +4256,8 @@ class StableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> StableBloomFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def num_hashes(self, /) -> int:
@@ -4272,14 +4286,15 @@ class StableBloomFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def seen(self, /) -> int:
@@ -4300,9 +4315,9 @@ class StableBloomFilter(
 @final
 class StrataEstimator:
     """
-    Estimates how many keys two sets have not in common, from 41 kB of each, whatever their sizes.
+    Estimates the number of differences of two sets, from 41 kB of each, whatever their sizes.
 
-    keys, hashed, seed, secret: as for RatelessEncoder, but that repetitions may not come. Cost: 30 ns a key. Source:
+    keys, hashed, seed, secret: as for RatelessEncoder, except that keys must not repeat. Cost: 30 ns per key. Source:
     Eppstein, Goodrich, Uyeda, Varghese, "What's the difference?", SIGCOMM 2011.
 
     >>> from fullbloom.compose import StrataEstimator
@@ -4315,13 +4330,13 @@ class StrataEstimator:
     ) -> StrataEstimator: ...
     def differences(self, /, other: bytes | bytearray | memoryview) -> int:
         """
-        Estimated number of keys that one of the two sets has alone: exact to about 50, within some 20 % above.
+        Estimated number of keys that are in only one of the two sets: exact to about 50, within some 20 % above.
 
         other: the bytes of the other estimator. Raises FormatError, IncompatibleFilters.
         """
     def to_bytes(self, /) -> bytes:
         """
-        The estimator as bytes, to be sent.
+        The estimator as bytes, to send.
         """
 
 @final
@@ -4388,8 +4403,8 @@ class VariableIncrementFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> VariableIncrementFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def increments(self, /) -> int:
@@ -4419,14 +4434,15 @@ class VariableIncrementFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
 
 @final
@@ -4443,7 +4459,7 @@ class WireBatch:
     @property
     def any(self, /) -> bool:
         """
-        True when any key was found, or new: the answer of a batch of one.
+        True when any key was found, or new: the result of a batch of one.
         """
     @property
     def count(self, /) -> int:
@@ -4452,27 +4468,26 @@ class WireBatch:
         """
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """
-        The commands for some of its shards: (number, name of the string, a name on the same node for bits on their way).
-        With `asking` each goes behind an ASKING.
+        The commands for some of its shards: (number, name of the string, a name on the same node for temporary bits). With
+        `asking` each command follows an ASKING.
         """
     def go_by_key(self, /, *, always: bool = False) -> None:
         """
-        Sends each key by itself from here on, where it might have gone with all others of its shard; those of later
-        batches, too, if `always`.
+        From now on, sends each key by itself instead of all keys of a shard together; with `always`, in later batches, too.
         """
     @property
     def hashes(self, /) -> bytes:
         """
-        The hashes, 8 bytes each, those of a shard together.
+        The hashes, 8 bytes each, grouped by shard.
         """
     @property
     def shards(self, /) -> list[int]:
         """
-        The shards that they lie in, rising.
+        The shards that contain them, ascending.
         """
     def take(self, /, exchange: WireExchange) -> None:
         """
-        Keeps the answers of an exchange; what an earlier one found new stays new.
+        Stores the results of an exchange; a key that an earlier exchange found new stays new.
         """
 
 @final
@@ -4496,7 +4511,7 @@ class WireCells(_NumBitsMembers):
     ) -> WireCells: ...
     def approx_count(self, /, ones: int) -> tuple[float, float]:
         """
-        Estimated number of keys at so many set bits, with its standard deviation.
+        Estimated number of keys at `ones` set bits, with its standard deviation.
         """
     def fill(self, /, ones: int) -> float:
         """
@@ -4504,7 +4519,7 @@ class WireCells(_NumBitsMembers):
         """
     def fpr(self, /, ones: int) -> float:
         """
-        Rate at so many set bits.
+        Rate at `ones` set bits.
         """
     @property
     def has_lines(self, /) -> bool:
@@ -4513,20 +4528,20 @@ class WireCells(_NumBitsMembers):
         """
     def hashed(self, /, hashes: bytes, *, adding: bool = False) -> WireKeys:
         """
-        As keys(), of ready hashes: 8 bytes each, in the order of bytes of this machine.
+        As keys(), of ready hashes: 8 bytes each, in native byte order.
         """
     def keys(self, /, keys: Keys, *, adding: bool = False) -> WireKeys:
         """
-        The hashes of keys of any kind that contains_many() takes, to be looked for or added; nulls are no keys.
+        The hashes of keys of any kind that contains_many() takes, to look up or add; nulls are not keys.
         """
     @property
     def line_bytes(self, /) -> int:
         """
-        Bytes of a line, which is what a key is looked for in; of all cells where there are no lines.
+        Bytes of a line, in which a key is looked up; of all cells if there are no lines.
         """
     def marks(self, /) -> WireBatch:
         """
-        No key, and the mark of every shard.
+        No key, and the owner tag of every shard.
         """
     def memory(self, /, capacity: int, fpr: float, *, strict: bool = False) -> BloomFilter:
         """
@@ -4534,15 +4549,15 @@ class WireCells(_NumBitsMembers):
         """
     def one(self, /, key: Key, *, adding: bool = False) -> WireBatch:
         """
-        One key, to be looked for or added.
+        One key, to look up or add.
         """
     def range(self, /, shard: int) -> tuple[int, int]:
         """
-        The first byte of a shard in the filter, and how many it has, without its mark.
+        The first byte of a shard in the filter, and its number of bytes, without its owner tag.
         """
     def recount(self, /, filter: BloomFilter) -> None:
         """
-        Takes the number of keys of a filter from its cells, by estimate.
+        Sets the number of keys of a filter to the estimate from its cells.
         """
     @property
     def scheme(self, /) -> str:
@@ -4552,7 +4567,7 @@ class WireCells(_NumBitsMembers):
     @property
     def secret_fingerprint(self, /) -> int:
         """
-        What recognises the secret without telling it; 0 without one.
+        A number that identifies the secret without revealing it; 0 without a secret.
         """
     @property
     def shards(self, /) -> int:
@@ -4561,7 +4576,7 @@ class WireCells(_NumBitsMembers):
         """
     def turned(self, /, data: bytes | memoryview) -> bytes:
         """
-        The bytes of cells as strings have them.
+        The bytes of cells in the order in which strings store them.
         """
     def write(self, /, filter: BloomFilter, start: int, data: bytes) -> None:
         """
@@ -4576,37 +4591,39 @@ class WireCounterBatch:
     def __len__(self, /) -> int: ...
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """
-        The commands for some of its shards, (number, name of the string, one beside it), without keys of which a reply has come. With
-        `asking` each goes behind an ASKING.
+        The commands for some of its shards, (number, name of the string, a name on the same node), without keys whose reply has
+        arrived. With `asking` each command follows an ASKING.
         """
     def hashes(self, /, *, all: bool) -> bytes:
         """
-        The hashes, 8 bytes each: of keys that were there, or new; of all.
+        The hashes, 8 bytes each: of the keys that were found, or new; with `all`, of all keys.
         """
     @property
     def shards(self, /) -> list[int]:
         """
-        The shards that its keys lie in, rising.
+        The shards that contain its keys, ascending.
         """
     def take(self, /, exchange: WireExchange) -> None:
         """
-        Keeps what an exchange was told.
+        Stores the results of an exchange.
         """
     def then(self, /) -> WireCounterBatch:
         """
-        What is to be sent next: the removal of the keys that a count has found; what such a removal has to give back.
+        The batch to send next: after a count, the removal of the keys found; after such a removal, the additions that undo
+        part of it.
         """
 
 @final
 class WireCounterKeys:
     """
-    The hashes of many keys, and what is told of them as it comes.
+    The hashes of many keys, and their results as they arrive.
     """
     def __len__(self, /) -> int: ...
     @overload
     def answers(self, /, keys: _Series) -> _Series:
         """
-        For each key, in the kind of the keys: was it new, was it there. They must be those that the hashes are of.
+        For each key, in the same container type as the keys: whether it was new, or was found. The keys must be those of the
+        hashes.
         """
     @overload
     def answers(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -4620,12 +4637,12 @@ class WireCounterKeys:
     def answers(self, /, keys: OtherColumns) -> Any: ...
     def batch(self, /, start: int, stop: int, *, adding: bool = False) -> WireCounterBatch:
         """
-        Some of them, to be sent together: to be counted, or added.
+        Some of them, to send together: to count, or to add.
         """
     @overload
     def counts(self, /, keys: _Series) -> _Series:
         """
-        For each key, in the kind of the keys: how often it is there.
+        For each key, in the same container type as the keys: its count.
         """
     @overload
     def counts(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -4639,12 +4656,12 @@ class WireCounterKeys:
     def counts(self, /, keys: OtherColumns) -> Any: ...
     def take(self, /, batch: WireCounterBatch) -> None:
         """
-        Keeps what a batch was told.
+        Stores the results of a batch.
         """
     @property
     def told(self, /) -> bytes:
         """
-        What was told of each, a byte a key.
+        The results, one byte per key.
         """
 
 @final
@@ -4669,11 +4686,11 @@ class WireCounters:
         """
     def hashed(self, /, hashes: bytes) -> WireCounterKeys:
         """
-        As keys(), of ready hashes: 8 bytes each, in the order of bytes of this machine.
+        As keys(), of ready hashes: 8 bytes each, in native byte order.
         """
     def keys(self, /, keys: Keys) -> WireCounterKeys:
         """
-        The hashes of keys of any kind that contains_many() takes; nulls are no keys.
+        The hashes of keys of any kind that contains_many() takes; nulls are not keys.
         """
     @property
     def most(self, /) -> int:
@@ -4682,7 +4699,7 @@ class WireCounters:
         """
     def range(self, /, shard: int) -> tuple[int, int]:
         """
-        The first byte of a shard in the filter, and how many it has, without its mark.
+        The first byte of a shard in the filter, and its number of bytes, without its owner tag.
         """
     @property
     def shards(self, /) -> int:
@@ -4697,60 +4714,61 @@ class WireExchange:
     """
     def accept(self, /, reply: int | bytes | list[int | None] | None) -> bool:
         """
-        Takes the next reply as a client library read it; True when all have come.
+        Takes the next reply as a client library read it; True when all have arrived.
         """
     @property
     def buffer(self, /) -> bytes:
         """
-        What is to be sent.
+        The bytes to send.
         """
     @property
     def due(self, /) -> int:
         """
-        Replies that are due.
+        The number of replies that have not arrived.
         """
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
         """
-        Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
+        Takes bytes as they arrive; True when all replies have arrived. Raises FormatError for a reply that does not match its
+        command.
         """
     def feed_part(self, /, data: bytes | bytearray | memoryview) -> int | None:
         """
-        As feed(), where replies to other commands may follow: how many bytes were left over, None while replies are due.
+        As feed(), if replies to other commands may follow: the number of bytes left over, None until all replies have arrived.
         """
     @property
     def is_whole(self, /) -> bool:
         """
-        True when keys go together as one string of bits, which a server may refuse that takes them one by one.
+        True when keys are sent together as one string of bits, which a server may refuse although it accepts them one by one.
         """
     @property
     def refusals(self, /) -> list[tuple[int, str]]:
         """
-        What the server refused: (shard, text), each once for all replies in a row that repeat it.
+        The errors of the server: (shard, text), each once for all consecutive replies that repeat it.
         """
     def refuse(self, /, text: str) -> bool:
         """
-        Takes a refusal as the next reply: its code, a blank, the text.
+        Takes an error as the next reply: its code, a space, the text.
         """
     def restart(self, /) -> None:
         """
-        Begins anew, for the same commands sent once more; of counters, those to which no reply came.
+        Starts again, for the same commands sent once more; for counters, only those without a reply.
         """
     @property
     def states(self, /) -> list[tuple[int, bytes, bool, int]]:
         """
-        Of each shard: (number, mark, whether the string was too short for a key, bits that were set).
+        For each shard: (number, owner tag, whether the string was too short for a key, bits that were set).
         """
 
 @final
 class WireKeys:
     """
-    The hashes of many keys, and their answers as they come in.
+    The hashes of many keys, and their results as they arrive.
     """
     def __len__(self, /) -> int: ...
     @overload
     def answers(self, /, keys: _Series) -> _Series:
         """
-        The answers in the kind of the keys, which must be those that the hashes are of.
+        The results in the same container type as the keys, which must be those of the hashes.
         """
     @overload
     def answers(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -4764,15 +4782,15 @@ class WireKeys:
     def answers(self, /, keys: OtherColumns) -> Any: ...
     def batch(self, /, start: int, stop: int, cells: WireCells | None = None) -> WireBatch:
         """
-        Some of them, to be sent together; for other cells with the same hash, if they are given.
+        Some of them, to send together; for other cells with the same hash, if `cells` is given.
         """
     def give(self, /, answers: bytes) -> None:
         """
-        Takes answers that came otherwise, 1 or 0 for each key.
+        Stores results from elsewhere, 1 or 0 for each key.
         """
     def take(self, /, batch: WireBatch) -> None:
         """
-        Keeps the answers of a batch; what an earlier one found new stays new.
+        Stores the results of a batch; a key that an earlier batch found new stays new.
         """
 
 @final
@@ -4783,11 +4801,11 @@ class WireText:
     def __new__(cls, /, key: bytes) -> WireText: ...
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """
-        The command, with the parameters that WireBatch.exchange() has; with `asking` behind an ASKING.
+        The command, with the parameters of WireBatch.exchange(); with `asking` after an ASKING.
         """
     def take(self, /, exchange: WireExchange) -> None:
         """
-        Keeps nothing: exchanges have the answer.
+        Stores nothing: the exchange has the result.
         """
 
 @final
@@ -4803,7 +4821,7 @@ class XorFilter(
     """
     A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
 
-    Made by XorFilter.build(keys, ...), which takes the following; the class is not called.
+    Constructed by XorFilter.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
@@ -4837,8 +4855,8 @@ class XorFilter(
         The XorFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that gathering and building may take; what does
-        not fit lies in a nameless file of the folder for temporary files. The class says the rest.
+        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
+        it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -4853,15 +4871,15 @@ class XorFilter(
         memory: int | None = None,
     ) -> XorFilter:
         """
-        As build, of ready 64-bit hashes: what hash_many gives with the same seed and secret.
+        As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret.
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> XorFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
     def open(
@@ -4945,9 +4963,9 @@ class ZoneFilter(
         """
         The members of a counting filter, ascending, each as often as it was added.
 
-        Raises ParameterError where cells do not count, and where more than capacity members are, or were, in; FormatError where
-        no members leave such cells, after what was not there was removed or in a damaged file. Cost: O(n k^2) for n members
-        and k cells a key, some ms for 10 members of 2**32; the GIL is released.
+        Raises ParameterError if cells do not count, and if there are, or were, more than capacity members; FormatError if
+        no members can leave such cells, after the removal of an absent member or in a damaged file. Cost: O(n k^2) for n members
+        and k cells per key, some ms for 10 members of 2**32; the GIL is released.
 
         >>> from fullbloom import ZoneFilter
         >>> few = ZoneFilter(2, universe=1000, counting=True)
@@ -4960,8 +4978,8 @@ class ZoneFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ZoneFilter:
         """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError
-        for one of more than max_bytes; it does not grow beyond them either.
+        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
     def num_hashes(self, /) -> int:
@@ -4986,14 +5004,15 @@ class ZoneFilter(
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
-        A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: what to do when more
-        keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.
-        CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it
-        bounds the new one, whose parameters a file from strangers chose.
+        A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
+        also bounds the new one, because an untrusted file chose the parameters.
 
-        keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that
-        a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what
-        making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().
+        keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
+        numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
+        the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
+        update().
         """
     @property
     def universe(self, /) -> int:
@@ -5024,8 +5043,8 @@ def check_lines(
 
 def fast_paths() -> dict[str, bool]:
     """
-    Which objects are read where they lie on this interpreter; the others take CPython's documented calls,
-    which give the same keys more slowly.
+    Which objects are read in place on this interpreter; the others take CPython's documented calls, which return the same
+    keys more slowly.
     """
 
 def force_isa(name: str) -> None:
@@ -5035,7 +5054,7 @@ def force_isa(name: str) -> None:
 
 def format_numbers() -> dict[str, list[tuple[int, str, str]]]:
     """
-    What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
+    The meaning of the numbers in files: {"tag": [(number, name, meaning)], "kind": ...}.
     """
 
 def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float, scheme: str | None = None) -> float:
@@ -5047,7 +5066,7 @@ def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None, hash: st
     """
     The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
 
-    Rule: docs/keys.md. hash: the base hash of filters that were made with hash=, which take no secret. Raises
+    Rule: docs/keys.md. hash: the base hash of filters that were created with hash=, which take no secret. Raises
     KeyTypeError for a key without canonical bytes, ParameterError.
 
     >>> import fullbloom
@@ -5058,9 +5077,9 @@ def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None, hash: st
 @overload
 def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3") -> _Series:
     """
-    The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
+    The hashes of many keys, in the same container type, for add_hashed() and contains_hashed().
 
-    Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed and base hash
+    Takes what contains_many() takes; null hashes to null. Hash once, then query many filters with one seed and base hash
     (hash, as for hash_key).
 
     >>> import fullbloom
@@ -5100,19 +5119,19 @@ def isas() -> list[str]:
 
 def law(name: str, *numbers: float) -> float:
     """
-    The law of the core of this name, for these numbers: what fullbloom.theory hands on.
+    The law of the core with this name, for these numbers, which fullbloom.theory re-exports.
     """
 
 def layout_for(capacity: int, fpr: float) -> str:
     """
-    The layout that "auto" stands for.
+    The layout that "auto" chooses.
     """
 
 def layouts() -> list[dict[str, Any]]:
     """
-    One dict a layout of the plain filter.
+    One dict per layout of the plain filter.
 
-    `one_line`: all bits of a key lie in one cache line. `two_lines`: they lie in two. `auto`: the layout "auto" may stand for it.
+    `one_line`: all bits of a key are in one cache line. `two_lines`: they are in two. `auto`: the layout "auto" may choose it.
     `parquet`: its bits are those of a Parquet file's filter.
     """
 
@@ -5125,7 +5144,7 @@ def loads(
     data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
 ) -> _Filter:
     """
-    The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
+    The filter in `data`, the bytes of a file, as its class; all of it is checked.
 
     max_bytes: as for open(). Raises FormatError for anything that is not a whole, undamaged filter, and
     FilterMemoryError for a larger one.
@@ -5146,11 +5165,11 @@ def open(
     max_bytes: int | None = None,
 ) -> _Filter:
     """
-    Opens the file of any filter, as the class it holds.
+    Opens the file of any filter, as its class.
 
     mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
     checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
-    other. max_bytes, for files from strangers: more bytes of cells are refused, now and when the filter grows.
+    other. max_bytes, for untrusted files: more bytes of cells are refused, now and when the filter grows.
     Raises FormatError, OSError, FilterMemoryError.
     """
 
@@ -5175,12 +5194,12 @@ def size_for(layout: str, capacity: int, fpr: float, scheme: str | None = None) 
 
 def variants() -> list[dict[str, Any]]:
     """
-    One dict a variant: the registry from which classes, docs, tests and choices derive.
+    One dict per structure: the registry from which classes, docs, tests and choices derive.
     """
 
 def watch_forks() -> None:
     """
-    Has every fork from now on go through the gate; the package calls it when it is imported.
+    Makes every later fork wait for changes in progress; the package calls it when it is imported.
     """
 
 _Filter: TypeAlias = (

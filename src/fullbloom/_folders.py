@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def sync(folder: Path) -> None:
-    """Wait until the names in ``folder`` are on the disk, where the system lets a folder be opened."""
+    """Wait until the names in ``folder`` are on disk, if the system can open a folder."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:
@@ -28,7 +28,7 @@ def sync(folder: Path) -> None:
 
 
 def has_locks() -> bool:
-    """Tell whether `lock` can keep others from a folder, and wait for them."""
+    """Return whether `lock` can lock a folder against other processes, and wait for them."""
     try:
         import fcntl  # noqa: F401 - looked for
     except ImportError:
@@ -39,7 +39,7 @@ def has_locks() -> bool:
 def lock(descriptor: int, *, wait: bool) -> None:
     """Lock an open file or folder until it is closed; ``BlockingIOError`` where another has it.
 
-    A file system without locks lets everybody in, a system without ``flock`` whoever would wait.
+    On a file system without locks it always succeeds; on a system without ``flock``, if it would wait.
     """
     if not has_locks():
         if not wait:
@@ -56,7 +56,7 @@ def lock(descriptor: int, *, wait: bool) -> None:
 
 
 def _lock_first_byte(descriptor: int) -> None:
-    """Lock what may be an empty file as Windows does; nothing where the system has no locks at all."""
+    """Lock a file, which may be empty, as Windows does; do nothing if the system has no locks."""
     try:
         import msvcrt
     except ImportError:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -57,8 +57,8 @@ _FEW_ITEMS = 1000
 _HASHES = 2.0**64
 #: Higher rates are listed only if the caller passes one.
 _USEFUL_FPR = 0.5
-#: Values of ``adds`` of structures without false positives.
-_EXACT = {"number", "world"}
+#: Parts of the entries of structures without false positives.
+_EXACT = {"number", "excluded"}
 #: Bytes of the levels of a cascade, in addition to their bits.
 _WORLD_BYTES = 300
 
@@ -161,13 +161,17 @@ def choices(
         raise ParameterTypeError(f"left_out must be a dict to fill, got {left_out!r}")
     matching = _find_rows(names, universe, excluded)
     if names and PARQUET not in names:
-        found = (_size_structure(row, items, fpr, memory) for row in matching if row["adds"] not in _EXACT)
+        found = (
+            _size_structure(row, items, fpr, memory) for row in matching if _EXACT.isdisjoint(row["entry"])
+        )
         rows = [choice for choice in found if choice is not None]
     else:
         rows = _size_layouts(names, items, fpr, memory, left_out)
     if PARQUET not in names:
         exact = (
-            _size_exact(row, items, universe, excluded, memory) for row in matching if row["adds"] in _EXACT
+            _size_exact(row, items, universe, excluded, memory)
+            for row in matching
+            if not _EXACT.isdisjoint(row["entry"])
         )
         rows += [choice for choice in exact if choice is not None]
     if fpr is None:
@@ -175,7 +179,7 @@ def choices(
     if not rows:
         raise ParameterError(_explain_empty(items, fpr, memory, left_out))
     least = min(row.bits_per_key for row in rows)
-    permanent = [row.fpr for row in rows if row.fits and not _forgets(row)]
+    permanent = [row.fpr for row in rows if row.fits and not _is_forgetful(row)]
     lowest = min(permanent or [row.fpr for row in rows])
 
     def rank(row: Choice) -> tuple[bool, bool, bool, float, bool, float, float]:
@@ -184,7 +188,7 @@ def choices(
         # Rank layouts of two lines lower: the recommended layout must be the one that "auto" picks.
         two_lines = row.layout in registry.layouts("two_lines")
         rate = row.fpr if wasteful and by_rate else 0.0
-        return (not row.fits, _forgets(row), wasteful, rate, two_lines, row.ns_per_key, row.bits_per_key)
+        return (not row.fits, _is_forgetful(row), wasteful, rate, two_lines, row.ns_per_key, row.bits_per_key)
 
     rows.sort(key=rank)
     if rows[0].fits:
@@ -192,8 +196,8 @@ def choices(
     return rows
 
 
-def _forgets(choice: Choice) -> bool:
-    return registry.forgets(registry.row_named(choice.structure))
+def _is_forgetful(choice: Choice) -> bool:
+    return registry.is_forgetful(registry.get_row(choice.structure))
 
 
 def _check_values(items: int | None, fpr: float | None, memory: int | None) -> None:
@@ -267,7 +271,7 @@ def _size_layouts(
     left_out: dict[str, str],
 ) -> list[Choice]:
     """Return the layouts of the plain filter; record those that cannot be built in ``left_out``."""
-    row = registry.with_role("plain")
+    row = registry.find_by_role("plain")
     found = []
     for layout in registry.layouts("parquet") if PARQUET in needs else row["layouts"]:
         try:
@@ -292,16 +296,19 @@ def _find_rows(needs: frozenset[str], universe: int | None, excluded: int | None
         if needs - {PARQUET} <= set(row["capabilities"])
         and (PARQUET not in needs or row["role"] == "plain")
         and (
-            row["adds"] == "key"
-            or (row["adds"] == "pair" and needs & _extra_capabilities("pair", "key"))
-            or (row["adds"] == "build" and needs & ({"static"} | _extra_capabilities("build", "key")))
+            registry.is_open(row, "key")
+            or (registry.is_open(row, "key", "value") and needs & _extra_capabilities(row, registry.is_open))
             or (
-                row["adds"] == "build_pairs"
-                and "static" in needs
-                and needs & _extra_capabilities("build_pairs", "build")
+                registry.is_built(row, "key")
+                and needs & ({"static"} | _extra_capabilities(row, registry.is_open))
             )
-            or (row["adds"] == "number" and universe is not None)
-            or (row["adds"] == "world" and excluded is not None)
+            or (
+                registry.is_built(row, "key", "value")
+                and "static" in needs
+                and needs & _extra_capabilities(row, registry.is_built)
+            )
+            or ("number" in row["entry"] and universe is not None)
+            or ("excluded" in row["entry"] and excluded is not None)
         )
     ]
     if not meet:
@@ -318,12 +325,14 @@ def has_universe(row: dict[str, Any]) -> bool:
     return any(name == "universe" for name, _, _ in row["parameters"])
 
 
-def _extra_capabilities(pairs: str, keys: str) -> set[str]:
-    """Return the capabilities of structures with ``adds`` of ``pairs`` that those of ``keys`` lack."""
-    more, less = (
-        {word for row in registry.rows() if row["adds"] == adds for word in row["capabilities"]}
-        for adds in (pairs, keys)
-    )
+def _extra_capabilities(row: dict[str, Any], takes: Callable[..., bool]) -> set[str]:
+    """Return the capabilities of structures that add as ``row`` does and that no structure of keys alone has.
+
+    ``takes``: `registry.is_open` or `registry.is_built`, for those of keys alone.
+    """
+    alike = [other for other in registry.rows() if other["adds"] == row["adds"]]
+    of_keys = [other for other in registry.rows() if takes(other, "key")]
+    more, less = ({word for other in some for word in other["capabilities"]} for some in (alike, of_keys))
     return more - less
 
 
@@ -358,7 +367,7 @@ def _size_exact(
 ) -> Choice | None:
     """Return a structure without false positives, for the numbers of a universe or for a closed world."""
     try:
-        if row["adds"] == "world":
+        if "excluded" in row["entry"]:
             bits = cascade_bits(items or 0, excluded or 0)
             nbytes = None if items is None else math.ceil(bits / 8) + _WORLD_BYTES
         elif has_universe(row):
@@ -384,10 +393,15 @@ def _size_exact(
     )
 
 
+def _fits(row: dict[str, Any], items: int, fpr: float, memory: int) -> bool:
+    nbytes = _nbytes_or_none(row, items, fpr)
+    return nbytes is not None and nbytes <= memory
+
+
 def _nbytes_or_none(row: dict[str, Any], items: int, fpr: float) -> int | None:
     """Return the size in bytes that the class of ``row`` computes; None if it rejects the parameters."""
     try:
-        nbytes: int = registry.class_of(row).nbytes_for(items, fpr)
+        nbytes: int = registry.get_class(row).nbytes_for(items, fpr)
     except (ParameterError, FilterMemoryError):
         return None
     return nbytes
@@ -402,17 +416,12 @@ def most_items(row: dict[str, Any], fpr: float, memory: int) -> int:
     >>> 800_000 < most_items(fullbloom.variants()[0], 0.01, 1 << 20) < 900_000
     True
     """
-
-    def fits(items: int) -> bool:
-        nbytes = _nbytes_or_none(row, items, fpr)
-        return nbytes is not None and nbytes <= memory
-
     low, high = 0, 1
-    while high <= _MOST_ITEMS and fits(high):
+    while high <= _MOST_ITEMS and _fits(row, high, fpr, memory):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        low, high = (middle, high) if _fits(row, middle, fpr, memory) else (low, middle)
     return low
 
 
@@ -427,8 +436,7 @@ def best_rate(row: dict[str, Any], items: int, memory: int) -> float:
     """
 
     def fits(rate: float) -> bool:
-        nbytes = _nbytes_or_none(row, items, rate)
-        return nbytes is not None and nbytes <= memory
+        return _fits(row, items, rate, memory)
 
     low, high = -64.0, math.log2(0.99)  # rates as powers of two; hashes have 64 bits
     if not fits(math.exp2(high)):

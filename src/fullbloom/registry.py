@@ -2,7 +2,7 @@
 
 Tools do not name structures. They look one up by its role, or decide by the fields of a row.
 
->>> class_of(with_role("plain")).__name__
+>>> get_class(find_by_role("plain")).__name__
 'BloomFilter'
 """
 
@@ -24,30 +24,30 @@ def rows() -> tuple[Row, ...]:
     return tuple(_core.variants())
 
 
-def class_of(row: Row) -> Any:
+def get_class(row: Row) -> Any:
     """Return the class of a row."""
     return getattr(_core, row["class"])
 
 
-def row_named(name: str) -> Row:
+def get_row(name: str) -> Row:
     """Return the row of the structure ``name``; raise ``KeyError`` if it does not exist.
 
-    >>> row_named("cuckoo")["class"]
+    >>> get_row("cuckoo")["class"]
     'CuckooFilter'
     """
     return {row["name"]: row for row in rows()}[name]
 
 
-def row_of(value: object) -> Row | None:
+def find_row(value: object) -> Row | None:
     """Return the row of a filter; None for an object of any other class.
 
-    >>> row_of(set()) is None
+    >>> find_row(set()) is None
     True
     """
-    return next((row for row in rows() if class_of(row) is type(value)), None)
+    return next((row for row in rows() if get_class(row) is type(value)), None)
 
 
-def with_role(role: str) -> Row:
+def find_by_role(role: str) -> Row:
     """Return the row of the default structure for ``role``.
 
     "plain" if the number of keys is known, "growing" otherwise. Raises ``KeyError`` for other roles.
@@ -55,10 +55,28 @@ def with_role(role: str) -> Row:
     return {row["role"]: row for row in rows() if row["role"]}[role]
 
 
-def forgets(row: Row) -> bool:
+def is_open(row: Row, *entry: str) -> bool:
+    """Return whether the structure takes entries of these parts at any time.
+
+    >>> [row["name"] for row in rows() if is_open(row, "key", "value")]
+    ['spatial', 'compact']
+    """
+    return row["entry"] == [*entry] and "static" not in row["capabilities"]
+
+
+def is_built(row: Row, *entry: str) -> bool:
+    """Return whether the structure is built of all its entries, of these parts.
+
+    >>> [row["name"] for row in rows() if is_built(row, "included", "excluded")]
+    ['cascade']
+    """
+    return row["entry"] == [*entry] and "static" in row["capabilities"]
+
+
+def is_forgetful(row: Row) -> bool:
     """Return whether the structure has false negatives by design.
 
-    >>> forgets(row_named("aging")), forgets(row_named("cuckoo"))
+    >>> is_forgetful(get_row("aging")), is_forgetful(get_row("cuckoo"))
     (True, False)
     """
     return bool(row["false_negatives"] == _FORGETS)

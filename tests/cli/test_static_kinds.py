@@ -16,25 +16,26 @@ import pytest
 
 import fullbloom as package
 from fullbloom.cli.failures import Interrupted
-from fullbloom.cli.filters.kinds import static
-from fullbloom.cli.filters.static import built
+from fullbloom.cli.filters.kinds import list_static_kinds
+from fullbloom.cli.filters.static import build_static
+from fullbloom.cli.io.reader import Reader
 from fullbloom.cli.parser import parse
 from fullbloom.cli.progress import Progress
 from fullbloom.cli.stops import Stops
 
-ROWS = {row["name"]: row for row in static()}
+ROWS = {row["name"]: row for row in list_static_kinds()}
 KINDS = list(ROWS)
 TEXT = b"".join(b"line %d\r\n" % (i % 900) for i in range(2000))
 LINES = [f"line {i}" for i in range(900)]
 
 
-def test_there_are_static_kinds():
+def test_the_registry_has_static_kinds():
     assert {row["name"] for row in package.variants() if "static" in row["capabilities"]} >= set(KINDS)
     assert len(KINDS) > 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_build_check_info(fullbloom, tmp_path, kind):
+def test_build_check_and_info_agree(fullbloom, tmp_path, kind):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--kind", kind, "--fpr", "1e-6"]
     told = fullbloom("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
@@ -51,7 +52,7 @@ def test_build_check_info(fullbloom, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["ribbon", "cascade"])
-def test_too_little_memory_is_told_with_what_would_do(fullbloom, refused, tmp_path, kind):
+def test_too_little_memory_is_refused_with_the_size_that_suffices(fullbloom, refused, tmp_path, kind):
     count = 6_000_000
     (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(count)))
     (tmp_path / "out").write_bytes(b"".join(b"%d\n" % i for i in range(count, count + count // 2)))
@@ -84,7 +85,7 @@ def test_a_secret_and_leaked_hashes(fullbloom, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_adds_lines_refuses_it_in_one_line(fullbloom, refused, tmp_path, kind):
+def test_commands_that_add_lines_refuse_a_static_file_in_one_line(fullbloom, refused, tmp_path, kind):
     fullbloom("build", "f", "--kind", kind, cwd=tmp_path, stdin=b"a\n", check=0)
     before = (tmp_path / "f").read_bytes()
     remedy = f"fullbloom build --kind {kind}"
@@ -96,12 +97,12 @@ def test_what_adds_lines_refuses_it_in_one_line(fullbloom, refused, tmp_path, ki
         fullbloom("merge", "g", "f", "f", cwd=tmp_path, check=0)
         assert (tmp_path / "g").read_bytes() == before
     else:
-        assert "of all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
+        assert "from all lines" in refused(fullbloom("merge", "g", "f", "f", cwd=tmp_path))
     assert (tmp_path / "f").read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_idle_options_and_too_little_memory_are_one_line(fullbloom, refused, tmp_path, kind):
+def test_unused_options_and_too_little_memory_are_refused_in_one_line(fullbloom, refused, tmp_path, kind):
     words = ["build", "f", "--kind", kind]
     for option, told in (
         (["--layout", "blocked"], "no layout"),
@@ -115,14 +116,14 @@ def test_idle_options_and_too_little_memory_are_one_line(fullbloom, refused, tmp
 
 @pytest.mark.parametrize("lines", [b"", b"\n", b"a", b"a\na\na\n"], ids=["none", "empty", "one", "equal"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_few_lines(fullbloom, tmp_path, kind, lines):
+def test_a_static_filter_of_few_lines_finds_them(fullbloom, tmp_path, kind, lines):
     fullbloom("build", tmp_path / "f", "--kind", kind, stdin=lines, check=0)
     assert package.open(tmp_path / "f", verify="full").num_added == len(set(lines.splitlines()))
     assert fullbloom("check", tmp_path / "f", stdin=lines, check=0).stdout == lines
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupt_ends_the_waiting_and_leaves_no_file(program, tmp_path, kind):
+def test_an_interrupt_ends_the_wait_for_input_and_leaves_no_file(program, tmp_path, kind):
     words = [*program, "build", str(tmp_path / "f"), "--kind", kind]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         running.stdin.write(TEXT)
@@ -146,7 +147,7 @@ class Lines:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupt_ends_the_building(kind):
+def test_an_interrupt_ends_the_build(kind):
     _, options = parse(["build", "f", "--kind", kind])
 
     class InterruptedLines(Lines):
@@ -155,20 +156,23 @@ def test_an_interrupt_ends_the_building(kind):
             os.kill(os.getpid(), signal.SIGINT)  # between two waits: heeded at the next
 
     with Stops() as stops, pytest.raises(Interrupted):
-        blocks = InterruptedLines()
-        built(options, 0.01, blocks, [], stops, Progress(blocks, quiet=True))
+        reader = Reader(options, stops)
+        reader.blocks = InterruptedLines()
+        build_static(options, 0.01, reader)
 
 
-def test_the_share_that_is_built_is_shown(monkeypatch):
+def test_the_progress_of_the_build_is_shown(monkeypatch):
     shown = []
     monkeypatch.setattr(Progress, "show", lambda _self, line=None: shown.append(line))
     _, options = parse(["build", "f", "--kind", KINDS[0]])
     with Stops() as stops:
-        built(options, 0.01, Lines(), [], stops, Progress([TEXT], quiet=True))
+        reader = Reader(options, stops)
+        reader.blocks = Lines()
+        build_static(options, 0.01, reader)
     assert shown[-1] == "building, 100 %"
 
 
-def test_plan_recommends_what_is_built_of_pairs_to_who_asks_for_values(fullbloom):
+def test_plan_recommends_a_map_if_values_are_needed(fullbloom):
     words = ["plan", "--items", "1e6", "--fpr", "0.01", "--needs", "static,value", "--json"]
     rows = json.loads(fullbloom(*words, check=0).stdout)["choices"]
     pairs = [row for row in package.variants() if row["adds"] == "build_pairs"]
@@ -177,7 +181,7 @@ def test_plan_recommends_what_is_built_of_pairs_to_who_asks_for_values(fullbloom
 
 
 @pytest.mark.parametrize("items", ["1000", "1e6", "1e9"])
-def test_plan_recommends_a_static_one_with_its_bits_and_cost(fullbloom, items):
+def test_plan_recommends_a_static_filter_with_its_bits_and_cost(fullbloom, items):
     words = ["plan", "--items", items, "--fpr", "0.01", "--needs", "static"]
     rows = json.loads(fullbloom(*words, "--json", check=0).stdout)["choices"]
     assert {row["structure"] for row in rows} == set(KINDS)
@@ -193,7 +197,7 @@ def test_plan_recommends_a_static_one_with_its_bits_and_cost(fullbloom, items):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_capacity_is_for_what_can_be_merged(fullbloom, tmp_path, kind):
+def test_capacity_is_accepted_only_for_kinds_that_can_be_merged(fullbloom, tmp_path, kind):
     """Sets made for more keys than they have are merged; what has no room for more says so."""
     (tmp_path / "one").write_bytes(TEXT)
     (tmp_path / "two").write_bytes(TEXT.replace(b"line", b"row"))

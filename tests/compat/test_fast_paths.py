@@ -44,26 +44,26 @@ class Text(str):
     __slots__ = ()
 
 
-def test_an_int_read_is_the_int_called() -> None:
+def test_ints_read_in_place_equal_ints_read_by_calls() -> None:
     expected = fullbloom.hash_many(np.array(INTS, np.int64)).tolist()
     assert [fullbloom.hash_key(number) for number in INTS] == expected
     assert [fullbloom.hash_key(Int(number)) for number in INTS] == expected
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text[:1]!r}*{len(text)}")
-def test_a_text_read_is_the_text_called(text: str) -> None:
+def test_strings_read_in_place_equal_strings_read_by_calls(text: str) -> None:
     expected = fullbloom.hash_key(text.encode())
     assert fullbloom.hash_key(text) == fullbloom.hash_key(Text(text)) == expected
     assert fullbloom.hash_key(sys.intern(text)) == expected
 
 
 @pytest.mark.parametrize("wrap", [list, tuple])
-def test_items_read_are_the_items_iterated(wrap: type) -> None:
+def test_items_read_in_place_equal_iterated_items(wrap: type) -> None:
     for keys in ([], [1], [*INTS, *TEXTS], [*TEXTS, Text("x"), 1.5, *INTS, (1, "a")]):
         assert fullbloom.hash_many(wrap(keys)) == fullbloom.hash_many(iter(keys))
 
 
-def test_a_list_that_a_key_empties_ends_there() -> None:
+def test_a_list_emptied_while_it_is_read_ends_there() -> None:
     class Emptying:
         """Takes the other keys away while it is read."""
 

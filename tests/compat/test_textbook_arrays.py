@@ -28,7 +28,7 @@ def textbook(items: list[str], num_bits: int, num_hashes: int) -> bytearray:
     return bits
 
 
-def test_positions_are_those_computed_by_hand() -> None:
+def test_positions_match_the_textbook_formula() -> None:
     assert [int(digest, 16) % 1000 for digest in BY_HAND.values()] == [893, 821, 380]
     assert positions("alice", 1000, 3) == [893, 821, 380]
     whole = hashlib.sha256(b"1:caf\xc3\xa9").digest()
@@ -44,7 +44,7 @@ def test_positions_are_those_computed_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("num_bits", "num_hashes"), [(1, 1), (7, 2), (1000, 7), (95_851, 6)])
-def test_an_array_of_textbook_code_is_read_and_written(num_bits: int, num_hashes: int) -> None:
+def test_a_textbook_array_is_read_and_written(num_bits: int, num_hashes: int) -> None:
     items = [f"item {i}" for i in range(num_bits // 20 + 1)]
     theirs = textbook(items, num_bits, num_hashes)
     read = TextbookFilter(num_bits, num_hashes, bits=theirs)
@@ -79,7 +79,7 @@ def test_invalid_arrays_are_refused() -> None:
         TextbookFilter(100, 3).update("abc")
 
 
-def test_textbook_positions_are_not_a_hash_of_a_filter() -> None:
+def test_textbook_positions_are_refused_as_a_filters_hash() -> None:
     """A filter hashes a key once; this rule hashes it once for each probe, with the probe's number."""
     made = BloomFilter(100, hash="sha256", layout="classic", seed=0)
     found = made.positions("alice")

@@ -122,7 +122,7 @@ def test_a_grandchild_and_its_threads_use_the_filter() -> None:
         assert [fork(work) for _ in range(FORKS // 3)] == [0] * (FORKS // 3)
 
 
-def test_a_child_forked_by_a_signal_handler_in_a_batch_goes_on() -> None:
+def test_a_child_forked_by_a_signal_handler_in_a_batch_continues() -> None:
     """The thread that works is the one that forks: its own batch goes on in both processes."""
     keys = np.arange(20_000_000)
     shared = fullbloom.BloomFilter(len(keys))
@@ -164,7 +164,7 @@ def test_a_composite_is_usable_in_a_child() -> None:
         assert [fork(work) for _ in range(FORKS)] == [0] * FORKS
 
 
-def test_saving_goes_on_while_others_fork(tmp_path: Path) -> None:
+def test_saving_continues_while_other_threads_fork(tmp_path: Path) -> None:
     shared = fullbloom.BloomFilter(400_000)
     shared.update(range(1000))
     path = tmp_path / "shared.bloom"

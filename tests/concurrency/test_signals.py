@@ -117,7 +117,7 @@ def test_adding_pairs_is_interrupted(variant: Variant) -> None:
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("call", [_core.add_lines, _core.check_lines])
-def test_lines_are_interrupted(call: Any) -> None:
+def test_line_input_is_interrupted(call: Any) -> None:
     made = fullbloom.BloomFilter(1000)
     lines = b"".join(b"%x\n" % i for i in range(1 << 18)) * 64
     with pytest.raises(Stopped), alarm():
@@ -125,7 +125,7 @@ def test_lines_are_interrupted(call: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["numpy", "arrow", "array", "list"])
-def test_what_was_added_before_the_signal_stays(kind: str) -> None:
+def test_keys_added_before_the_signal_stay(kind: str) -> None:
     numbers = Keys("random", 8).take(20_000_000 if kind != "list" else 4_000_000)
     keys: Any = numbers
     if kind == "arrow":

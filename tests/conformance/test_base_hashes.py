@@ -109,7 +109,7 @@ def expected(name: str, key: Any, seed: int) -> int:
 
 @pytest.mark.parametrize("seed", [0, 7, WORD])
 @pytest.mark.parametrize("name", HASHES[1:])
-def test_hashes_are_those_of_the_rule(name: str, seed: int) -> None:
+def test_base_hashes_match_their_reference_functions(name: str, seed: int) -> None:
     wanted = [expected(name, key, seed) for key in KEYS]
     assert [fullbloom.hash_key(key, seed=seed, hash=name) for key in KEYS] == wanted
     assert fullbloom.hash_many(KEYS, seed=seed, hash=name) == wanted
@@ -128,7 +128,7 @@ def test_hashes_are_those_of_the_rule(name: str, seed: int) -> None:
         assert fullbloom.hash_many(column, seed=seed, hash=name).tolist() == singly, column.dtype
 
 
-def test_lengths_around_every_block_are_those_of_the_rule() -> None:
+def test_base_hashes_match_around_every_block_length() -> None:
     data = bytes(range(256)) * 2
     for name in HASHES[1:]:
         for length in [*range(70), 127, 128, 129, 300]:
@@ -138,7 +138,7 @@ def test_lengths_around_every_block_are_those_of_the_rule() -> None:
             )
 
 
-def test_the_default_is_the_first() -> None:
+def test_the_default_base_hash_is_the_first() -> None:
     for key in KEYS:
         assert fullbloom.hash_key(key, seed=3, hash=HASHES[0]) == fullbloom.hash_key(key, seed=3)
     assert fullbloom.BloomFilter(100).hash == HASHES[0]
@@ -169,14 +169,14 @@ def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
     assert all(key in again for key in KEYS)
 
 
-def test_filters_of_two_hashes_are_not_combined() -> None:
+def test_filters_with_different_base_hashes_are_not_combined() -> None:
     one, other = (fullbloom.BloomFilter.with_shape(1000, 7, hash=name) for name in ("md5", "sha1"))
     with pytest.raises(fullbloom.IncompatibleFilters, match=r"hash \(md5 and sha1\)"):
         one.merge(other)
     assert one != other
 
 
-def test_a_secret_takes_no_other_hash() -> None:
+def test_a_secret_is_refused_with_another_base_hash() -> None:
     for make in (
         lambda: fullbloom.BloomFilter(100, hash="md5", secret=SECRET),
         lambda: fullbloom.BloomFilter.with_shape(100, 7, hash="md5", secret=SECRET),

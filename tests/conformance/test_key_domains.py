@@ -58,7 +58,7 @@ def test_one_key_of_another_type_warns_as_a_batch_does(variant: Variant) -> None
 
 
 @pytest.mark.parametrize("variant", ADDED)
-def test_an_empty_filter_and_one_of_ready_hashes_never_warn(variant: Variant) -> None:
+def test_an_empty_filter_and_a_filter_of_hashes_never_warn(variant: Variant) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made = variant.make(400, 0.01)
@@ -92,7 +92,7 @@ WAYS = {
 
 @pytest.mark.parametrize("keys", [NUMBERS, TEXTS, [n + 0.5 for n in NUMBERS]], ids=["int", "str", "float"])
 @pytest.mark.parametrize("variant", ADDED)
-def test_the_same_keys_give_the_same_bytes_on_every_way(variant: Variant, keys: list[Any]) -> None:
+def test_the_same_keys_give_the_same_bytes_by_every_method(variant: Variant, keys: list[Any]) -> None:
     made = []
     for add in WAYS.values():
         made.append(variant.make(400, 0.01))
@@ -102,7 +102,7 @@ def test_the_same_keys_give_the_same_bytes_on_every_way(variant: Variant, keys: 
 
 
 @pytest.mark.parametrize("variant", ANY)
-def test_the_types_of_keys_outlive_files_pickles_and_copies(variant: Variant, tmp_path: Path) -> None:
+def test_key_types_survive_files_pickles_and_copies(variant: Variant, tmp_path: Path) -> None:
     made = filled(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
     made.save(tmp_path / "f.bloom")
     again = [fullbloom.open(tmp_path / "f.bloom"), made.copy(), pickle.loads(pickle.dumps(made))]
@@ -114,7 +114,7 @@ def test_the_types_of_keys_outlive_files_pickles_and_copies(variant: Variant, tm
 
 
 @pytest.mark.parametrize("variant", every_variant("keys", "merge"))
-def test_merging_unites_the_types_of_keys(variant: Variant) -> None:
+def test_merging_unites_key_types(variant: Variant) -> None:
     one, other = (variant.filled(keys, 400, 0.01, seed=5) for keys in (NUMBERS[:50], TEXTS[:50]))
     assert (one | other).key_domains == "text, integer"
     assert one.key_domains == "integer"
@@ -137,7 +137,7 @@ def test_removing_a_key_of_another_type_is_a_lookup(variant: Variant) -> None:
         made.remove("1")
 
 
-def test_a_refused_key_leaves_no_type_behind() -> None:
+def test_a_refused_key_records_no_type() -> None:
     full = fullbloom.BloomFilter(1, strict=True)
     full.add(1)
     before = full.to_bytes()
@@ -159,7 +159,7 @@ def test_a_keyed_filter_written_in_place_records_types(tmp_path: Path) -> None:
     assert fullbloom.open(path, secret=SECRET).key_domains == "text, integer"
 
 
-def test_what_has_pairs_values_or_a_closed_world_warns_too() -> None:
+def test_filters_of_pairs_and_cascades_warn_too() -> None:
     looks: list[Any] = [lambda m: m.get("1"), lambda m: m.get_many(["1"]), lambda m: "1" in m]
     for look in looks:
         with pytest.warns(KeyDomainWarning):

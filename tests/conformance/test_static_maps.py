@@ -77,7 +77,7 @@ def test_a_rate_is_kept_by_bits_of_the_check() -> None:
         BloomierMap.build({1: 2}, fpr=0.01, check_bits=7)
 
 
-def test_an_absent_key_is_no_error_of_get_and_one_of_brackets() -> None:
+def test_an_absent_key_is_none_for_get_and_a_key_error_for_brackets() -> None:
     made = BloomierMap.build({"ada": 36}, check_bits=32)
     assert made.get("bob") is None
     assert made.get("bob", -1) == -1
@@ -95,7 +95,7 @@ def test_an_absent_key_is_no_error_of_get_and_one_of_brackets() -> None:
         assert empty.fpr() == 0
 
 
-def test_answers_come_in_the_callers_kind() -> None:
+def test_results_have_the_container_type_of_the_keys() -> None:
     keys, values = list(range(1000)), [i * i % 4096 for i in range(1000)]
     made = BloomierMap.build(keys, values, check_bits=32)
     assert made.get_many(np.array(keys)).dtype == np.uint64
@@ -131,7 +131,7 @@ def test_pairs_of_any_kind_give_the_same_bytes(given: Any) -> None:
 
 
 @pytest.mark.parametrize("mutable", [False, True])
-def test_a_key_with_two_values_is_named_by_its_places(mutable: bool) -> None:
+def test_a_key_with_two_values_is_refused_by_its_positions(mutable: bool) -> None:
     keys, values = [f"key {i % 900}" for i in range(1000)], [i % 900 % 7 for i in range(1000)]
     assert BloomierMap.build(keys, values, mutable=mutable).num_added == 900
     values[950] = 100
@@ -144,7 +144,7 @@ def test_a_key_with_two_values_is_named_by_its_places(mutable: bool) -> None:
         BloomierMap.build_hashed([5, 6, 5, 6], [1, 2, 1, 4])
 
 
-def test_values_that_cannot_be() -> None:
+def test_invalid_values_are_refused() -> None:
     with pytest.raises(fullbloom.ParameterError, match=r"value_bits=8 is too few for the value 300.*9"):
         BloomierMap.build([1, 2], [3, 300], value_bits=8)
     with pytest.raises(fullbloom.ParameterError, match="mutable=True"):
@@ -201,14 +201,14 @@ def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> N
     assert mapped.copy().set_many(some[:1], 1) == [True]
 
 
-def test_values_that_lie_in_the_cells_of_all_keys_do_not_change() -> None:
+def test_values_whose_cells_are_shared_do_not_change() -> None:
     made = BloomierMap.build({"a": 1})
     for write in (lambda: made.set_many(["a"], 1), lambda: made.__setitem__("a", 1)):
         with pytest.raises(fullbloom.ReadOnlyFilter, match="mutable=True"):
             write()
 
 
-def test_a_build_is_ended_by_who_watches_it() -> None:
+def test_the_progress_callback_may_cancel_a_build() -> None:
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
@@ -218,7 +218,7 @@ def test_a_build_is_ended_by_who_watches_it() -> None:
 
 @pytest.mark.parametrize("mutable", [False, True])
 @pytest.mark.parametrize("number", [1, 3000, 300_000])
-def test_ready_hashes_and_threads_answer_as_keys_do(number: int, mutable: bool) -> None:
+def test_hashes_and_threads_give_the_results_of_keys(number: int, mutable: bool) -> None:
     made = BloomierMap.build(range(number), np.arange(number) % 250, check_bits=20, mutable=mutable)
     keys = np.arange(-50, number + 50)
     hashes, answers = fullbloom.hash_many(keys), made.get_many(keys, default=251)

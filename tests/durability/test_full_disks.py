@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from durability.killing import names, rounds
+from durability.kills import names, rounds
 
 import fullbloom
 
@@ -68,7 +68,7 @@ def test_a_save_onto_a_full_disk_leaves_the_old_file(disk: Path) -> None:
     assert fullbloom.open(path, verify="full") == new
 
 
-def test_disks_that_fill_while_a_state_is_used(disk: Path) -> None:
+def test_a_disk_that_fills_during_a_run_leaves_a_sound_state(disk: Path) -> None:
     state = disk / "s"
     program = [
         sys.executable,
@@ -110,7 +110,7 @@ except OSError as error:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="files with holes elsewhere are another matter")
-def test_a_file_with_holes_on_a_full_disk_is_an_error_and_no_signal(disk: Path) -> None:
+def test_a_sparse_file_on_a_full_disk_is_an_error_instead_of_a_signal(disk: Path) -> None:
     path = disk / "sparse.bloom"
     data = fullbloom.BloomFilter(100_000).to_bytes()
     with path.open("wb") as file:

@@ -10,12 +10,13 @@ import os
 import random
 import resource
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from durability.killing import kill, names, rounds, start
+from durability.kills import kill, names, rounds, start
 from support import Variant, variants_with
 
 import fullbloom
@@ -114,9 +115,7 @@ sys.exit(main(["dedup", "-q", "--state", sys.argv[1], *sys.argv[3:]]))
 
 
 @pytest.mark.parametrize("options", [[], ["--memory", "40M"]], ids=["", "in place"])
-def test_a_killed_run_with_a_state_forgets_no_line_and_remembers_none_unprinted(
-    options: list[str], tmp_path: Path
-) -> None:
+def test_a_killed_run_keeps_a_state_of_exactly_the_printed_lines(options: list[str], tmp_path: Path) -> None:
     (folder := tmp_path / "folder").mkdir()
     state, output, data = folder / "s", tmp_path / "out", tmp_path / "in"
     rng = random.Random(8)
@@ -206,7 +205,7 @@ def test_a_killed_writer_in_place_loses_nothing_that_flush_acknowledged(tmp_path
     assert told > 0
 
 
-def test_what_killed_saves_leave_is_gone_soon(tmp_path: Path) -> None:
+def test_leftovers_of_killed_saves_are_deleted_by_later_saves(tmp_path: Path) -> None:
     (sources := tmp_path / "sources").mkdir()
     (folder := tmp_path / "folder").mkdir()
     path = folder / "filter.bloom"
@@ -219,7 +218,11 @@ def test_what_killed_saves_leave_is_gone_soon(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         kill(process, rng, 0.02)
-        left = max(left, len(names(folder) - {path.name}))
+        littered = names(folder) - {path.name}
+        left = max(left, len(littered))
+        assert len(littered) <= 2, "each save collects what those before it left"
+        modes = {stat.S_IMODE((folder / name).stat().st_mode) for name in (path.name, *littered)}
+        assert modes - {0o600} <= {stat.S_IMODE((sources / "1").stat().st_mode)}
     bloom.save(path)
     assert names(folder) == {path.name}, f"up to {left} files lay beside it"
     assert fullbloom.open(path, verify="full") == bloom

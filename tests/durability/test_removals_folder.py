@@ -35,7 +35,7 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("moment", [0, 1])
-def test_opened_during_a_save_it_is_one_pair(
+def test_a_folder_opened_during_a_save_is_one_consistent_pair(
     moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     OLD.save(tmp_path)
@@ -60,7 +60,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         WithRemovals.open(tmp_path)
 
 
-def test_saving_deletes_nothing_that_it_did_not_write(tmp_path: Path) -> None:
+def test_saving_deletes_only_its_own_files(tmp_path: Path) -> None:
     hexadecimal = "0" * 32
     theirs = {"kept-backup.bloom", "removed-me.bloom", "kept-1.bloom", "notes.txt", "removals.json.bak"}
     theirs |= {f"kept-{hexadecimal}.bloom", f"removed-{hexadecimal}.bloom", "kept-.bloom"}
@@ -141,29 +141,12 @@ def test_two_processes_that_save_leave_a_pair(tmp_path: Path) -> None:
     assert "new" in WithRemovals.open(tmp_path, verify="full")
 
 
-def test_killed_saves_leave_nothing_for_long(tmp_path: Path) -> None:
-    OLD.save(tmp_path)
-    littered = 0
-    for _ in range(6 * SCALE):
-        process = saver(tmp_path)
-        while len(names(tmp_path)) < 5:
-            pass
-        kill(process)
-        littered += len(names(tmp_path)) > 3
-        assert len(names(tmp_path)) < 12
-        assert "a" not in WithRemovals.open(tmp_path, verify="full")
-    assert littered, "no save was killed in its middle"
-    NEW.save(tmp_path)
-    assert len(names(tmp_path)) == 3
-    assert "new" in WithRemovals.open(tmp_path, verify="full")
-
-
 class Killed(BaseException):
     """Raised in place of a kill."""
 
 
 @pytest.mark.parametrize("step", range(9))
-def test_a_save_killed_at_any_step_leaves_nothing_for_long(
+def test_leftovers_of_a_save_killed_at_any_step_are_deleted(
     step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This includes the step after the manifest names the new pair and before the old one is deleted."""

@@ -92,7 +92,7 @@ def replaced_by_rename(path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", [replaced_by_rename, Path.unlink], ids=["replaced", "removed"])
-def test_a_writer_whose_path_names_another_file_is_told(gone: Any, tmp_path: Path) -> None:
+def test_a_writer_whose_path_was_replaced_is_refused(gone: Any, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     bloom = fresh(path)
     bloom.add("before")
@@ -122,7 +122,7 @@ def test_a_writer_follows_its_file_and_not_the_working_directory(
     assert "a" in fullbloom.open(tmp_path / "filter.bloom", verify="full")
 
 
-def test_a_file_that_was_moved_is_closed_as_it_should(tmp_path: Path) -> None:
+def test_a_moved_file_is_closed_properly(tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     bloom = fresh(path)
     bloom.add("a")

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from durability.killing import rounds
+from durability.kills import rounds
 
 redis = pytest.importorskip("redis", reason="redis-py, with which the service is asked, is not installed")
 pytest.importorskip("fullbloom_server", reason="the native half of the service is not installed")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
-from engines.fleet import Cluster
+from engines.clusters import Cluster
 
 from fullbloom.engines.redis.protocol.requests import SendBatch
 from fullbloom.engines.redis.storage import strings
@@ -14,6 +16,12 @@ def client(server):
     """A client of it."""
     with server.client() as made:
         yield made
+
+
+@pytest.fixture
+def name():
+    """The name of a filter that no other test uses."""
+    return f"f{uuid.uuid4().hex}"
 
 
 @pytest.fixture(params=["together", "by key"])

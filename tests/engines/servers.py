@@ -33,18 +33,22 @@ def free_port() -> int:
 class Server:
     """A redis-server in a folder; options are those of its configuration, `_` for `-`."""
 
+    #: How a new server finds its port.
+    find_port = staticmethod(free_port)
+
     def __init__(self, folder: Path, **options: object):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.options = {"save": "", "appendonly": "no", **options}
-        self.process = None
+        self.process, self.port = None, 0
         self.start()
 
     def start(self, **changed: object) -> Server:
-        """Starts it on a port of its own, the one that it had if that is free."""
+        """Start it on a port of its own; a restart takes the same port, which clients know."""
         self.options |= changed
-        for _ in range(5):
-            self.port = getattr(self, "port", None) or free_port()
+        is_restart = self.process is not None
+        for _ in range(10):
+            self.port = self.port if is_restart else self.find_port()
             words = [REDIS, "--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder]
             words += ["--unixsocket", self.folder / "redis.sock", "--daemonize", "no"]
             for name, value in self.options.items():
@@ -54,7 +58,7 @@ class Server:
             if self._answers():
                 return self
             self.kill()
-            self.port = None
+            time.sleep(0.2 * is_restart)  # another program has the port for a connection of its own
         raise RuntimeError((self.folder / "log.txt").read_text())
 
     def _answers(self) -> bool:

@@ -1,30 +1,31 @@
-"""The filter for asyncio has the answers of the other one; what tasks ask at once travels together."""
+"""Filters for asyncio: concurrent tasks share round trips, and each gets its own result or error."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import uuid
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.fleet import joining
+from engines.clusters import join_node
 from engines.servers import free_port, needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterTypeError
-from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from fullbloom.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable
+from fullbloom.engines.redis import (
+    AsyncRedisBloomFilter,
+    AsyncRedisCountingFilter,
+    AsyncRedisRollingFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+)
+from fullbloom.errors import EngineFull, EngineRefused, EngineTimeout, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
-
-
-@pytest.fixture
-def name():
-    return f"f{uuid.uuid4().hex}"
 
 
 def run(main, server, **options):
@@ -41,7 +42,7 @@ def run(main, server, **options):
     "options", [{}, {"protocol": 2}, {"decode_responses": True}, {"socket_timeout": 5}], ids=str
 )
 @pytest.mark.parametrize(("shape", "shards"), [({}, 1), ({}, 3), ({"layout": "classic"}, 1)])
-def test_answers_and_bits(server, name, options, shape, shards):
+def test_results_and_bits_equal_those_of_memory(server, name, options, shape, shards):
     async def main(client):
         there = await AsyncRedisBloomFilter.open(client, name, 3000, 0.02, shards=shards, seed=7, **shape)
         here = BloomFilter(3000, 0.02, seed=7, layout=there.manifest.layout)
@@ -75,7 +76,7 @@ def test_answers_and_bits(server, name, options, shape, shards):
     run(main, server, **options)
 
 
-def test_both_classes_see_one_filter(server, client, name):
+def test_sync_and_async_clients_share_one_filter(server, client, name):
     there = RedisBloomFilter(client, name, 1000)
     there.add(1)
 
@@ -98,7 +99,7 @@ def test_clients_of_the_wrong_kind_are_named(server, client, name):
     run(main, server)
 
 
-def test_tasks_share_round_trips_and_each_has_its_own_answer(server, name):
+def test_concurrent_tasks_share_round_trips(server, name):
     async def main(own):
         there = await AsyncRedisBloomFilter.open(own, name, 100_000)
         here = BloomFilter(100_000, layout="blocked")
@@ -183,7 +184,7 @@ def test_cancelled_batches_leave_no_late_replies(server, name):
     run(main, server)
 
 
-def test_errors_are_those_of_the_package_one_for_each_task(own_server):
+def test_every_task_gets_its_own_error_of_the_package(own_server):
     server = own_server()
 
     async def main(client):
@@ -213,7 +214,7 @@ def test_errors_are_those_of_the_package_one_for_each_task(own_server):
     run(main, server, socket_timeout=0.3, retry=None)
 
 
-def test_one_filter_in_loops_after_each_other(server, name):
+def test_one_filter_works_in_successive_event_loops(server, name):
     async def first():
         async with redis.asyncio.Redis(port=server.port) as client:
             there = await AsyncRedisBloomFilter.open(client, name, 1000)
@@ -229,7 +230,7 @@ def test_one_filter_in_loops_after_each_other(server, name):
     asyncio.run(second())
 
 
-def test_a_cluster(cluster, name):
+def test_results_on_a_cluster_equal_those_of_memory(cluster, name):
     async def main():
         async with redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port) as client:
             there = await AsyncRedisBloomFilter.open(client, name, 50_000)
@@ -250,7 +251,7 @@ def test_a_cluster(cluster, name):
     asyncio.run(main())
 
 
-def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_package(name):
+def test_an_unreachable_cluster_is_an_error_of_the_package(name):
     async def main():
         async with asyncio.timeout(30):
             client = redis.asyncio.RedisCluster(
@@ -262,7 +263,7 @@ def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_package(name):
     asyncio.run(main())
 
 
-def test_a_node_that_joins_while_a_slot_moves_to_it_is_asked(cluster, name, tmp_path):
+def test_a_node_that_joins_during_a_migration_is_used(cluster, name, tmp_path):
     keys, moved = np.arange(1000), f"{name}:bits:1".encode()
 
     async def waiting():
@@ -273,7 +274,7 @@ def test_a_node_that_joins_while_a_slot_moves_to_it_is_asked(cluster, name, tmp_
                 assert not (await there.add_many(keys)).any()
                 assert await there.verify()
 
-    with cluster.client() as client, joining(cluster, tmp_path / "new") as target:
+    with cluster.client() as client, join_node(cluster, tmp_path / "new") as target:
         there = RedisBloomFilter(client, name, 2000, shards=4)
         there.update(keys)
         slot, source = client.keyslot(moved), cluster.node_of(client, moved)
@@ -294,3 +295,76 @@ def test_a_node_that_joins_while_a_slot_moves_to_it_is_asked(cluster, name, tmp_
             assert not there.add_many(keys).any()
             assert there.verify()
         asyncio.run(waiting())
+
+
+BOTH = [(RedisCountingFilter, AsyncRedisCountingFilter), (RedisRollingFilter, AsyncRedisRollingFilter)]
+OPTIONS = {RedisCountingFilter: {}, RedisRollingFilter: {"window": 3600}}
+
+
+@pytest.mark.parametrize(("plain", "waiting"), BOTH)
+def test_tasks_that_add_one_key_share_round_trips_and_one_is_told_it_is_new(server, name, plain, waiting):
+    async def main(client):
+        there = await waiting.open(client, name, 20_000, 1e-6, **OPTIONS[plain])
+        batches, real = [], there._run
+
+        def counted(steps):
+            batches.append(steps)
+            return real(steps)
+
+        there._run = counted
+        keys = [f"key {number}" for number in range(500)]
+        assert all(await asyncio.gather(*map(there.add, keys)))
+        assert all(await asyncio.gather(*map(there.contains, keys)))
+        assert len(batches) < 10
+        assert sum(await asyncio.gather(*(there.add("same") for _ in range(64)))) == 1
+        told = await asyncio.gather(there.add("x"), there.add(object()), return_exceptions=True)
+        assert told[0] is True
+        assert isinstance(told[1], TypeError)
+        assert not await there.contains("nobody")
+        assert await there.verify()
+
+    run(main, server)
+
+
+def test_concurrent_removals_succeed_as_often_as_the_key_was_added(server, name):
+    async def main(client):
+        there = await AsyncRedisCountingFilter.open(client, name, 20_000, 1e-6, counter_bits=8)
+        await there.update(range(1000))
+        before = await there.counters()
+        await asyncio.gather(*(there.add("same") for _ in range(20)))
+        assert sum(await asyncio.gather(*(there.discard("same") for _ in range(64)))) == 20
+        assert await there.counters() == before
+
+    run(main, server)
+
+
+@pytest.mark.parametrize(("plain", "waiting"), BOTH)
+def test_full_servers_and_losses_are_errors_of_the_package(own_server, client, plain, waiting):
+    server = own_server()
+
+    async def main(own):
+        with pytest.raises(ParameterTypeError, match=r"redis.asyncio.*got redis.client"):
+            await waiting.open(client, "f", 1000, **OPTIONS[plain])
+        with pytest.raises(FilterLost, match="capacity"):
+            await waiting.open(own, "f")
+        there = await waiting.open(own, "f", 1000, **OPTIONS[plain])
+        with pytest.raises(IncompatibleFilters, match=r"capacity .1000 there, 5 asked for"):
+            await waiting.open(own, "f", 5)
+        assert repr(there).startswith(f"{waiting.__name__}('f', capacity=1000")
+        await there.update(range(100))
+        await own.config_set("maxmemory", 1)
+        told = await asyncio.gather(*(there.add(f"secret {i}") for i in range(5)), return_exceptions=True)
+        assert all(isinstance(error, EngineFull) for error in told), told
+        await own.config_set("maxmemory", 0)
+        server.kill()
+        server.start()
+        for ask in (there.add("a"), there.contains("a"), there.add_many([1])):
+            with pytest.raises(FilterLost):
+                await ask
+        told = await there.verify()
+        assert not told
+        assert told.replaced
+        assert told.restarted
+        assert told.keys_lost == told.keys_checked == 100
+
+    run(main, server)

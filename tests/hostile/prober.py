@@ -34,7 +34,7 @@ ROOM = 64 << 20
 KEYS = [*range(300), "a", b"\xff", 1.5, ("t", 1), *(f"key-{i}" for i in range(30))]
 NAN = struct.unpack("<Q", struct.pack("<d", float("nan")))[0]
 INFINITY = struct.unpack("<Q", struct.pack("<d", float("inf")))[0]
-WILD = (0, 1, 2, 63, 2**31, 2**32, 2**62, 2**63, 2**64 - 1, NAN, INFINITY)
+WILD = (0, 1, 2, 3, 6, 61, 63, 65, 2**31, 2**32, 2**62, 2**63, 2**64 - 1, NAN, INFINITY)
 
 
 def payloads(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:

@@ -74,7 +74,7 @@ def test_keys_that_crowd_a_few_buckets_do_not_fill_a_cuckoo_filter_for_others(
 
 
 @pytest.mark.parametrize("options", CUCKOO)
-def test_a_crowded_key_that_is_refused_leaves_every_byte(options: dict[str, Any]) -> None:
+def test_a_refused_crowding_key_changes_no_byte(options: dict[str, Any]) -> None:
     made = CuckooFilter(3000, **options)
     made.update(others(made, 1500, 40 // made.bucket_size + 8))
     crowd = crowd_of(made, 250, 40 // made.bucket_size + 8)
@@ -90,7 +90,7 @@ def test_a_crowded_key_that_is_refused_leaves_every_byte(options: dict[str, Any]
     assert fullbloom.loads(made.to_bytes()) == made
 
 
-def test_a_removal_lets_the_crowd_in_again() -> None:
+def test_a_removal_makes_space_for_crowding_keys() -> None:
     made = CuckooFilter(3000)
     crowd = crowd_of(made, 250, 20)
     taken, _ = offer(made, crowd)
@@ -172,7 +172,7 @@ def test_crowding_keys_open_no_stages_of_a_growing_cuckoo_filter() -> None:
     assert made.stages <= 4
 
 
-def test_copies_of_one_key_open_no_stages_either() -> None:
+def test_copies_of_one_key_open_no_stages() -> None:
     made = DynamicCuckooFilter(1000, max_stages=64)
     with pytest.raises(FilterFull, match="copies"):
         made.update(["ada"] * 500)
@@ -234,7 +234,7 @@ def test_a_merge_puts_no_key_further_from_home_than_adds_would(home: int, grown:
 
 
 @pytest.mark.parametrize("cls", [CuckooFilter, QuotientFilter, DynamicCuckooFilter])
-def test_with_a_secret_chosen_keys_are_keys_like_others(cls: Any) -> None:
+def test_with_a_secret_chosen_keys_behave_like_others(cls: Any) -> None:
     made, twin = cls(3000, secret=SECRET), cls(3000)
     if cls is QuotientFilter:
         crowd = search.quotient(twin.quotient_bits, 2500, homes=64).keys

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from hostile.container import (
     CAPACITY,
-    COUNT,
     FPR,
     GROWTH,
     LAYOUT,
@@ -26,7 +25,7 @@ from hostile.container import (
     TIGHTENING,
     File,
 )
-from support import SCALE, every_variant
+from support import every_variant
 
 import fullbloom
 
@@ -149,7 +148,7 @@ def foreign(stored: bytes) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", foreign(fullbloom.BloomFilter(10).to_bytes()))
 @pytest.mark.parametrize("stored", NAMES[:1], indirect=True)
-def test_foreign_files(stored: bytes, kind: str, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_refused(stored: bytes, kind: str, tmp_path: Path) -> None:
     assert len(refused(foreign(stored)[kind], tmp_path / "foreign")) == 3
 
 
@@ -169,7 +168,7 @@ def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
-def test_things_that_are_not_files(tmp_path: Path) -> None:
+def test_paths_that_are_not_filter_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="absent"):
         fullbloom.open(tmp_path / "absent")
     with pytest.raises((fullbloom.FormatError, IsADirectoryError)):
@@ -186,7 +185,7 @@ def test_things_that_are_not_files(tmp_path: Path) -> None:
             fullbloom.loads(data)  # type: ignore[arg-type]
 
 
-def test_the_wrong_class_says_which_is_right(golden: Path) -> None:
+def test_opening_with_the_wrong_class_names_the_right_one(golden: Path) -> None:
     path = golden / "scalable-blocked.bloom"
     for read in (fullbloom.BloomFilter.open, lambda p: fullbloom.BloomFilter.from_bytes(p.read_bytes())):
         with pytest.raises(fullbloom.FormatError, match=r"ScalableBloomFilter.*fullbloom\.open"):
@@ -240,13 +239,13 @@ LIES: dict[str, Any] = {
 }
 
 
-def test_a_rebuilt_file_is_the_file(golden: Path) -> None:
+def test_the_test_parser_rebuilds_a_file_byte_for_byte(golden: Path) -> None:
     stored = (golden / "bloom-classic.bloom").read_bytes()
     assert File.parse(stored).build() == stored
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_headers_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
+def test_forged_headers_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
     made = File.parse((golden / "bloom-classic.bloom").read_bytes())
     LIES[lie](made)
     data = made.build()
@@ -272,7 +271,7 @@ def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
         *[("bloom-keyed", 0), ("bloom-classic", 1), ("bloom-classic", 0xFFFF)],
     ],
 )
-def test_a_base_hash_is_refused_where_none_can_be(
+def test_a_base_hash_is_refused_where_none_is_allowed(
     name: str, index: int, golden: Path, tmp_path: Path
 ) -> None:
     data = (golden / f"{name}.bloom").read_bytes()
@@ -303,47 +302,11 @@ SCALABLE_LIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("lie", SCALABLE_LIES)
-def test_growing_filters_that_lie(lie: str, golden: Path, tmp_path: Path) -> None:
+def test_forged_headers_of_growing_filters_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
     made = File.parse((golden / "scalable-classic.bloom").read_bytes())
     SCALABLE_LIES[lie](made)
     data = made.build()
     assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
-
-
-@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
-@pytest.mark.parametrize("name", ["bloom-classic", "scalable-classic"])
-@pytest.mark.parametrize("tag", [CAPACITY, COUNT])
-@pytest.mark.parametrize("value", [1, 2**32, 2**63, 2**64 - 1])
-def test_possible_but_wild_values_give_a_working_filter_or_an_error(
-    name: str, tag: int, value: int, golden: Path
-) -> None:
-    made = File.parse((golden / f"{name}.bloom").read_bytes())
-    for index in range(3):
-        made.set(tag, value, index)
-    try:
-        bloom = fullbloom.loads(made.build())
-    except fullbloom.FormatError:
-        return
-    for act in (repr, lambda f: f.info(), lambda f: f.approx_count(), lambda f: f.fpr(), lambda f: f.copy()):
-        act(bloom)
-    assert 5 in bloom
-    try:
-        bloom.update(["x", "y", "z"])
-    except fullbloom.FullbloomError:
-        return
-    assert bloom.contains_many(["x", "y", "z"]) == [True] * 3
-
-
-def test_bits_past_the_end_are_refused_or_harmless(golden: Path) -> None:
-    made = File.parse((golden / "bloom-classic.bloom").read_bytes())
-    made.payload = b"\xff" * len(made.payload)
-    try:
-        bloom = fullbloom.loads(made.build())
-    except fullbloom.FormatError:
-        return
-    assert bloom.fill <= 1.0
-    assert 0.0 <= bloom.fpr() <= 1.0
-    assert "anything" in bloom
 
 
 BOMB = """
@@ -376,30 +339,3 @@ def test_nothing_is_allocated_that_the_input_does_not_fill(
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr[-300:]
     assert done.stdout.split() == ["refused", "refused"]
-
-
-@pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
-@pytest.mark.parametrize("name", NAMES)
-def test_random_mutations_with_valid_checksums(name: str, golden: Path) -> None:
-    """What gets past the checksums must still be a filter that answers."""
-    stored = (golden / f"{name}.bloom").read_bytes()
-    rng = random.Random(name)
-    wild = (0, 1, 2**31, 2**32, 2**63, 2**64 - 1)
-    accepted = 0
-    for _ in range(500 * SCALE):
-        made = File.parse(stored)
-        for _ in range(rng.randint(1, 3)):
-            i = rng.randrange(len(made.params))
-            tag, index, zero, value = made.params[i]
-            value = rng.choice([*wild, value ^ 1 << rng.randrange(64), value + 1, value - 1]) % 2**64
-            made.params[i] = (tag, index, zero, value)
-        try:
-            bloom = fullbloom.loads(made.build(fix_payload_crc=False))
-        except fullbloom.FormatError:
-            continue
-        accepted += 1
-        repr(bloom)
-        ask = bloom.contains_many if hasattr(bloom, "contains_many") else bloom.includes_many
-        assert ask([1, "a"]) is not None
-        assert fullbloom.loads(bloom.to_bytes()) == bloom
-    assert accepted < 500 * SCALE

@@ -32,7 +32,7 @@ assert fullbloom.BloomFilter(10).add("key")
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_subinterpreter_is_refused_by_name_and_the_main_one_works_on(when: str) -> None:
+def test_a_subinterpreter_is_refused_and_the_main_interpreter_keeps_working(when: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE, when], capture_output=True, text=True, timeout=60, check=False
     )

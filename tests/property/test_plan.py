@@ -32,7 +32,7 @@ NEEDS = [
 
 def fits(row: dict[str, Any], items: int, rate: float, memory: int) -> bool:
     try:
-        return bool(registry.class_of(row).nbytes_for(items, rate) <= memory)
+        return bool(registry.get_class(row).nbytes_for(items, rate) <= memory)
     except (ParameterError, FilterMemoryError):
         return False
 
@@ -49,7 +49,7 @@ def lowest_rate(row: dict[str, Any], items: int, memory: int, below: float) -> f
     return grid[at] if at < len(grid) else 1.0
 
 
-def test_the_lowest_rate_that_fits_is_recommended() -> None:
+def test_plan_recommends_the_lowest_rate_that_fits() -> None:
     random, answered = Random(22), 0
     for _ in range(QUESTIONS * SCALE):
         items = int(10 ** random.uniform(0, 8))
@@ -58,7 +58,7 @@ def test_the_lowest_rate_that_fits_is_recommended() -> None:
         able = [row for row in registry.rows() if needs <= set(row["capabilities"])]
         static = "static" in needs
         rows = [row for row in able if row["adds"] == "key" or (static and row["adds"] == "build")]
-        rows = [row for row in rows if not registry.forgets(row)]
+        rows = [row for row in rows if not registry.is_forgetful(row)]
         try:
             first = choices(items, memory=memory, needs=needs)[0]
         except ParameterError:
@@ -67,7 +67,7 @@ def test_the_lowest_rate_that_fits_is_recommended() -> None:
             continue
         answered += first.recommended
         assert first.fits
-        if not registry.forgets(registry.row_named(first.structure)):
+        if not registry.is_forgetful(registry.get_row(first.structure)):
             bar = first.fpr / 1.05
             better = {row["name"]: lowest_rate(row, items, memory, bar) for row in rows}
             assert all(rate == 1.0 for rate in better.values()), (items, memory, needs, first, better)
@@ -94,14 +94,14 @@ def test_removal_of_forty_thousand_keys_does_not_cost_a_rate_of_six_percent() ->
 
 def test_exact_structures_are_compared_if_all_keys_are_known() -> None:
     exact = [c for c in choices(500, 0.01, universe=1 << 20, excluded=10_000, needs="map") if c.fpr == 0.0]
-    assert {registry.row_named(c.structure)["adds"] for c in exact} == {"number", "world"}
+    assert {registry.get_row(c.structure)["adds"] for c in exact} == {"number", "world"}
     assert len(exact) == 3
     for choice in exact:
-        row = registry.row_named(choice.structure)
+        row = registry.get_row(choice.structure)
         if row["adds"] == "world":
-            built = registry.class_of(row).build(range(500), range(500, 10_500))
+            built = registry.get_class(row).build(range(500), range(500, 10_500))
             assert 0.8 < built.nbytes / choice.nbytes < 1.25
         elif any(name == "universe" for name, _, _ in row["parameters"]):
-            assert choice.nbytes == registry.class_of(row)(500, universe=1 << 20).nbytes
+            assert choice.nbytes == registry.get_class(row)(500, universe=1 << 20).nbytes
         else:
-            assert choice.nbytes == registry.class_of(row)(1 << 20).nbytes
+            assert choice.nbytes == registry.get_class(row)(1 << 20).nbytes

@@ -150,7 +150,7 @@ def test_a_table_reports_an_incomplete_listing():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_streams_of_nonsense_end_in_a_named_error(seed):
+def test_invalid_streams_raise_a_named_error(seed):
     draw = random.Random(seed)
     sound = RatelessEncoder(range(1000)).produce(1000)
     for _ in range(200):
@@ -191,7 +191,7 @@ def test_a_counting_filter_counts_the_keys_that_are_not_local(differences):
 
 
 @pytest.mark.parametrize("differences", [0, 1, 30, 400])
-def test_a_tree_finds_only_what_is_missing_and_most_of_it(differences):
+def test_a_tree_finds_most_missing_keys_and_no_others(differences):
     there = ReconciliationTree(range(differences, 3000))
     here = ReconciliationTree(range(3000))
     missing = {hash_key(number) for number in range(differences)}
@@ -206,7 +206,7 @@ def test_a_tree_finds_only_what_is_missing_and_most_of_it(differences):
     assert shares[-1] >= 0.98 * differences - 4.5 * (0.02 * differences) ** 0.5 - 1
 
 
-def test_an_empty_tree_lacks_all():
+def test_a_difference_with_an_empty_tree_is_everything():
     empty, full = ReconciliationTree([]), ReconciliationTree(range(20))
     assert len(empty) == 0
     assert empty.missing(full.summary()) == []

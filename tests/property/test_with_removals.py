@@ -192,7 +192,7 @@ def test_an_invalid_folder_is_refused(tmp_path: Path) -> None:
             WithRemovals.open(tmp_path)
 
 
-def test_misuse_is_named() -> None:
+def test_misuse_is_refused_by_name() -> None:
     same = BloomFilter(10)
     with pytest.raises(ValueError, match="twice"):
         WithRemovals(same, same)
@@ -205,7 +205,7 @@ def test_misuse_is_named() -> None:
         once().contains_many(pyarrow.array([1, 2]))
 
 
-def test_it_is_copied_and_pickled_with_its_parts() -> None:
+def test_copies_and_pickles_keep_both_parts() -> None:
     f = again()
     f.update(list("abc"))
     f.remove("a")
@@ -216,7 +216,7 @@ def test_it_is_copied_and_pickled_with_its_parts() -> None:
     assert "WithRemovals(BloomFilter" in repr(f)
 
 
-def test_of_several_threads_one_removes() -> None:
+def test_one_of_several_threads_removes_a_key() -> None:
     f = again()
     f.update(range(500))
     removed: list[int] = []

@@ -27,7 +27,7 @@ from suites import SUITES, Suite
 
 HERE = Path(__file__).resolve().parent
 OPTIONS = (
-    "-q", "-p", "in_place", "-p", "no:cacheprovider", "-c", os.devnull, "--import-mode", "importlib",
+    "-q", "-p", "plugin", "-p", "no:cacheprovider", "-c", os.devnull, "--import-mode", "importlib",
     "-W", "ignore", "--continue-on-collection-errors",
 )  # fmt: skip
 ROOT = HERE.parents[1]

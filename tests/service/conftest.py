@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from service.forks import begun, waited
+from service.forks import spawn, wait_for_file
 
 
 class Running:
@@ -26,8 +26,8 @@ class Running:
         words = ["serve", "--data", self.folder / "data", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"]
         words += ["--ready-file", ready, *self._options]
         with self.log.open("ab") as log:
-            self.process = begun(list(map(str, words)), log, self._environment)
-        if not waited(ready, self.process):
+            self.process = spawn(list(map(str, words)), log, self._environment)
+        if not wait_for_file(ready, self.process):
             self.kill()
             raise RuntimeError(self.log.read_text())
         said = json.loads(ready.read_text())

@@ -122,8 +122,8 @@ def _here() -> socket.socket:
     return here
 
 
-def begun(words: list[str], log: Any, environment: dict[str, str]) -> Any:
-    """Begin a command, its output in the file ``log``; a variable that is not ours takes a new process."""
+def spawn(words: list[str], log: Any, environment: dict[str, str]) -> Any:
+    """Start a command, its output in the file ``log``; a variable that is not ours takes a new process."""
     if all(name.startswith("FULLBLOOM_") for name in environment):
         return Forked(words, log.fileno(), {**os.environ, **environment})
     command = [sys.executable, "-m", "fullbloom", *words]
@@ -133,7 +133,7 @@ def begun(words: list[str], log: Any, environment: dict[str, str]) -> Any:
 def run(*words: object, check: int = 0) -> str:
     """Run a command to its end, which has the exit code ``check``: what it wrote."""
     with tempfile.TemporaryFile("w+") as log:
-        code = begun(list(map(str, words)), log, {}).wait(60)
+        code = spawn(list(map(str, words)), log, {}).wait(60)
         log.seek(0)
         said = log.read()
     assert code == check, said
@@ -145,7 +145,7 @@ def create_token(data: Any) -> str:
     return run("token", "create", "root", "--scope", "admin", "--scope", "read", "--data", data).strip()
 
 
-def waited(path: Any, process: Any, seconds: float = 60) -> bool:
+def wait_for_file(path: Any, process: Any, seconds: float = 60) -> bool:
     """Wait for a file that a process writes; False where the process ended, or time did."""
     deadline = time.monotonic() + seconds
     while not path.exists():

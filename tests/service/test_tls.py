@@ -11,7 +11,7 @@ import pytest
 import redis
 
 
-def test_both_ports_speak_tls_and_nothing_else(start, tmp_path):
+def test_both_ports_accept_only_tls(start, tmp_path):
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"

@@ -7,7 +7,7 @@ use std::path::Path;
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong, by what the caller can do about it.
+/// Errors, by what the caller can do about them.
 #[derive(Debug)]
 pub enum Error {
     /// A parameter is out of its range.
@@ -20,7 +20,7 @@ pub enum Error {
     Format(String),
     /// The filter is mapped read-only.
     ReadOnly(String),
-    /// The filter is past its capacity and was asked to be strict, or cannot grow further.
+    /// A strict filter exceeds its capacity, or a filter cannot grow further.
     Capacity(String),
     /// The operating system refused; the path is part of the message.
     Io(std::io::Error, OsString),
@@ -75,7 +75,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A name as messages show it: what is no UTF-8 as `\xff`, so that two names never look alike.
+/// A name for messages: invalid UTF-8 is escaped as `\xff`, so that two names never look alike.
 pub fn shown(name: impl AsRef<OsStr>) -> String {
     let mut text = String::new();
     for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {

@@ -1,15 +1,15 @@
-//! [`Bound`]: how far a filter may grow, and who is asked at the moment it does.
+//! [`Bound`]: limits on the growth of a filter, its own and shared ones.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Is asked for bytes before a filter grows by them, under whatever lock the filter is.
+/// A shared limit, which a filter consults before it grows, under its own lock.
 pub trait Growth: Send + Sync {
-    /// Takes bytes of cells, or says that there are none.
+    /// Reserves bytes of cells; false if there are none left.
     fn take(&self, bytes: u64) -> bool;
 }
 
-/// Most bytes of cells that a filter may have, and those that it shares with others.
+/// Most bytes of cells that a filter may have, and a limit that it shares with others.
 #[derive(Clone)]
 pub struct Bound {
     /// Most bytes of its own.
@@ -30,27 +30,27 @@ impl fmt::Debug for Bound {
 }
 
 impl Bound {
-    /// So many bytes of its own.
+    /// A limit of `most` bytes, not shared.
     pub fn of(most: u64) -> Self {
         Bound { most, shared: None }
     }
 
-    /// Has `shared` asked from here on.
+    /// Consults `shared` from now on.
     pub fn share(&mut self, shared: Arc<dyn Growth>) {
         self.shared = Some(shared);
     }
 
-    /// That of a copy, which shares with nobody yet.
+    /// The bound of a copy, which shares no limit yet.
     pub fn alone(&self) -> Self {
         Self::of(self.most)
     }
 
-    /// True where no filter is too large.
+    /// True if no filter is too large.
     pub fn is_open(&self) -> bool {
         self.most == u64::MAX && self.shared.is_none()
     }
 
-    /// True where a filter may grow by `more` bytes, which are its own from here on. Asked last, before it grows.
+    /// Reserves `more` bytes for the filter; true if it may grow. The last check before it grows.
     pub fn take(&self, more: u64) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.take(more))
     }

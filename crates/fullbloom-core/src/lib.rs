@@ -1,32 +1,33 @@
 //! The Bloom-filter family in pure Rust: no Python, no sockets, no clock.
 //!
-//! Read the rooms from the bottom up; arrows run one way only:
+//! Dependencies point one way only; `scripts/check_crates.py` checks this table:
 //!
 //! | room | holds | may use |
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
-//! | [`growth`] | how far a filter may grow, and who is asked | nothing |
-//! | [`isa`] | which vector instructions this machine has | nothing |
+//! | [`growth`] | limits on the growth of a filter | nothing |
+//! | [`isa`] | detection of vector instructions | nothing |
 //! | [`hash`] | XXH3-64, SipHash-1-3, and SplitMix64 for counters | isa |
-//! | [`key`] | canonical bytes of a key, its domain and its hash; batches of keys as hashes | hash |
+//! | `field` | the integers modulo a 64-bit prime, polynomials over them, and their roots | nothing |
+//! | [`key`] | canonical bytes, domains and hashes of keys; batches of keys as hashes | hash |
 //! | [`cells`] | bit storage: owned, huge pages, mapped | error, isa |
 //! | [`sizing`] | m, k and rates: the laws of all structures | error |
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, cells, sizing |
 //! | [`parallel`] | batches on several threads: partition, bucket, apply, merge; workers and backoff | isa, key, cells, scheme |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
-//! | [`foreign`] | filters as other programs keep them, bit for bit | error, growth, hash, key, container |
+//! | [`foreign`] | filters in the formats of other programs, bit for bit | error, growth, hash, key, container |
 //! | [`registry`] | one row a variant | nothing |
-//! | [`structure`] | what every structure has: traits, load, differences, batches, opening | error, growth, key, cells, sizing, parallel, container, registry |
+//! | [`structure`] | the common parts of structures: traits, load, declarations, batches, opening | error, growth, key, cells, sizing, parallel, container, registry |
 //! | [`bloom`] | the classic family | all of the above |
 //! | [`table`] | tables of fingerprints | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, key, cells, scheme, sizing, container, structure, registry |
-//! | [`window`] | filters that forget: by count, by time, by decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
-//! | [`labelled`] | filters that answer with a depth, a label, a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
-//! | [`static_filters`] | made of all their keys at once | error, isa, key, cells, hash, scheme, sizing, parallel, container, structure, registry |
-//! | [`exact`] | no false positives, of whole numbers | error, isa, key, cells, scheme, sizing, container, structure, registry |
-//! | [`reconcile`] | what two sets have not in common, by messages as long as their difference | error, isa, key, cells, hash, scheme, sizing, container, structure, registry |
-//! | [`chain`] | made of filters: stages of those that grow, levels of cascades | error, growth, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
-//! | [`wire`] | bits that a server elsewhere holds: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom, counting |
+//! | [`window`] | filters that forget by count, time or decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
+//! | [`labelled`] | filters that return a depth, a label or a value | error, isa, key, cells, scheme, sizing, container, structure, registry |
+//! | [`static_filters`] | filters built of all their keys at once | error, isa, key, cells, hash, scheme, sizing, parallel, container, structure, registry |
+//! | [`exact`] | sets of integers without false positives | error, field, isa, key, cells, scheme, sizing, container, structure, registry |
+//! | [`reconcile`] | the differences of two sets, by messages as long as the differences | error, field, isa, key, cells, hash, scheme, sizing, container, structure, registry |
+//! | [`chain`] | structures made of filters: growing filters and cascades | error, growth, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
+//! | [`wire`] | filters in strings of a Redis server: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom, counting |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
 
 pub mod bloom;
@@ -36,6 +37,7 @@ pub mod container;
 pub mod counting;
 pub mod error;
 pub mod exact;
+mod field;
 pub mod foreign;
 pub mod growth;
 pub mod hash;

@@ -3,20 +3,27 @@
 
 /// Hands every row to the macro `$do`, after `$with`.
 ///
-/// A row is the constant and the number in files, the module and the name, and the type of a structure; how
-/// `add` is called (with a `key`, a `pair` or a `number`; `build` or `build_pairs` where there is none, `world` where one is
-/// built of all keys that it will be asked for); what it can do beside `add` and `in`; whether it can be a stage of
-/// a growing filter, by what makes its rate (`bits`, `fingerprints`, `pairs` of buckets, or `no`); when it may miss a key that was
-/// added; its layouts, where there is a choice; nanoseconds a key of batch add and batch contains at 10 million
-/// keys on one core of a 2.5 GHz Xeon (for planning, not a promise); what merging two means; its law; its paper;
-/// and, where it is not the usual, what tools ask (see [`Variant`](crate::registry::Variant)): `role`, `once`, `fixed`.
+/// A row has these fields:
+///
+/// * the constant and the number in files, the module and the name, and the type of the structure;
+/// * `adds`: when it takes entries (`open`: at any time; `built`: all at once, when it is created) and what an entry is
+///   made of; consumers match these two, so that a new way of adding needs no arm for its name;
+/// * `can`: its capabilities beside `add` and `in`;
+/// * `stage`: whether it can be a stage of a growing filter, by what its rate depends on (`bits`, `fingerprints`, `pairs`
+///   of buckets, or `no`);
+/// * `false_negatives`: when it may miss a key that was added;
+/// * `layouts`, if there is a choice;
+/// * `ns`: nanoseconds a key of batch add and batch contains at 10 million keys on one core of a 2.5 GHz Xeon (for
+///   planning, not a promise);
+/// * `merging`: what the merge of two is; `formula`: its law; `paper`;
+/// * `role`, `once`, `fixed`, if they are not the default of [`Variant`](crate::registry::Variant).
 #[macro_export]
 macro_rules! variants {
     ($($do:ident)::+ ! $with:tt) => {
         $($do)::+ ! { $with
             {
                 BLOOM = 1, bloom "bloom", bloom::BloomFilter;
-                adds: key, can: [merge union intersect estimate positions write_in_place], stage: bits, false_negatives: Never,
+                adds: open [key], can: [merge union intersect estimate positions write_in_place], stage: bits, false_negatives: Never,
                 layouts: ["classic", "blocked", "split", "partitioned", "two-block"], ns: [6.0, 5.0],
                 merging: "bitwise or: the filter of the united keys, bit for bit",
                 formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
@@ -25,7 +32,7 @@ macro_rules! variants {
             }
             {
                 SCALABLE = 2, scalable "scalable", chain::ScalableBloomFilter;
-                adds: key, can: [grow estimate map], stage: no, false_negatives: Never,
+                adds: open [key], can: [grow estimate map], stage: no, false_negatives: Never,
                 layouts: ["classic", "blocked", "split", "partitioned", "two-block"], ns: [7.0, 5.0],
                 merging: "not defined: a stage that took in the keys of another would hold more than it was made for, and break the rate of the whole",
                 formula: "1 - prod(1 - p_i) <= rate <= sum p_i <= p, p_i = p (1 - r) r^i",
@@ -34,7 +41,7 @@ macro_rules! variants {
             }
             {
                 COUNTING = 3, counting "counting", counting::CountingBloomFilter;
-                adds: key, can: [remove count merge intersect estimate positions map], stage: bits, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge intersect estimate positions map], stage: bits, false_negatives: OnMisuse,
                 layouts: ["classic", "blocked"], ns: [9.5, 7.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - (1 - 1/m)^(kn))^k; P(Bin(kn, 1/m) >= t)^k for t occurrences; per layout in sizing",
@@ -42,7 +49,7 @@ macro_rules! variants {
             }
             {
                 VARIABLE_INCREMENT = 4, variable_increment "variable-increment", counting::VariableIncrementFilter;
-                adds: key, can: [remove merge estimate positions map], stage: no, false_negatives: OnMisuse,
+                adds: open [key], can: [remove merge estimate positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [52.0, 47.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
@@ -50,7 +57,7 @@ macro_rules! variants {
             }
             {
                 SPECTRAL = 5, spectral "spectral", counting::SpectralBloomFilter;
-                adds: key, can: [count estimate positions map], stage: no, false_negatives: Never,
+                adds: open [key], can: [count estimate positions map], stage: no, false_negatives: Never,
                 layouts: [], ns: [177.0, 93.0],
                 merging: "not defined: the counters of two histories do not add up in every mode",
                 formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
@@ -58,7 +65,7 @@ macro_rules! variants {
             }
             {
                 D_LEFT = 6, d_left "d-left", table::DLeftCountingFilter;
-                adds: key, can: [remove count merge map], stage: fingerprints, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [98.0, 57.0],
                 merging: "the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing",
                 formula: "1 - (1 - 1/(B R))^n, about d * load * 2^-r",
@@ -66,7 +73,7 @@ macro_rules! variants {
             }
             {
                 DELETABLE = 7, deletable "deletable", counting::DeletableBloomFilter;
-                adds: key, can: [delete merge estimate positions map], stage: no, false_negatives: OnMisuse,
+                adds: open [key], can: [delete merge estimate positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [62.0, 23.0],
                 merging: "bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after",
                 formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
@@ -74,7 +81,7 @@ macro_rules! variants {
             }
             {
                 RETOUCHED = 8, retouched "retouched", bloom::RetouchedBloomFilter;
-                adds: key, can: [retouch positions map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [retouch positions map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [114.0, 22.0],
                 merging: "not defined: a bit cleared in one filter may be set in the other",
                 formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",
@@ -82,7 +89,7 @@ macro_rules! variants {
             }
             {
                 STABLE = 9, stable "stable", window::StableBloomFilter;
-                adds: key, can: [expire positions map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [expire positions map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [34.0, 21.0],
                 merging: "not defined: each stream has decayed the other's keys",
                 formula: "(1 - (1 / (1 + 1 / (P (1/K - 1/m))))^Max)^K",
@@ -90,7 +97,7 @@ macro_rules! variants {
             }
             {
                 AGING = 10, aging "aging", window::AgingBloomFilter;
-                adds: key, can: [expire map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [expire map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [11.0, 9.0],
                 merging: "not defined: two streams have no common order",
                 formula: "1 - (1 - e)^2 <= p, e the blocked rate of capacity keys in one buffer",
@@ -98,7 +105,7 @@ macro_rules! variants {
             }
             {
                 ROLLING = 11, rolling "rolling", window::RollingBloomFilter;
-                adds: key, can: [expire map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [expire map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [15.0, 12.0],
                 merging: "not defined: two streams have no common order",
                 formula: "1 - (1 - e)^g <= p, e the blocked rate of ceil(capacity / (g - 1)) keys in one generation",
@@ -106,7 +113,7 @@ macro_rules! variants {
             }
             {
                 LAYERED = 12, layered "layered", labelled::LayeredBloomFilter;
-                adds: key, can: [count estimate map], stage: bits, false_negatives: Never,
+                adds: open [key], can: [count estimate map], stage: bits, false_negatives: Never,
                 layouts: [], ns: [15.0, 13.0],
                 merging: "not defined: the layers of two filters count different occurrences",
                 formula: "blocked rate of capacity keys, in each layer",
@@ -114,7 +121,7 @@ macro_rules! variants {
             }
             {
                 SPATIAL = 13, spatial "spatial", labelled::SpatialBloomFilter;
-                adds: pair, can: [label merge estimate map], stage: no, false_negatives: Never,
+                adds: open [key value], can: [label merge estimate map], stage: no, false_negatives: Never,
                 layouts: [], ns: [180.0, 135.0],
                 merging: "the larger label, cell by cell: the filter of all pairs, bit for bit",
                 formula: "reported above its label i: (1 - (1 - 1/m)^(k sum_(j>i) n_j))^k",
@@ -122,7 +129,7 @@ macro_rules! variants {
             }
             {
                 COMPACT = 14, compact "compact", labelled::CompactApproximator;
-                adds: pair, can: [value merge estimate map], stage: no, false_negatives: Never,
+                adds: open [key value], can: [value merge estimate map], stage: no, false_negatives: Never,
                 layouts: [], ns: [180.0, 135.0],
                 merging: "join, cell by cell: the filter of all pairs, bit for bit",
                 formula: "above v: (1 - (1 - 1/m)^(k n_(>v)))^k, n_(>v) the keys with a value above v",
@@ -130,7 +137,7 @@ macro_rules! variants {
             }
             {
                 CUCKOO = 15, cuckoo "cuckoo", table::CuckooFilter;
-                adds: key, can: [remove count merge map], stage: pairs, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge map], stage: pairs, false_negatives: OnMisuse,
                 layouts: [], ns: [44.0, 12.0],
                 merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
@@ -139,7 +146,7 @@ macro_rules! variants {
             }
             {
                 QUOTIENT = 16, quotient "quotient", table::QuotientFilter;
-                adds: key, can: [remove count merge grow map], stage: fingerprints, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge grow map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [49.0, 29.0],
                 merging: "the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit",
                 formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
@@ -148,7 +155,7 @@ macro_rules! variants {
             }
             {
                 PREFIX = 17, prefix "prefix", table::PrefixFilter;
-                adds: key, can: [map], stage: fingerprints, false_negatives: Never,
+                adds: open [key], can: [map], stage: fingerprints, false_negatives: Never,
                 layouts: [], ns: [47.0, 39.0],
                 merging: "not defined: bins that overflow pass on what they cannot take back",
                 formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
@@ -157,7 +164,7 @@ macro_rules! variants {
             }
             {
                 DYNAMIC_CUCKOO = 18, dynamic_cuckoo "dynamic-cuckoo", chain::DynamicCuckooFilter;
-                adds: key, can: [remove count merge grow map], stage: no, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge grow map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [45.0, 12.0],
                 merging: "the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
@@ -166,7 +173,7 @@ macro_rules! variants {
             }
             {
                 BIT_SET = 19, bit_set "bit-set", exact::BitSet;
-                adds: number, can: [remove merge union intersect estimate positions map], stage: no, false_negatives: Never,
+                adds: open [number], can: [remove merge union intersect estimate positions map], stage: no, false_negatives: Never,
                 layouts: [], ns: [6.3, 5.2],
                 merging: "the union: bitwise or",
                 formula: "0 for whole numbers; N / 2^64 for keys of another type, N the size of the universe",
@@ -174,7 +181,7 @@ macro_rules! variants {
             }
             {
                 BINARY_FUSE = 20, binary_fuse "binary-fuse", static_filters::BinaryFuseFilter;
-                adds: build, can: [map], stage: no, false_negatives: Never,
+                adds: built [key], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [54.0, 6.9],
                 merging: "not defined: cells solve for the keys of one set",
                 formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells a key, more below a million keys",
@@ -182,7 +189,7 @@ macro_rules! variants {
             }
             {
                 XOR = 21, xor "xor", static_filters::XorFilter;
-                adds: build, can: [map], stage: no, false_negatives: Never,
+                adds: built [key], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [79.0, 6.7],
                 merging: "not defined: cells solve for the keys of one set",
                 formula: "2^-bits; 1.23 cells a key",
@@ -190,7 +197,7 @@ macro_rules! variants {
             }
             {
                 RIBBON = 22, ribbon "ribbon", static_filters::RibbonFilter;
-                adds: build, can: [map], stage: no, false_negatives: Never,
+                adds: built [key], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [66.0, 16.0],
                 merging: "not defined: slots solve for the keys of one set",
                 formula: "a 2^-r + (1 - a) 2^-(r + 1), a the share of starts with r result bits; 1.006 bits a result bit",
@@ -198,7 +205,7 @@ macro_rules! variants {
             }
             {
                 GOLOMB = 23, golomb "golomb", static_filters::GolombSet;
-                adds: build, can: [merge overlap map], stage: no, false_negatives: Never,
+                adds: built [key], can: [merge overlap map], stage: no, false_negatives: Never,
                 layouts: [], ns: [20.0, 93.0],
                 merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity",
                 formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits a key, P = floor(log2(ln 2 / fpr))",
@@ -206,7 +213,7 @@ macro_rules! variants {
             }
             {
                 BLOOMIER = 24, bloomier "bloomier", static_filters::BloomierMap;
-                adds: build_pairs, can: [value map], stage: no, false_negatives: Never,
+                adds: built [key value], can: [value map], stage: no, false_negatives: Never,
                 layouts: [], ns: [92.0, 11.0],
                 merging: "not defined: cells solve for the pairs of one map",
                 formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits a key, more below a million keys",
@@ -214,7 +221,7 @@ macro_rules! variants {
             }
             {
                 ZONE = 25, zone "zone", exact::ZoneFilter;
-                adds: number, can: [delete map], stage: no, false_negatives: OnMisuse,
+                adds: open [number], can: [delete map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [235.0, 25.0],
                 merging: "not defined: cells do not tell how many members two zones have in common",
                 formula: "0 up to d members; m = sum of the first k primes, whose product reaches u^d",
@@ -222,7 +229,7 @@ macro_rules! variants {
             }
             {
                 CASCADE = 26, cascade "cascade", chain::FilterCascade;
-                adds: world, can: [map], stage: no, false_negatives: Never,
+                adds: built [included excluded], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [32.0, 19.0],
                 merging: "not defined: levels hold what is mistaken in one world",
                 formula: "0 within its world; r (log2(s/r) + 2.914) / ln 2 bits, r keys against s more",
@@ -230,7 +237,7 @@ macro_rules! variants {
             }
             {
                 INVERTIBLE = 27, invertible "invertible", reconcile::InvertibleBloomFilter;
-                adds: key, can: [remove merge decode positions map], stage: no, false_negatives: OnMisuse,
+                adds: open [key], can: [remove merge decode positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [60.0, 40.0],
                 merging: "sums added, cell by cell: the table of both, whose common keys count twice",
                 formula: "(1 - P(0) - P(1))^4, P(i) = P(Bin(n, 4/m) = i); decodes up to m / 1.3 - O(sqrt(m)) keys",
@@ -245,7 +252,7 @@ macro_rules! variants {
 pub enum FalseNegatives {
     /// Never.
     Never,
-    /// Only after misuse, such as removing what was never added.
+    /// Only after misuse, such as removing a key that was never added.
     OnMisuse,
     /// By design: the structure forgets.
     ByDesign,
@@ -262,7 +269,7 @@ impl FalseNegatives {
     }
 }
 
-/// One variant.
+/// One structure.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Number in files.
@@ -271,43 +278,64 @@ pub struct Variant {
     pub name: &'static str,
     /// The Python class.
     pub class: &'static str,
-    /// What `add` takes: a `key`, a `pair` of a key and something else, or a whole `number` of a universe; nothing where it
-    /// is made at once, by `build` or `build_pairs`, or of a closed `world`.
+    /// The name of its way of adding: `key`, `pair`, `number`, `build`, `build_pairs` or `world`.
     pub adds: &'static str,
-    /// The room of the source.
+    /// The parts of an entry: a `key`, a `key` and a `value`, or a `number` of a universe; for a closed world, keys that are
+    /// `included` and keys that are `excluded`.
+    pub entry: &'static [&'static str],
+    /// The module of the source.
     pub family: &'static str,
-    /// What it can do beyond `in`.
+    /// Its operations besides `in`.
     pub capabilities: &'static [&'static str],
-    /// True when it can be a stage of a growing filter.
+    /// True if it can be a stage of a growing filter.
     pub stage: bool,
-    /// Layouts it comes in; empty when there is nothing to choose.
+    /// Its layouts; empty if there is no choice.
     pub layouts: &'static [&'static str],
     /// Nanoseconds a key of batch add and batch contains at 10 million keys, measured on one core of
     /// a 2.5 GHz Xeon: for planning, not a promise.
     pub ns: [f64; 2],
-    /// Promise about false negatives.
+    /// When it has false negatives.
     pub false_negatives: FalseNegatives,
-    /// What merging two of them means.
+    /// The result of merging two of them.
     pub merging: &'static str,
     /// Its law.
     pub formula: &'static str,
     /// Where it was published.
     pub paper: &'static str,
-    /// What tools take it for unasked: "plain" where the number of keys is known, "growing" where it is not.
+    /// The role in which tools use it by default: "plain" if the number of keys is known, "growing" if not.
     pub role: &'static str,
-    /// Copies of a key take slots, so tools add each key once.
+    /// True if copies of a key take slots, so that tools add each key once.
     pub once: bool,
     /// Parameters that keep it within the bytes of `nbytes_for`.
     pub fixed: &'static [(&'static str, u64)],
 }
 
-/// The names of capabilities; a file that can be written in place can be mapped, too. What is made of all its keys at
-/// once cannot add one.
+/// The public names of the ways of adding.
+macro_rules! way {
+    (open [key]) => {
+        "key"
+    };
+    (open [key value]) => {
+        "pair"
+    };
+    (open [number]) => {
+        "number"
+    };
+    (built [key]) => {
+        "build"
+    };
+    (built [key value]) => {
+        "build_pairs"
+    };
+    (built [included excluded]) => {
+        "world"
+    };
+}
+
+/// The names of capabilities; a file that can be written in place can be mapped, too.
 macro_rules! capabilities {
-    (build $($can:ident)*) => { capabilities!(["static",] $($can)*) };
-    (build_pairs $($can:ident)*) => { capabilities!(build $($can)*) };
-    (world $($can:ident)*) => { capabilities!(["static",] $($can)*) };
-    ($adds:ident $($can:ident)*) => { capabilities!(["add",] $($can)*) };
+    (open $($can:ident)*) => { capabilities!(["add",] $($can)*) };
+    (built $($can:ident)*) => { capabilities!(["static",] $($can)*) };
     ([$($name:expr,)*]) => { &[$($name,)*] };
     ([$($name:expr,)*] write_in_place $($more:ident)*) => {
         capabilities!([$($name,)* "map", "write-in-place",] $($more)*)
@@ -319,7 +347,7 @@ macro_rules! capabilities {
 macro_rules! rows {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: [$($can:ident)*], stage: $stage:ident, false_negatives: $promise:ident,
+        adds: $when:ident [$($part:ident)*], can: [$($can:ident)*], stage: $stage:ident, false_negatives: $promise:ident,
         layouts: $layouts:expr, ns: $ns:expr,
         merging: $merging:literal,
         formula: $formula:literal,
@@ -334,9 +362,10 @@ macro_rules! rows {
             id: $ID,
             name: $name,
             class: stringify!($Class),
-            adds: stringify!($adds),
+            adds: way!($when [$($part)*]),
+            entry: &[$(stringify!($part)),*],
             family: stringify!($family),
-            capabilities: capabilities!($adds $($can)*),
+            capabilities: capabilities!($when $($can)*),
             stage: !matches!(stringify!($stage).as_bytes(), b"no"),
             layouts: &$layouts,
             ns: $ns,
@@ -349,7 +378,7 @@ macro_rules! rows {
             fixed: &[$($($fixed),*)?],
         }),*];
 
-        /// Two structures with one number or one name are an error here.
+        /// Two structures with one number or one name do not compile.
         const _: () = {
             #[allow(dead_code, non_camel_case_types)]
             enum Modules { $($module = $number),* }
@@ -357,6 +386,18 @@ macro_rules! rows {
     };
 }
 variants!(rows! {});
+
+impl Variant {
+    /// True if it takes entries of `parts` at any time.
+    pub fn is_open(&self, parts: &[&str]) -> bool {
+        self.entry == parts && !self.capabilities.contains(&"static")
+    }
+
+    /// True if it is created of all its entries, of `parts`.
+    pub fn is_built(&self, parts: &[&str]) -> bool {
+        self.entry == parts && self.capabilities.contains(&"static")
+    }
+}
 
 /// The row with number `id`.
 pub fn by_id(id: u16) -> Option<&'static Variant> {

@@ -33,7 +33,7 @@ pub(crate) fn parameter_type(py: Python<'_>, message: impl Into<String>) -> PyEr
     raise(py, "ParameterTypeError", message.into())
 }
 
-/// A secret that nobody has, or that was handed out before.
+/// A secret that was not taken, or that was taken before.
 pub(crate) fn secret(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raise(py, "SecretError", message.into())
 }
@@ -49,7 +49,7 @@ pub(crate) fn absent_method(py: Python<'_>, message: impl Into<String>) -> PyErr
     raise(py, "MissingOperation", message.into())
 }
 
-/// `error` of the key at `position` in a batch, counted from 0: a key that is none is named by its place.
+/// `error` of the item at `position` in a batch, counted from 0: an item that is not a key is named by its position.
 #[cold]
 pub(crate) fn at(py: Python<'_>, position: usize, error: PyErr) -> PyErr {
     match class(py, "KeyTypeError") {
@@ -60,7 +60,7 @@ pub(crate) fn at(py: Python<'_>, position: usize, error: PyErr) -> PyErr {
     }
 }
 
-/// `error`, but the house's where the interpreter or a library could not get memory.
+/// `error`, replaced by ours if the interpreter or a library could not allocate memory.
 #[cold]
 pub(crate) fn in_tree(py: Python<'_>, error: PyErr) -> PyErr {
     let root = match class(py, "FullbloomError") {
@@ -73,7 +73,7 @@ pub(crate) fn in_tree(py: Python<'_>, error: PyErr) -> PyErr {
     let said = error.value(py).to_string();
     let why = if said.is_empty() { said } else { format!(" ({said})") };
     let remedy = "give it in smaller parts";
-    raise(py, "FilterMemoryError", format!("the input needs more bytes of memory than can be had{why}; {remedy}"))
+    raise(py, "FilterMemoryError", format!("the input needs more bytes of memory than are available{why}; {remedy}"))
 }
 
 /// The exception for a core error.
@@ -121,9 +121,9 @@ pub(crate) struct Overfull {
 }
 
 impl Overfull {
-    /// The present rate beside the target, and what follows: at a filter's capacity the one may still be within the other.
+    /// The present rate and the target: at a filter's capacity the rate may still be within the target.
     fn rates(&self) -> String {
-        let (fpr, target) = apart(self.fpr, self.target_fpr);
+        let (fpr, target) = distinguish(self.fpr, self.target_fpr);
         if self.fpr > self.target_fpr {
             format!("{fpr}, above the target of {target}")
         } else {
@@ -133,7 +133,7 @@ impl Overfull {
 }
 
 /// Two rates in three digits, or in as many as they need to differ.
-fn apart(one: f64, other: f64) -> (String, String) {
+fn distinguish(one: f64, other: f64) -> (String, String) {
     let shown = |rate: f64, digits: usize| {
         let rounded: f64 = format!("{rate:.digits$e}").parse().unwrap_or(rate);
         format!("{rounded:?}")
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_compared_and_shown_in_digits_that_differ() {
+    fn rates_are_written_in_digits_that_differ() {
         let said = |fpr, target_fpr| Overfull { count: 2, capacity: 1, fpr, target_fpr }.rates();
         assert_eq!(said(0.0123456, 0.01), "0.0123, above the target of 0.01");
         assert_eq!(said(0.00991, 0.01), "0.00991, within the target of 0.01, and rises with each new key");

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use fullbloom_core::bloom::BloomFilter;
 use fullbloom_core::cells::Memory;
 use fullbloom_core::container::Verify;
-use fullbloom_core::container::file::{Opened, Writer};
+use fullbloom_core::container::file::{OpenFile, Writer};
 use fullbloom_core::error::{Error, Result};
 use fullbloom_core::registry;
 use fullbloom_core::structure::Loadable;
-pub(crate) use fullbloom_core::structure::opening::Wanted;
+pub(crate) use fullbloom_core::structure::opening::OpenOptions;
 use fullbloom_core::structure::opening::{check_payload, named};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors::{parameter, parameter_type};
-use crate::params;
+use crate::parameters;
 
-const WRITTEN_ONLY: &str =
+const BLOOM_ONLY: &str =
     "mode=\"r+\" is for a BloomFilter, whose file does not grow; open with mode=\"r\", copy(), add and save()";
 
 /// `mode=` of open.
@@ -27,10 +27,10 @@ pub(crate) enum Mode {
     Write,
 }
 
-/// Accepts `mode="r"` only, for structures that are not written in place.
-pub(crate) fn read_only_mode(py: Python<'_>, value: &str) -> PyResult<()> {
+/// Refuses any mode but `"r"`, for structures that are not written in place.
+pub(crate) fn check_read_only(py: Python<'_>, value: &str) -> PyResult<()> {
     if mode(py, value)? == Mode::Write {
-        return Err(parameter(py, WRITTEN_ONLY));
+        return Err(parameter(py, BLOOM_ONLY));
     }
     Ok(())
 }
@@ -44,35 +44,35 @@ pub(crate) fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
     }
 }
 
-/// From `verify=`, `secret=` and `max_bytes=`.
-pub(crate) fn wanted(
+/// Reads `verify=`, `secret=` and `max_bytes=`.
+pub(crate) fn read_open_options(
     py: Python<'_>,
     verify: &str,
     secret: Option<&Bound<'_, PyAny>>,
     max_bytes: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Wanted> {
+) -> PyResult<OpenOptions> {
     let verify = match verify {
         "header" => Verify::Header,
         "full" => Verify::Full,
         _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
     };
-    let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| params::whole("max_bytes", bytes, 1))?;
-    Ok(Wanted { verify, secret: params::secret(secret)?, max_bytes })
+    let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| parameters::whole("max_bytes", bytes, 1))?;
+    Ok(OpenOptions { verify, secret: parameters::secret(secret)?, max_bytes })
 }
 
-/// The file at `path`, its header checked.
-pub(crate) fn opened(path: &Path) -> Result<Opened> {
-    named(Opened::new(path), path)
+/// Opens the file at `path` and checks its header.
+pub(crate) fn open(path: &Path) -> Result<OpenFile> {
+    named(OpenFile::new(path), path)
 }
 
-/// A Bloom filter over a writable mapping of `path`, which stays locked while it lives. Unless a writer died over
-/// the file, so that nothing vouches for it, every byte is checked: closing it will.
-pub(crate) fn open_write(path: &Path, wanted: &Wanted) -> Result<BloomFilter> {
+/// A Bloom filter over a writable mapping of `path`, which stays locked while the filter lives. Every byte is checked, since
+/// closing writes new checksums, unless a writer crashed, so that the file has no valid checksums.
+pub(crate) fn open_write(path: &Path, wanted: &OpenOptions) -> Result<BloomFilter> {
     let writer = Writer::open(path)?;
     let load = || {
         let parsed = writer.parse()?;
         if registry::by_id(parsed.header.variant).is_some_and(|row| row.id != registry::BLOOM) {
-            return Err(Error::parameter(WRITTEN_ONLY));
+            return Err(Error::parameter(BLOOM_ONLY));
         }
         if wanted.verify == Verify::Full || !parsed.header.unclean {
             check_payload(&parsed, &writer.map()?)?;
@@ -84,7 +84,7 @@ pub(crate) fn open_write(path: &Path, wanted: &Wanted) -> Result<BloomFilter> {
     Ok(filter)
 }
 
-/// Refuses a mapped filter whose cells are not sound: taken into another one, nobody could tell any more.
+/// Refuses a mapped filter whose cells are damaged: after a merge the damage could not be detected any more.
 pub(crate) fn check_sound<F: Loadable>(filter: &F) -> Result<()> {
     let container = filter.container();
     if container.sections.iter().all(|section| section.checksum.is_none()) {
@@ -94,14 +94,14 @@ pub(crate) fn check_sound<F: Loadable>(filter: &F) -> Result<()> {
     filter.check_cells()
 }
 
-/// Refuses a mapped filter whose cells contradict each other, at which nobody may have looked yet.
+/// Refuses a mapped filter whose cells contradict each other; they may not have been checked yet.
 pub(crate) fn check_mapped<F: Loadable>(filter: &F) -> Result<()> {
     let mapped = filter.container().sections.iter().any(|section| section.checksum.is_some());
     if mapped { filter.check_cells() } else { Ok(()) }
 }
 
-/// Refuses a new filter that is larger than `max_bytes`; nobody has written to its cells yet.
-pub(crate) fn check_room<F: Loadable>(filter: &F, max_bytes: u64) -> Result<()> {
+/// Refuses a new filter that is larger than `max_bytes`; nothing has been written to its cells yet.
+pub(crate) fn check_size<F: Loadable>(filter: &F, max_bytes: u64) -> Result<()> {
     let bytes = filter.nbytes();
     if bytes <= max_bytes {
         return Ok(());
@@ -112,14 +112,14 @@ pub(crate) fn check_room<F: Loadable>(filter: &F, max_bytes: u64) -> Result<()> 
     )))
 }
 
-/// An independent copy; of a mapped filter only if it is sound.
-pub(crate) fn copied<F: Loadable>(filter: &F) -> Result<F> {
+/// An independent copy; of a mapped filter only if it is not damaged.
+pub(crate) fn copy<F: Loadable>(filter: &F) -> Result<F> {
     check_mapped(filter)?;
     filter.try_clone()
 }
 
-/// Saves; a mapped filter only if it is sound, or nobody could open what was saved.
-pub(crate) fn saved<F: Loadable>(filter: &F, path: &Path) -> Result<()> {
+/// Saves; a mapped filter only if it is not damaged, otherwise the saved file could not be opened.
+pub(crate) fn save<F: Loadable>(filter: &F, path: &Path) -> Result<()> {
     check_mapped(filter)?;
     filter.save(path)
 }

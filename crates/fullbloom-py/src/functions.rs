@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::service::unreadable;
+use fullbloom_core::container::unreadable;
 use fullbloom_core::container::{kind, tag};
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
@@ -13,33 +13,33 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::classes::bloom::BloomFilter;
-use crate::classes::shared::bytes_of;
 use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{self, Mode};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
-use crate::{parameters, params};
+use crate::parameters;
+use crate::python_objects::bytes::read_bytes;
 
 /// The `hash=` argument.
 fn hash_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
-    params::text("hash", value)
+    parameters::text("hash", value)
 }
 
-/// The hasher of a seed, a secret and a base hash.
+/// Reads the hasher of a seed, a secret and a base hash.
 fn hasher(
     py: Python<'_>,
     seed: Option<&Bound<'_, PyAny>>,
     secret: Option<&Bound<'_, PyAny>>,
     hash: &str,
 ) -> PyResult<KeyHasher> {
-    let hasher = params::given_hasher(seed.map_or(Ok(0), params::seed)?, secret)?;
+    let hasher = parameters::read_hasher(seed.map_or(Ok(0), parameters::seed)?, secret)?;
     based(hasher, hash).or_raise(py)
 }
 
 /// The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
 ///
-/// Rule: docs/keys.md. hash: the base hash of filters that were made with hash=, which take no secret. Raises
+/// Rule: docs/keys.md. hash: the base hash of filters that were created with hash=, which take no secret. Raises
 /// KeyTypeError for a key without canonical bytes, ParameterError.
 ///
 /// >>> import fullbloom
@@ -58,9 +58,9 @@ pub(crate) fn hash_key(
     scalar::hash_key(&hasher, key)
 }
 
-/// The hashes of many keys, in the caller's kind, for add_hashed() and contains_hashed().
+/// The hashes of many keys, in the same container type, for add_hashed() and contains_hashed().
 ///
-/// Takes what contains_many() takes; null hashes to null. Hash once, ask many filters of one seed and base hash
+/// Takes what contains_many() takes; null hashes to null. Hash once, then query many filters with one seed and base hash
 /// (hash, as for hash_key).
 ///
 /// >>> import fullbloom
@@ -81,11 +81,11 @@ pub(crate) fn hash_many<'py>(
     batch::run(&Hash, &hasher, keys, true)
 }
 
-/// Opens the file of any filter, as the class it holds.
+/// Opens the file of any filter, as its class.
 ///
 /// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
 /// checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
-/// other. max_bytes, for files from strangers: more bytes of cells are refused, now and when the filter grows.
+/// other. max_bytes, for untrusted files: more bytes of cells are refused, now and when the filter grows.
 /// Raises FormatError, OSError, FilterMemoryError.
 #[pyfunction]
 #[pyo3(signature = (
@@ -94,24 +94,24 @@ pub(crate) fn hash_many<'py>(
 ) -> "_Filter")]
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = crate::params::mode)] mode: &str,
-    #[pyo3(from_py_with = crate::params::verify)] verify: &str,
+    #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
+    #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
     secret: Option<&Bound<'_, PyAny>>,
     max_bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
-    let (mode, wanted) = (files::mode(py, mode)?, files::wanted(py, verify, secret, max_bytes)?);
+    let (mode, wanted) = (files::mode(py, mode)?, files::read_open_options(py, verify, secret, max_bytes)?);
     let path = files::path(path)?;
     if mode == Mode::Write {
         let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
         return Ok(Bound::new(py, BloomFilter::wrap(filter).within(wanted.max_bytes))?.into_any());
     }
-    let file = py.detach(|| files::opened(&path)).or_raise(py)?;
+    let file = py.detach(|| files::open(&path)).or_raise(py)?;
     let variant = file.parsed.header.variant;
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
 
-/// The filter in `data`, the bytes of a file, as the class it holds; all of it is checked.
+/// The filter in `data`, the bytes of a file, as its class; all of it is checked.
 ///
 /// max_bytes: as for open(). Raises FormatError for anything that is not a whole, undamaged filter, and
 /// FilterMemoryError for a larger one.
@@ -131,7 +131,7 @@ pub(crate) fn loads<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     use fullbloom_core::container::{Parsed, Verify};
     let py = data.py();
-    let bytes = bytes_of("data", data)?;
+    let bytes = read_bytes("data", data)?;
     let parsed = py.detach(move || Parsed::new(&bytes, Verify::Header)).or_raise(py)?;
     let options = PyDict::new(py);
     options.set_item("secret", secret)?;
@@ -141,7 +141,7 @@ pub(crate) fn loads<'py>(
     class.call_method("from_bytes", (data,), Some(&options))
 }
 
-/// One dict a variant: the registry from which classes, docs, tests and choices derive.
+/// One dict per structure: the registry from which classes, docs, tests and choices derive.
 #[pyfunction]
 #[pyo3(signature = () -> "list[dict[str, Any]]")]
 pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
@@ -160,6 +160,7 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("formula", variant.formula)?;
         row.set_item("paper", variant.paper)?;
         row.set_item("adds", variant.adds)?;
+        row.set_item("entry", variant.entry)?;
         row.set_item("stage", variant.stage)?;
         row.set_item("role", Some(variant.role).filter(|role| !role.is_empty()))?;
         row.set_item("once", variant.once)?;
@@ -170,15 +171,15 @@ pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(rows)
 }
 
-/// The parameters of a constructor but for seed and secret: name, type, and the default as Rust writes it.
+/// The parameters of a constructor except seed and secret: name, type, and the default as Rust writes it.
 fn parameters(py: Python<'_>, variant: u16) -> PyResult<Bound<'_, PyList>> {
-    let rows = parameters::of(variant).iter().map(|p| (p.name, p.python, p.default));
+    let rows = parameters::of_variant(variant).iter().map(|p| (p.name, p.python, p.default));
     PyList::new(py, rows.collect::<Vec<_>>())
 }
 
-/// One dict a layout of the plain filter.
+/// One dict per layout of the plain filter.
 ///
-/// `one_line`: all bits of a key lie in one cache line. `two_lines`: they lie in two. `auto`: the layout "auto" may stand for it.
+/// `one_line`: all bits of a key are in one cache line. `two_lines`: they are in two. `auto`: the layout "auto" may choose it.
 /// `parquet`: its bits are those of a Parquet file's filter.
 #[pyfunction]
 #[pyo3(signature = () -> "list[dict[str, Any]]")]
@@ -196,21 +197,21 @@ pub(crate) fn layouts(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(rows)
 }
 
-/// What the numbers in files mean: {"tag": [(number, name, meaning)], "kind": ...}.
+/// The meaning of the numbers in files: {"tag": [(number, name, meaning)], "kind": ...}.
 #[pyfunction]
 #[pyo3(signature = () -> "dict[str, list[tuple[int, str, str]]]")]
 pub(crate) fn format_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let rooms = PyDict::new(py);
-    for (room, numbers) in [("tag", tag::ALL), ("kind", kind::ALL)] {
+    let kinds = PyDict::new(py);
+    for (kind, numbers) in [("tag", tag::ALL), ("kind", kind::ALL)] {
         let rows: Vec<_> = numbers.iter().map(|n| (n.number, n.name, n.meaning.trim())).collect();
-        rooms.set_item(room, rows)?;
+        kinds.set_item(kind, rows)?;
     }
-    Ok(rooms)
+    Ok(kinds)
 }
 
 /// The `scheme=` argument.
 fn scheme_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
-    if value.is_none() { Ok(None) } else { params::text("scheme", value).map(Some) }
+    if value.is_none() { Ok(None) } else { parameters::text("scheme", value).map(Some) }
 }
 
 /// (num_bits, num_hashes) of the smallest filter of `layout` and `scheme` that keeps `fpr` at `capacity` keys.
@@ -225,8 +226,8 @@ pub(crate) fn size_for(
     fpr: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<(u64, u32)> {
-    let (capacity, fpr) = (params::whole("capacity", capacity, 1)?, params::real("fpr", fpr)?);
-    let named = Shape::named(params::text("layout", layout)?, scheme, BaseHash::Xxh3, capacity, fpr);
+    let (capacity, fpr) = (parameters::whole("capacity", capacity, 1)?, parameters::real("fpr", fpr)?);
+    let named = Shape::named(parameters::text("layout", layout)?, scheme, BaseHash::Xxh3, capacity, fpr);
     let shape = named.or_raise(py)?;
     Ok((shape.num_bits, shape.num_hashes))
 }
@@ -235,7 +236,7 @@ pub(crate) fn size_for(
 #[pyfunction]
 #[pyo3(signature = (layout: "str", num_bits: "int") -> "list[tuple[int, int]]")]
 pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, u32)>> {
-    let num_bits = params::whole("num_bits", num_bits, 1)?;
+    let num_bits = parameters::whole("num_bits", num_bits, 1)?;
     let shapes = Shape::within(layout_of(layout)?, num_bits).or_raise(layout.py())?;
     Ok(shapes.into_iter().map(|shape| (shape.num_bits, shape.num_hashes)).collect())
 }
@@ -244,10 +245,10 @@ pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAn
 #[pyfunction]
 #[pyo3(signature = (items: "int") -> "float")]
 pub(crate) fn least_fpr(items: &Bound<'_, PyAny>) -> PyResult<f64> {
-    Ok(sizing::least_fpr(params::whole("items", items, 0)? as f64))
+    Ok(sizing::least_fpr(parameters::whole("items", items, 0)? as f64))
 }
 
-/// The law of the core of this name, for these numbers: what fullbloom.theory hands on.
+/// The law of the core with this name, for these numbers, which fullbloom.theory re-exports.
 #[pyfunction]
 #[pyo3(signature = (name: "str", *numbers: "float") -> "float")]
 #[pyo3(text_signature = "(name, *numbers)")]
@@ -255,12 +256,12 @@ pub(crate) fn law(py: Python<'_>, name: &str, numbers: Vec<f64>) -> PyResult<f64
     sizing::law(name, &numbers).ok_or_else(|| parameter(py, format!("no law {name:?} of {} numbers", numbers.len())))
 }
 
-/// The layout that "auto" stands for.
+/// The layout that "auto" chooses.
 #[pyfunction]
 #[pyo3(signature = (capacity: "int", fpr: "float") -> "str")]
 pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    let keys = params::whole("capacity", capacity, 1)?;
-    let shape = Shape::auto(keys, params::real("fpr", fpr)?).or_raise(capacity.py())?;
+    let keys = parameters::whole("capacity", capacity, 1)?;
+    let shape = Shape::auto(keys, parameters::real("fpr", fpr)?).or_raise(capacity.py())?;
     Ok(shape.layout.name())
 }
 
@@ -268,17 +269,18 @@ pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) ->
 fn layout_of(name: &Bound<'_, PyAny>) -> PyResult<Layout> {
     let unnamed =
         || parameter(name.py(), "layout must be classic, blocked, split, partitioned or two-block, got 'auto'");
-    params::layout(name)?.ok_or_else(unnamed)
+    parameters::layout(name)?.ok_or_else(unnamed)
 }
 
-fn explicit(
+fn shape_of(
     layout: &Bound<'_, PyAny>,
     num_bits: &Bound<'_, PyAny>,
     num_hashes: &Bound<'_, PyAny>,
     scheme: Option<&str>,
 ) -> PyResult<Shape> {
     let (named, scheme) = (layout_of(layout)?, Shape::scheme_named(scheme).or_raise(layout.py())?);
-    let (num_bits, num_hashes) = (params::whole("num_bits", num_bits, 1)?, params::whole("num_hashes", num_hashes, 1)?);
+    let (num_bits, num_hashes) =
+        (parameters::whole("num_bits", num_bits, 1)?, parameters::whole("num_hashes", num_hashes, 1)?);
     Shape::explicit(named, scheme, num_bits, num_hashes).or_raise(layout.py())
 }
 
@@ -294,8 +296,8 @@ pub(crate) fn fpr_at(
     items: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<f64> {
-    let shape = explicit(layout, num_bits, num_hashes, scheme)?;
-    let keys = params::real("items", items)?;
+    let shape = shape_of(layout, num_bits, num_hashes, scheme)?;
+    let keys = parameters::real("items", items)?;
     if !(keys >= 0.0 && keys.is_finite()) {
         return Err(parameter(items.py(), format!("items must be at least 0 and finite, got {keys}")));
     }
@@ -314,8 +316,8 @@ pub(crate) fn capacity_at(
     fpr: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<u64> {
-    let shape = explicit(layout, num_bits, num_hashes, scheme)?;
-    let rate = check_fpr(params::real("fpr", fpr)?).or_raise(fpr.py())?;
+    let shape = shape_of(layout, num_bits, num_hashes, scheme)?;
+    let rate = check_fpr(parameters::real("fpr", fpr)?).or_raise(fpr.py())?;
     Ok(largest_items(&*shape.law(), rate))
 }
 

@@ -1,63 +1,57 @@
-//! Python classes over `fullbloom-core`: glue only.
+//! Python classes over `fullbloom-core`: glue only. Arrows run one way, see the last column.
 //!
-//! | room | holds |
-//! |---|---|
-//! | `classes` | one class a row of the registry, stamped |
-//! | `extras` | methods that only some classes have |
-//! | `cpython` | objects read where they lie, past the stable ABI |
-//! | `keys` | Python objects, buffers and Arrow columns to hashes |
-//! | `arrow` | the Arrow PyCapsule interface |
-//! | `answers` | masks and hashes in the caller's kind |
-//! | `operations` | add, check, hash: what a batch does with hashes |
-//! | `biased_lock`, `turns` | one filter, many threads; long batches and signals |
-//! | `building`, `gathering`, `freezing` | structures that are made of all their keys at once |
-//! | `forks` | what a child process finds |
-//! | `reconcile` | coded symbols, and what two sets have not in common |
-//! | `wire` | cells that a server holds: keys to commands, replies to answers |
-//! | `files`, `parameters`, `params`, `errors`, `functions`, `text` | what their names say |
+//! | module | holds | may use |
+//! |---|---|---|
+//! | `errors` | the exceptions of `fullbloom.errors` | nothing |
+//! | `cpython` | objects read in place, past the stable ABI | nothing |
+//! | `parameters` | arguments, read under their names; the parameters of constructors | errors |
+//! | `locking` | one filter, many threads; long batches and signals; forks | errors |
+//! | `dataframes` | all that is special about pandas, Polars, pyarrow, NumPy and DuckDB | errors |
+//! | `column` | a column of keys in foreign memory | nothing |
+//! | `arrow` | the Arrow PyCapsule interface | errors, locking, dataframes, column |
+//! | `python_objects` | `bytes`, lists, and results in the same container type as the keys | errors, locking, dataframes, arrow |
+//! | `keys` | Python objects, buffers and columns to hashes | errors, cpython, parameters, locking, dataframes, column, arrow, python_objects |
+//! | `operations` | what batches do with hashes; values that come with keys; warnings | keys |
+//! | `build` | structures that are built from all their keys at once | operations |
+//! | `files` | filters from bytes and files, filters to files | errors, parameters |
+//! | `classes` | one class per row of the registry | build, files |
+//! | `reconcile` | coded symbols, and the differences of two sets | operations |
+//! | `extras` | methods that only some classes have | classes, reconcile |
+//! | `text` | lines and records for the command line | classes |
+//! | `wire` | cells that a server holds: keys to commands, replies to results | classes |
+//! | `functions` | functions of the module | classes |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
 
 use pyo3::prelude::*;
 
-mod answers;
 mod arrow;
-mod biased_lock;
-mod building;
+mod build;
 mod classes;
+mod column;
 mod cpython;
-mod domains;
+mod dataframes;
 mod errors;
 mod extras;
 mod files;
-mod forks;
-mod freezing;
 mod functions;
-mod gathered;
-mod gathering;
 mod keys;
-mod keywords;
-mod objects;
+mod locking;
 mod operations;
 mod parameters;
-mod params;
+mod python_objects;
 mod reconcile;
-mod records;
-mod regenerating;
-mod rows;
-mod second_look;
 mod text;
-mod turns;
 mod wire;
 
-/// The module, with a class a row of the registry.
+/// The module, with one class per row of the registry.
 macro_rules! module {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
         $($rest:tt)*
     })*) => {
         /// The native half of fullbloom; import from `fullbloom` instead.
-        // Free of the GIL where the interpreter is: there the lock of a filter always locks, see `biased_lock`.
+        // Free of the GIL if the interpreter is: without a GIL the lock of a filter always locks, see `locking::biased_lock`.
         #[cfg_attr(Py_GIL_DISABLED, pymodule(gil_used = false))]
         #[cfg_attr(not(Py_GIL_DISABLED), pymodule(gil_used = true))]
         mod _core {
@@ -68,20 +62,20 @@ macro_rules! module {
             #[pymodule_export]
             use super::cpython::fast_paths;
             #[pymodule_export]
-            use super::forks::watch_forks;
+            use super::locking::forks::watch_forks;
             #[pymodule_export]
             use super::functions::{
                 capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, law, layout_for, layouts, least_fpr,
                 loads, open, shapes_within, size_for, variants,
             };
             #[pymodule_export]
-            use super::gathering::Gathering;
+            use super::build::key_buffer::KeyBuffer;
             #[pymodule_export]
             const LINE_BYTES: usize = fullbloom_core::cells::LINE_BYTES;
             #[pymodule_export]
-            use super::records::{KeyedRecords, Selection};
+            use super::text::{KeyedRecords, Selection};
             #[pymodule_export]
-            use super::second_look::LastOccurrences;
+            use super::text::LastOccurrences;
             #[pymodule_export]
             use super::reconcile::{CharacteristicSketch, Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
             #[pymodule_export]

@@ -1,55 +1,51 @@
-//! Reconciliation over any transport: the rateless stream, and how many differences there are.
+//! Reconciliation over any transport: the rateless stream, the characteristic polynomial, and the number of differences.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fullbloom_core::Error;
-use fullbloom_core::cells::allocation::reserve;
 use fullbloom_core::key::KeyHasher;
-use fullbloom_core::parallel::workers::lock;
 use fullbloom_core::reconcile::characteristic::CharacteristicSketch as Sketch;
 use fullbloom_core::reconcile::rateless::{Decoder, Encoder};
 use fullbloom_core::reconcile::strata::Strata;
 use fullbloom_core::reconcile::{Decoded as Core, peel};
-use fullbloom_core::structure::HashSource;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::biased_lock::BiasedLock;
-use crate::classes::shared::bytes_of;
 use crate::errors::{OrRaise, parameter};
-use crate::gathering::each_chunk;
-use crate::keys::batch::{self, Operation};
-use crate::keys::ready;
-use crate::{objects, params};
+use crate::keys::{batch, ready};
+use crate::locking::biased_lock::BiasedLock;
+use crate::operations::CollectHashes;
+use crate::parameters;
+use crate::python_objects::bytes::{self, read_bytes};
+use crate::python_objects::lists;
 
-/// The most symbols that a decoder takes unless it is told another number: 3M differences.
+/// The most symbols that a decoder takes by default: 3M differences.
 const MAX_SYMBOLS: u64 = 1 << 22;
-/// The most symbols that one call makes: 14 MB.
+/// The most symbols that one call creates: 14 MB.
 const AT_ONCE: u64 = 1 << 20;
 
-/// What the keys of a list of hashes are.
+/// How hashes are listed as keys.
 #[derive(Clone, Copy)]
 pub(crate) enum Keys<'a, 'py> {
-    /// The hashes.
+    /// As hashes.
     Hashes,
-    /// The integers that have these hashes.
+    /// As the integers with these hashes.
     Numbers(&'a KeyHasher),
-    /// What a function answers, or the hash where that is None.
-    LookedUp(&'a Bound<'py, PyAny>),
+    /// As a function returns them, or as the hash if it returns None.
+    Lookup(&'a Bound<'py, PyAny>),
 }
 
 impl Keys<'_, '_> {
     fn list<'py>(self, py: Python<'py>, hashes: &[u64]) -> PyResult<Bound<'py, PyList>> {
         match self {
-            Keys::Hashes => objects::ints(py, hashes),
+            Keys::Hashes => lists::create_ints(py, hashes),
             Keys::Numbers(hasher) => {
                 let list = PyList::empty(py);
                 hashes.iter().filter_map(|&hash| hasher.signed_of(hash)).try_for_each(|number| list.append(number))?;
                 list.sort()?;
                 Ok(list)
             }
-            Keys::LookedUp(lookup) => {
+            Keys::Lookup(lookup) => {
                 let list = PyList::empty(py);
                 for &hash in hashes {
                     let key = lookup.call1((hash,))?;
@@ -61,23 +57,23 @@ impl Keys<'_, '_> {
     }
 }
 
-/// What two sets have not in common: `mine`, `theirs`, and whether that is all (`complete`).
+/// The differences of two sets: `mine`, `theirs`, and whether these are all (`complete`).
 #[pyclass(frozen, module = "fullbloom._core", sequence)]
 pub(crate) struct Decoded {
-    /// Keys of the own side alone.
+    /// Keys of this side only.
     #[pyo3(get)]
     mine: Py<PyAny>,
-    /// Keys of the other side alone.
+    /// Keys of the other side only.
     #[pyo3(get)]
     theirs: Py<PyAny>,
-    /// True when these are all.
+    /// True when these are all differences.
     #[pyo3(get)]
     complete: bool,
 }
 
 impl Decoded {
-    /// With keys for the hashes.
-    pub(crate) fn of(py: Python<'_>, core: &peel::Decoded, keys: Keys<'_, '_>) -> PyResult<Self> {
+    /// Lists the hashes as `keys` says.
+    pub(crate) fn new(py: Python<'_>, core: &peel::Decoded, keys: Keys<'_, '_>) -> PyResult<Self> {
         let Core { mine, theirs, complete } = core;
         let [mine, theirs] = [mine, theirs].map(|hashes| keys.list(py, hashes).map(|list| list.into_any().unbind()));
         Ok(Decoded { mine: mine?, theirs: theirs?, complete: *complete })
@@ -90,7 +86,7 @@ impl Decoded {
         3
     }
 
-    /// The three, so that they can be unpacked.
+    /// Unpacks to mine, theirs, complete.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let all = (self.mine.clone_ref(py), self.theirs.clone_ref(py), self.complete);
         Ok(all.into_pyobject(py)?.into_any().cast_into::<PyTuple>()?.try_iter()?.into_any())
@@ -103,53 +99,35 @@ impl Decoded {
     }
 }
 
-/// Gathers the hashes of a batch.
-#[derive(Default)]
-struct Gather {
-    hashes: Mutex<Vec<u64>>,
-}
-
-impl Operation for Gather {
-    type Out = u8;
-    const SKIPS_NULLS: bool = true;
-
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        reserve(&mut lock(&self.hashes), source.len()).or_raise(py)?;
-        each_chunk(py, source, |_, hashes| {
-            lock(&self.hashes).extend_from_slice(hashes);
-            Ok(())
-        })
-    }
-}
-
-/// The hashes of `keys`, or `keys` themselves where they are `hashed`.
-fn gathered(keys: &Bound<'_, PyAny>, hasher: &KeyHasher, hashed: bool) -> PyResult<Vec<u64>> {
-    let gather = Gather::default();
+/// The hashes of `keys`, or `keys` themselves if they are `hashed`.
+fn collect(keys: &Bound<'_, PyAny>, hasher: &KeyHasher, hashed: bool) -> PyResult<Vec<u64>> {
+    let hashes = CollectHashes::default();
     if hashed {
-        ready::run(&gather, keys)?
+        ready::run(&hashes, keys)?
     } else {
-        batch::run(&gather, hasher, keys, false)?
+        batch::run(&hashes, hasher, keys, false)?
     };
-    Ok(gather.hashes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    Ok(hashes.into_hashes())
 }
 
 /// Arguments, read under their names.
 mod arguments {
     use pyo3::prelude::*;
 
-    crate::classes::declared::readers!(hashed: "bool"; max_symbols: "int | None";);
+    crate::parameters::readers!(hashed: "bool"; max_symbols: "int | None";);
 
-    /// Symbols asked for.
+    /// Reads `symbols=`.
     pub(super) fn symbols(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        crate::params::whole("symbols", value, 1)
+        crate::parameters::whole("symbols", value, 1)
     }
 }
 
-/// The coded symbols of a set, without end: a peer with a similar set needs 1.35 to 1.45 of them a difference, more below 150.
+/// The infinite stream of coded symbols of a set: a peer with a similar set needs 1.35 to 1.45 of them per difference, more
+/// below 150.
 ///
 /// keys: what contains_many takes, nulls skipped, repetitions counted once. hashed: they are ready 64-bit hashes (see
-/// hash_many()). seed, secret: as for filters; the peer's must be the same. Under a secret of both nobody else can make keys
-/// that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us a key. Source: Yang,
+/// hash_many()). seed, secret: as for filters; the peer's must be the same. With a shared secret, nobody else can
+/// choose keys that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us per key. Source: Yang,
 /// Gilad, Alizadeh, "Practical rateless set reconciliation", SIGCOMM 2024.
 ///
 /// >>> from fullbloom.compose import RatelessDecoder, RatelessEncoder
@@ -172,19 +150,19 @@ impl RatelessEncoder {
     fn new(
         keys: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = arguments::hashed)] hashed: bool,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (py, hasher) = (keys.py(), params::given_hasher(seed, secret)?);
-        let hashes = gathered(keys, &hasher, hashed)?;
+        let (py, hasher) = (keys.py(), parameters::read_hasher(seed, secret)?);
+        let hashes = collect(keys, &hasher, hashed)?;
         let encoder = py.detach(|| Encoder::new(hashes, &hasher)).or_raise(py)?;
         Ok(RatelessEncoder { lock: BiasedLock::new(encoder, |encoder| encoder.nbytes() as u64) })
     }
 
-    /// The next so many symbols as bytes, 12 and a count of 1 to 3 each; before the first, a head of 24.
+    /// The next `symbols` symbols, each 12 bytes and a count of 1 to 3 bytes; before the first, a header of 24 bytes.
     ///
-    /// Raises ParameterError above 1,048,576 at once, FilterFull beyond 2**31 in all. Cost: some 10 ns for each key that
-    /// a symbol holds: symbol i holds one in 1 + i/2.
+    /// Raises ParameterError above 1,048,576 per call, FilterFull beyond 2**31 in total. Cost: some 10 ns for each key in a
+    /// symbol: symbol i contains one key in 1 + i/2.
     #[pyo3(signature = (symbols: "int") -> "bytes")]
     fn produce<'py>(
         &self,
@@ -194,13 +172,13 @@ impl RatelessEncoder {
         if symbols > AT_ONCE {
             return Err(parameter(
                 py,
-                format!("symbols must be between 1 and {AT_ONCE}, got {symbols}; ask more often"),
+                format!("symbols must be between 1 and {AT_ONCE}, got {symbols}; call it more often"),
             ));
         }
         let mut out = Vec::new();
         let send = |encoder: &mut Encoder| encoder.send(symbols as usize, &mut out);
         self.lock.detach(py, |session| session.write(send)).or_raise(py)?;
-        objects::bytes(py, &out)
+        bytes::create(py, &out)
     }
 
     /// Number of distinct keys.
@@ -209,18 +187,18 @@ impl RatelessEncoder {
         self.lock.read(py, Encoder::keys)
     }
 
-    /// Symbols made so far.
+    /// Symbols created so far.
     #[getter]
     fn symbols(&self, py: Python<'_>) -> u64 {
         self.lock.read(py, Encoder::sent)
     }
 }
 
-/// Tells, from the symbols of a peer, what its set and the own one have not in common.
+/// Finds the differences between a set and that of a peer from the peer's symbols.
 ///
-/// keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 where it is None; memory is
-/// at most 50 bytes a symbol that came, whatever the peer says. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
-/// 0.2 us a key, and about a microsecond a difference.
+/// keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 if it is None; memory is at
+/// most 50 bytes per received symbol, whatever the peer sends. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
+/// 0.2 us per key, and about a microsecond per difference.
 ///
 /// >>> from fullbloom.compose import RatelessDecoder, RatelessEncoder
 /// >>> here = RatelessDecoder(["a", "b"])
@@ -246,31 +224,31 @@ impl RatelessDecoder {
         keys: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = arguments::hashed)] hashed: bool,
         #[pyo3(from_py_with = arguments::max_symbols)] max_symbols: Option<u64>,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (py, hasher) = (keys.py(), params::given_hasher(seed, secret)?);
-        let hashes = gathered(keys, &hasher, hashed)?;
+        let (py, hasher) = (keys.py(), parameters::read_hasher(seed, secret)?);
+        let hashes = collect(keys, &hasher, hashed)?;
         let limit = max_symbols.unwrap_or(MAX_SYMBOLS);
         let decoder = py.detach(|| Decoder::new(hashes, &hasher, limit)).or_raise(py)?;
         Ok(RatelessDecoder { lock: BiasedLock::new(decoder, |decoder| decoder.nbytes() as u64) })
     }
 
-    /// Takes bytes of the stream, cut anywhere; True when no more are needed, and from then on bytes are passed over.
+    /// Takes bytes of the stream, split anywhere; True when no more are needed: later bytes are ignored.
     ///
-    /// Raises FormatError for bytes of something else, IncompatibleFilters for symbols under another seed or secret,
-    /// FilterFull beyond max_symbols, FilterMemoryError; what came out before can be had.
+    /// Raises FormatError for other bytes, IncompatibleFilters for symbols under another seed or secret, FilterFull beyond
+    /// max_symbols, FilterMemoryError; decoded() still returns the differences found before.
     #[pyo3(signature = (data: "bytes | bytearray | memoryview") -> "bool")]
     fn feed(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (py, bytes) = (data.py(), bytes_of("data", data)?);
+        let (py, bytes) = (data.py(), read_bytes("data", data)?);
         self.lock.detach(py, |session| session.write(|decoder| decoder.feed(&bytes))).or_raise(py)
     }
 
-    /// What is known by now: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+    /// The differences found so far: Decoded(mine, theirs, complete), keys as their hashes, ascending.
     #[pyo3(signature = () -> "Decoded")]
     fn decoded(&self, py: Python<'_>) -> PyResult<Decoded> {
         let decoded = self.lock.look(py, Decoder::decoded);
-        Decoded::of(py, &decoded, Keys::Hashes)
+        Decoded::new(py, &decoded, Keys::Hashes)
     }
 
     /// True when all differences are known.
@@ -285,22 +263,22 @@ impl RatelessDecoder {
         self.lock.read(py, Decoder::keys)
     }
 
-    /// Number of keys that the peer says to have; None before its head came.
+    /// Number of keys that the peer reports; None before its header has arrived.
     #[getter]
     fn peer_keys(&self, py: Python<'_>) -> Option<u64> {
         self.lock.read(py, Decoder::peer_keys)
     }
 
-    /// Symbols taken so far.
+    /// Symbols received so far.
     #[getter]
     fn symbols(&self, py: Python<'_>) -> u64 {
         self.lock.read(py, Decoder::received)
     }
 }
 
-/// Estimates how many keys two sets have not in common, from 41 kB of each, whatever their sizes.
+/// Estimates the number of differences of two sets, from 41 kB of each, whatever their sizes.
 ///
-/// keys, hashed, seed, secret: as for RatelessEncoder, but that repetitions may not come. Cost: 30 ns a key. Source:
+/// keys, hashed, seed, secret: as for RatelessEncoder, except that keys must not repeat. Cost: 30 ns per key. Source:
 /// Eppstein, Goodrich, Uyeda, Varghese, "What's the difference?", SIGCOMM 2011.
 ///
 /// >>> from fullbloom.compose import StrataEstimator
@@ -322,11 +300,11 @@ impl StrataEstimator {
     fn new(
         keys: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = arguments::hashed)] hashed: bool,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (py, hasher) = (keys.py(), params::given_hasher(seed, secret)?);
-        let hashes = gathered(keys, &hasher, hashed)?;
+        let (py, hasher) = (keys.py(), parameters::read_hasher(seed, secret)?);
+        let hashes = collect(keys, &hasher, hashed)?;
         let strata = py.detach(|| {
             let mut strata = Strata::new(hasher);
             hashes.iter().for_each(|&hash| strata.add(hash));
@@ -335,32 +313,32 @@ impl StrataEstimator {
         Ok(StrataEstimator { lock: BiasedLock::new(strata, |_| 0), hasher })
     }
 
-    /// Estimated number of keys that one of the two sets has alone: exact to about 50, within some 20 % above.
+    /// Estimated number of keys that are in only one of the two sets: exact to about 50, within some 20 % above.
     ///
     /// other: the bytes of the other estimator. Raises FormatError, IncompatibleFilters.
     #[pyo3(signature = (other: "bytes | bytearray | memoryview") -> "int")]
     fn differences(&self, other: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let (py, bytes) = (other.py(), bytes_of("other", other)?);
+        let (py, bytes) = (other.py(), read_bytes("other", other)?);
         let other = Strata::from_bytes(&bytes, self.hasher).or_raise(py)?;
         self.lock.look(py, |strata| strata.differences(&other)).or_raise(py)
     }
 
-    /// The estimator as bytes, to be sent.
+    /// The estimator as bytes, to send.
     #[pyo3(signature = () -> "bytes")]
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.lock.look(py, Strata::to_bytes);
-        objects::bytes(py, &bytes)
+        bytes::create(py, &bytes)
     }
 }
 
-/// Time between two looks for signals while values are made.
+/// Time between two checks for signals while values are computed.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
 ///
-/// keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it tells, up to 1024. Beyond it the
-/// answer is none, and says so. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key and
-/// each value, of which there are bound + 3; differences() takes time with the square of the bound. Sources: Minsky,
+/// keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it can find, up to 1024. Beyond it
+/// the result is empty and not complete. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key
+/// and each of the bound + 3 values; differences() takes time with the square of the bound. Sources: Minsky,
 /// Trachtenberg, Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE TIT 49(9), 2003;
 /// Starobinski, Trachtenberg, Agarwal, "Efficient PDA synchronization", IEEE TMC 2(1), 2003.
 ///
@@ -385,14 +363,14 @@ impl CharacteristicSketch {
         keys: &Bound<'_, PyAny>,
         bound: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = arguments::hashed)] hashed: bool,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (py, hasher) = (keys.py(), params::given_hasher(seed, secret)?);
-        let bound = params::whole("bound", bound, 1)?;
-        let hashes = gathered(keys, &hasher, hashed)?;
+        let (py, hasher) = (keys.py(), parameters::read_hasher(seed, secret)?);
+        let bound = parameters::whole("bound", bound, 1)?;
+        let hashes = collect(keys, &hasher, hashed)?;
         let (mut last, mut raised) = (Instant::now(), None);
-        let mut look = || {
+        let mut check = || {
             if last.elapsed() < PAUSE {
                 return Ok(());
             }
@@ -402,31 +380,31 @@ impl CharacteristicSketch {
                 Error::parameter("ended by the caller")
             })
         };
-        let made = py.detach(|| Sketch::new(hashes, bound, &hasher, &mut look));
+        let sketch = py.detach(|| Sketch::new(hashes, bound, &hasher, &mut check));
         raised.map_or(Ok(()), Err)?;
-        Ok(CharacteristicSketch { sketch: made.or_raise(py)? })
+        Ok(CharacteristicSketch { sketch: sketch.or_raise(py)? })
     }
 
-    /// What both sets have not in common: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+    /// The differences: Decoded(mine, theirs, complete), keys as their hashes, ascending.
     ///
-    /// other: the bytes of the other sketch; the smaller bound of the two counts. complete is False, and both lists are
-    /// empty, where there are more differences than that, or the peer does not say the truth: two values beyond those that
-    /// are needed have to agree, by chance 2^-100, and each key has to be here or missing here as it should. Raises
+    /// other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists are
+    /// empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those that are
+    /// needed must agree, by chance 2^-100, and each key must be present or absent here as the difference says. Raises
     /// FormatError, IncompatibleFilters for another seed or secret.
     #[pyo3(signature = (other: "bytes | bytearray | memoryview") -> "Decoded")]
     fn differences(&self, other: &Bound<'_, PyAny>) -> PyResult<Decoded> {
-        let (py, bytes) = (other.py(), bytes_of("other", other)?);
+        let (py, bytes) = (other.py(), read_bytes("other", other)?);
         let decoded = py.detach(|| self.sketch.decode(&bytes)).or_raise(py)?;
-        Decoded::of(py, &decoded, Keys::Hashes)
+        Decoded::new(py, &decoded, Keys::Hashes)
     }
 
-    /// The values as bytes, to be sent: 24, and 8 for each.
+    /// The values as bytes, to send: 24 bytes, and 8 for each value.
     #[pyo3(signature = () -> "bytes")]
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        objects::bytes(py, &self.sketch.to_bytes())
+        bytes::create(py, &self.sketch.to_bytes())
     }
 
-    /// The most differences that it tells.
+    /// The most differences that it can find.
     #[getter]
     fn bound(&self) -> u64 {
         self.sketch.bound()

@@ -8,8 +8,9 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fullbloom_server::auth::{Authenticator, Grant};
 use fullbloom_server::log::Durability;
-use fullbloom_server::resp::{self, Gate, Grant, Tokens};
+use fullbloom_server::resp;
 use fullbloom_server::store::{Options, Store};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -37,14 +38,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         flush: true,
         ..resp::Options::default()
     };
-    let mut tokens = Tokens::default();
+    let mut tokens = Vec::new();
     for setting in &settings {
         let (name, value) = setting.split_once('=').unwrap_or_default();
         match name {
-            "admin" => tokens = tokens.with(Tokens::digest(value.as_bytes()), Grant::all()),
+            "admin" => tokens.push((1, Authenticator::digest(value.as_bytes()), Grant::all())),
             "reader" => {
                 let grant = Grant { read: true, patterns: vec!["r:*".into()], ..Grant::default() };
-                tokens = tokens.with(Tokens::digest(value.as_bytes()), grant);
+                tokens.push((2, Authenticator::digest(value.as_bytes()), grant));
             }
             "tls" => listening.tls = Some(encrypted(value)?),
             "plain" => options.plain = value == "yes",
@@ -60,7 +61,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     if settings.iter().any(|setting| setting.starts_with("admin=")) {
-        listening.gate = Some(Arc::new(tokens) as Arc<dyn Gate>);
+        let authenticator = Authenticator::default();
+        authenticator.set_tokens(tokens);
+        listening.authenticator = Some(Arc::new(authenticator));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -1,14 +1,14 @@
-//! [`Budget`]: the bytes that one process holds for its clients beside the filters: requests, replies, copies.
+//! [`Budget`]: the memory that a process holds for clients besides the filters: requests, replies, copies.
 //!
-//! Whoever keeps something for a client takes its bytes first and gives them back by dropping [`Held`]. Atomics only: a
-//! take costs some nanoseconds, so that nothing has a reason to go around it.
+//! Anyone who keeps something for a client charges its bytes first, and returns them by dropping [`Held`]. It uses only
+//! atomics, and a charge costs a few nanoseconds, so there is no reason to bypass it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::{Code, Fault, Result};
 
-/// See the head of this file.
+/// The memory for clients.
 #[derive(Debug)]
 pub struct Budget {
     most: u64,
@@ -18,41 +18,41 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of this many bytes.
     pub fn new(most: u64) -> Arc<Self> {
         Arc::new(Budget { most, held: AtomicU64::new(0), highest: AtomicU64::new(0), refused: AtomicU64::new(0) })
     }
 
-    /// Takes bytes until what is returned is dropped. Faults: `Limit` for more than there can ever be, `Overloaded` for
-    /// more than there are now.
+    /// Charges bytes until the result is dropped. Faults: `Limit` if the budget is smaller than that, `Overloaded` if
+    /// too much is held now.
     pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Held> {
         let mut held = self.empty();
         held.grow(bytes)?;
         Ok(held)
     }
 
-    /// Nothing yet, to grow.
+    /// An empty charge, which can grow.
     pub fn empty(self: &Arc<Self>) -> Held {
         Held { budget: self.clone(), bytes: 0 }
     }
 
-    /// Bytes that are held now.
-    pub fn held(&self) -> u64 {
+    /// The bytes held now.
+    pub fn used(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Bytes that there are.
+    /// The size of the budget.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// The most bytes that were held at once.
-    pub fn highest(&self) -> u64 {
+    /// The most bytes held at once.
+    pub fn peak(&self) -> u64 {
         self.highest.load(Ordering::Relaxed)
     }
 
-    /// How often bytes were refused.
-    pub fn refused(&self) -> u64 {
+    /// The number of refusals.
+    pub fn refusals(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
@@ -84,7 +84,7 @@ impl Budget {
     }
 }
 
-/// Bytes of a [`Budget`], given back when it is dropped.
+/// Bytes of a [`Budget`], returned when it is dropped.
 #[derive(Debug)]
 pub struct Held {
     budget: Arc<Budget>,
@@ -92,14 +92,14 @@ pub struct Held {
 }
 
 impl Held {
-    /// Takes more bytes; on a fault it holds what it held.
+    /// Charges more bytes; a fault changes nothing.
     pub fn grow(&mut self, more: u64) -> Result<()> {
         self.budget.add(more)?;
         self.bytes += more;
         Ok(())
     }
 
-    /// Holds exactly so many bytes from here on: takes or gives back the difference.
+    /// Charges exactly this many bytes from now on.
     pub fn set(&mut self, bytes: u64) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.grow(more),
@@ -111,12 +111,12 @@ impl Held {
         }
     }
 
-    /// Gives everything back.
+    /// Returns all bytes.
     pub fn release(&mut self) {
         self.budget.held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::AcqRel);
     }
 
-    /// Bytes that it holds.
+    /// The number of bytes charged.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_held_than_there_is_and_all_of_it_comes_back() -> Result<()> {
+    fn holds_at_most_the_budget_and_returns_all_of_it() -> Result<()> {
         let budget = Budget::new(100);
         let mut held = budget.take(60)?;
         assert_eq!(budget.take(41).map_err(|fault| fault.code).err(), Some(Code::Overloaded));
@@ -141,17 +141,17 @@ mod tests {
         assert_eq!(budget.take(u64::MAX).map_err(|fault| fault.code).err(), Some(Code::Limit));
         held.grow(40)?;
         assert!(held.grow(1).is_err_and(|fault| fault.text.contains("limits.memory_bytes")));
-        assert_eq!((held.bytes(), budget.held()), (100, 100));
+        assert_eq!((held.bytes(), budget.used()), (100, 100));
         held.set(30)?;
         let other = budget.take(70)?;
         assert!(held.set(31).is_err());
         drop((held, other));
-        assert_eq!((budget.held(), budget.highest(), budget.refused()), (0, 100, 5));
+        assert_eq!((budget.used(), budget.peak(), budget.refusals()), (0, 100, 5));
         Ok(())
     }
 
     #[test]
-    fn threads_that_take_at_once_never_have_more_than_all() {
+    fn concurrent_charges_stay_within_the_budget() {
         let budget = Budget::new(1000);
         std::thread::scope(|scope| {
             for thread in 0..4u64 {
@@ -159,12 +159,12 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..10_000 {
                         let taken = budget.take((thread * 97 + round) % 700);
-                        assert!(budget.held() <= 1000);
+                        assert!(budget.used() <= 1000);
                         drop(taken);
                     }
                 });
             }
         });
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.used(), 0);
     }
 }

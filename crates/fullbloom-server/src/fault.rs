@@ -1,46 +1,46 @@
-//! [`Fault`]: why the service refuses, with the code that RESP and HTTP clients see.
+//! [`Fault`]: why the service refuses a request, with the code that RESP and HTTP clients see.
 
 use std::fmt;
 use std::path::Path;
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Fault>;
 
-/// What went wrong, by what the client can do about it.
+/// The reason, from the client's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// A word of the request is wrong.
+    /// A part of the request is invalid.
     Invalid,
-    /// No filter has the name.
+    /// No filter has this name.
     Missing,
     /// The name is taken.
     Exists,
-    /// The filter's kind does not do that.
+    /// The kind of filter does not support the operation.
     Unsupported,
-    /// The filter, or the service, has no room.
+    /// The filter, or the service, is full.
     Full,
-    /// A cap of the service stands in the way.
+    /// A limit of the service is exceeded.
     Limit,
-    /// Too much is under way; later it may fit.
+    /// The service is overloaded; the request may succeed later.
     Overloaded,
     /// The two filters cannot be combined.
     Incompatible,
-    /// Nothing is taken at present: the disk is full, or failed.
+    /// Changes are refused at present: the disk is full, or failed.
     ReadOnly,
-    /// The client may not.
+    /// The client lacks the permission.
     Denied,
-    /// The filter has another version than the change is meant for.
+    /// The filter has another version than the change requires.
     Changed,
-    /// The filter lives on another node.
+    /// The name belongs to another node.
     Elsewhere,
-    /// Bytes are not a filter, or are damaged.
+    /// The bytes are not a filter, or are damaged.
     Format,
     /// A file cannot be read or written.
     Io,
 }
 
 impl Code {
-    /// As the control plane names it.
+    /// The name of the code in the control plane.
     pub fn name(self) -> &'static str {
         match self {
             Code::Invalid => "invalid",
@@ -61,12 +61,12 @@ impl Code {
     }
 }
 
-/// A refusal. Its text never holds a key.
+/// A refusal. Its text never contains a key.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What it is.
+    /// The reason.
     pub code: Code,
-    /// What to tell people: the value at fault and the remedy.
+    /// The message for people: the value at fault and the remedy.
     pub text: String,
 }
 
@@ -76,22 +76,22 @@ impl Fault {
         Fault { code, text: text.into() }
     }
 
-    /// A word of the request is wrong.
+    /// A part of the request is invalid.
     pub fn invalid(text: impl Into<String>) -> Self {
         Self::new(Code::Invalid, text)
     }
 
-    /// No filter has the name.
+    /// No filter has this name.
     pub fn missing() -> Self {
         Self::new(Code::Missing, "not found")
     }
 
-    /// What the system refused, with the path.
+    /// An I/O error, with the path.
     pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Fault {
         move |error| Fault::new(Code::Io, format!("{}: {error}", path.display()))
     }
 
-    /// What the kind of a filter cannot do.
+    /// An operation that a kind of filter does not support.
     pub fn unsupported(class: &str, operation: &str) -> Self {
         Self::new(Code::Unsupported, format!("a {class} cannot {operation}"))
     }

@@ -1,6 +1,6 @@
-//! Fault points: named places at which a test ends the process, has an I/O error returned, or pauses the thread.
+//! Fault points: named places at which a test ends the process, returns an I/O error, or pauses the thread.
 //!
-//! Outside of the unit tests [`reach`] is an empty function. In them, a test arms a point for the stores of one folder:
+//! Outside the unit tests [`reach`] is an empty function. In them, a test arms a point for the stores of one folder:
 //!
 //! ```text
 //! let armed = fault_points::arm(folder, "segment.created", 0, Action::Fail(ENOSPC));   // until `armed` is dropped
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A test that ends a process at a point starts itself again: [`Child::start`] runs an ignored test of the same
-//! binary with the folder and the point in its environment, and gives the lines that it reported before it died. A
-//! new point gets a line in `POINTS`; `kill_tests` fails for a point that no workload reaches.
+//! binary with the folder and the point in its environment, and returns the lines that it reported before it died. A
+//! new point needs a line in `POINTS`; `kill_tests` fails for a point that no workload reaches.
 
 use std::io;
 use std::path::Path;
@@ -17,14 +17,14 @@ use std::path::Path;
 #[cfg(test)]
 pub(crate) use armed::{Action, Child, ENOSPC, POINTS, arm};
 
-/// Marks a place where a test may have a fault happen.
+/// Marks a place where a test may inject a fault.
 #[cfg(not(test))]
 #[inline(always)]
 pub(crate) fn reach(_point: &'static str, _folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks a place where a test may have a fault happen: in a store whose folder is `folder`, or a folder in it.
+/// Marks a place where a test may inject a fault, in a store whose folder is `folder` or contains it.
 #[cfg(test)]
 pub(crate) fn reach(point: &'static str, folder: &Path) -> io::Result<()> {
     armed::reach(point, folder)
@@ -80,13 +80,13 @@ mod armed {
     /// What happens at a point.
     #[derive(Clone, Copy)]
     pub(crate) enum Action {
-        /// The process ends as under SIGKILL: nothing is written or closed in order.
+        /// The process ends as if killed: nothing is written or closed.
         Abort,
         /// The system call fails with this error number.
         Fail(i32),
         /// The thread waits until the point is released.
         Pause,
-        /// Nothing; the point is counted.
+        /// Nothing; the point only counts.
         Count,
     }
 
@@ -94,7 +94,7 @@ mod armed {
         number: u64,
         folder: PathBuf,
         point: &'static str,
-        /// Times the point is passed before the action.
+        /// How often the point is passed before the action.
         skip: u64,
         reached: u64,
         action: Action,
@@ -106,7 +106,7 @@ mod armed {
     /// A point that is armed until this is dropped.
     pub(crate) struct Armed(u64);
 
-    /// Arms `point` for stores in `folder`, from the time after it was passed `skip` times.
+    /// Arms `point` for stores in `folder`, after it was passed `skip` times.
     pub(crate) fn arm(folder: &Path, point: &str, skip: u64, action: Action) -> Armed {
         let point = POINTS.iter().find(|known| **known == point);
         let point = point.unwrap_or_else(|| panic!("no such point in POINTS"));
@@ -134,7 +134,7 @@ mod armed {
             }
         }
 
-        /// Lets the threads that pause here go on, and disarms the point.
+        /// Lets the paused threads continue, and disarms the point.
         pub(crate) fn release(self) {}
     }
 
@@ -172,19 +172,19 @@ mod armed {
     const POINT: &str = "FULLBLOOM_TEST_POINT";
     const SKIP: &str = "FULLBLOOM_TEST_SKIP";
     const SEED: &str = "FULLBLOOM_TEST_SEED";
-    /// What begins a line that a child reports.
+    /// The prefix of a line that a child reports.
     const REPORT: &str = "reports: ";
 
-    /// This process, where a test started it to be ended at a point.
+    /// This process, if a test started it to be ended at a point.
     pub(crate) struct Child {
         pub(crate) folder: PathBuf,
-        /// Any number that the parent has chosen.
+        /// A number chosen by the parent.
         pub(crate) seed: u64,
         _armed: Armed,
     }
 
     impl Child {
-        /// The child that this process is; the point is armed.
+        /// This process as a child, with its point armed.
         pub(crate) fn this() -> Self {
             let word = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is set by the parent"));
             let number = |name: &str| u64::from_str(&word(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -193,13 +193,13 @@ mod armed {
             Child { folder, seed: number(SEED), _armed }
         }
 
-        /// Sends the parent a line.
+        /// Sends a line to the parent.
         pub(crate) fn report(&self, line: &str) {
             println!("{REPORT}{line}");
         }
 
-        /// Runs the ignored test `test` (its full path) as a child that ends where `point` is reached the time after
-        /// `skip`: the lines that it reported, and whether it ended there.
+        /// Runs the ignored test `test` (its full path) as a child that ends at `point`, after passing it `skip` times;
+        /// returns the lines that it reported, and whether it ended there.
         pub(crate) fn start(test: &str, folder: &Path, seed: u64, point: &str, skip: u64) -> (Vec<String>, bool) {
             let program = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
             let mut child = Command::new(program)
@@ -215,7 +215,7 @@ mod armed {
             let out = child.stdout.take().unwrap_or_else(|| unreachable!());
             let lines = BufReader::new(out).lines().map_while(io::Result::ok);
             let lines: Vec<String> = lines
-                // The harness writes the name of the test before the first.
+                // The harness writes the name of the test before the first line.
                 .filter_map(|line| line.split_once(REPORT).map(|(_, said)| said.to_string()))
                 .collect();
             let ended = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));

@@ -1,18 +1,19 @@
-//! [`Limits`]: caps on what a client may ask for.
+//! [`Limits`]: caps on what a client may request.
 
 use std::time::Duration;
 
-/// Caps of one service. Every length that a client states is held against one of them before memory is asked for.
+/// The caps of one service. Every length that a client states is checked against one of them before anything is
+/// allocated.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of cells of one filter, growth included.
+    /// Bytes of cells of one filter, including growth.
     pub filter_bytes: u64,
     /// Bytes of cells of all filters.
     pub total_bytes: u64,
-    /// Filters.
+    /// Number of filters.
     pub filters: usize,
-    /// Bytes held for clients beside the filters: requests, replies, copies. 0: as many as
-    /// [`Limits::memory`] derives from the others.
+    /// Bytes held for clients besides the filters: requests, replies, copies. 0 derives it from the other caps, as
+    /// [`Limits::memory`] does.
     pub memory_bytes: u64,
     /// Bytes of one request.
     pub request_bytes: usize,
@@ -22,13 +23,13 @@ pub struct Limits {
     pub key_bytes: usize,
     /// Connections to the RESP port.
     pub connections: usize,
-    /// Time for a request that has begun to arrive, and for a client to take its replies.
+    /// The time in which an incomplete request must arrive, and in which a client must take its replies.
     pub receive: Duration,
 }
 
 impl Limits {
-    /// Bytes held for clients beside the filters: unless they are given, a copy of the largest filter and sixteen of the
-    /// largest requests.
+    /// Bytes held for clients besides the filters: by default a copy of the largest filter and sixteen of the largest
+    /// requests.
     pub fn memory(&self) -> u64 {
         match self.memory_bytes {
             0 => self.filter_bytes.saturating_add(16 * self.request_bytes as u64),

@@ -1,7 +1,7 @@
 //! [`Kind`]: any structure of the registry behind one trait, so that the bindings name none.
 
 use crate::arguments::Arguments;
-use crate::core::{Container, Gathered, KeyDomains, KeyHasher, Parameter, Records, VARIANTS, Value, Variant};
+use crate::core::{Container, KeyDomains, KeyHasher, Parameter, RecordSet, Records, VARIANTS, Value, Variant};
 use crate::fault::{Fault, Result};
 
 /// A structure. What its kind cannot do is a `MissingOperation` that names the class.
@@ -89,14 +89,14 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// As records that a structure is built of.
-    fn gathered(&self) -> Result<Gathered<1>> {
+    fn record_set(&self) -> Result<RecordSet<1>> {
         let mut records = Records::new(None);
         self.hashes.iter().try_for_each(|&hash| records.push([hash]))?;
         Ok(records.try_into()?)
     }
 
-    /// [`Keys::gathered`] with values.
-    fn pairs(&self) -> Result<Gathered<2>> {
+    /// [`Keys::record_set`] with values.
+    fn pairs(&self) -> Result<RecordSet<2>> {
         if self.hashes.len() != self.values.len() {
             return Err(Fault::parameter(format!(
                 "there must be as many values as keys, got {} values for {} keys",
@@ -177,11 +177,11 @@ macro_rules! lent {
 }
 
 /// Makes one: empty, or of its keys.
-macro_rules! making {
-    (build $($rest:tt)*) => { making!(@ (gathered) $($rest)*); };
-    (build_pairs $($rest:tt)*) => { making!(@ (pairs) $($rest)*); };
+macro_rules! constructor {
+    (built [key] $($rest:tt)*) => { constructor!(@ (record_set) $($rest)*); };
+    (built [key value] $($rest:tt)*) => { constructor!(@ (pairs) $($rest)*); };
     // The levels' kind and layout are no part of the declaration, since the class is not called.
-    (world $Class:ident $positional:tt $named:tt) => {
+    (built [included excluded] $Class:ident $positional:tt $named:tt) => {
         pub(super) const PARAMETERS: &[Parameter] = &[
             Parameter { name: "kind", python: "str", default: Some("\"bloom\"") },
             Parameter { name: "layout", python: "str", default: Some("\"auto\"") },
@@ -192,7 +192,7 @@ macro_rules! making {
             let (kind, layout): (String, String) = (given!(order $Class kind "str" "bloom"), given!(order $Class layout "str" "auto"));
             let plan = Plan { kind: LevelKind::new(&kind, &layout)?, hasher: order.hasher, like: None };
             let job = Job::new(1);
-            let (included, excluded) = (order.keys.gathered()?.sorted(&job)?, order.others.gathered()?.sorted(&job)?);
+            let (included, excluded) = (order.keys.record_set()?.sorted(&job)?, order.others.record_set()?.sorted(&job)?);
             if let Some(hash) = common(&included, &excluded)? {
                 return Err(Fault::parameter(format!(
                     "included and excluded overlap: a key of both has the hash {hash}; a key must be in one of them only"
@@ -201,7 +201,7 @@ macro_rules! making {
             Ok(Box::new(Core::build(&included, &excluded, plan, &job)?))
         }
     };
-    ($adds:ident $Class:ident $positional:tt $named:tt) => { making!(@ () $Class $positional $named); };
+    (open $entry:tt $Class:ident $positional:tt $named:tt) => { constructor!(@ () $Class $positional $named); };
     (@ ($($keys:ident)?) $Class:ident
         [$({$pdoc:tt $p:ident $pt:tt [$($pd:tt)?]})*] [$({$kdoc:tt $k:ident $kt:tt $kd:tt})*]
     ) => {
@@ -211,7 +211,7 @@ macro_rules! making {
             order.arguments.check(stringify!($Class), &[$(stringify!($p),)* $(stringify!($k),)*])?;
             $(let $p: owned!($pt) = given!(order $Class $p $pt $($pd)?);)*
             $(let $k: owned!($kt) = given!(order $Class $k $kt $kd);)*
-            Ok(Box::new(making!(@call order [$($keys)?] [$(lent!($p $pt),)* $(lent!($k $kt),)*])))
+            Ok(Box::new(constructor!(@call order [$($keys)?] [$(lent!($p $pt),)* $(lent!($k $kt),)*])))
         }
     };
     (@call $order:ident [] [$($argument:expr,)*]) => { Core::construct($($argument,)* $order.hasher)? };
@@ -221,8 +221,24 @@ macro_rules! making {
 }
 
 /// The methods that come with the way keys are added.
-macro_rules! adding {
-    (key) => {
+macro_rules! add_methods {
+    (open [key value]) => {
+        fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()> {
+            Ok(self.put_hashes(hashes, values, Some(new))?)
+        }
+
+        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+            self.get_hashes(hashes, values);
+            Ok(())
+        }
+
+        fn clear(&mut self) -> Result<()> {
+            Core::clear(self)?;
+            Filter::hasher_mut(self).added_mut().clear();
+            Ok(())
+        }
+    };
+    (open $entry:tt) => {
         fn add(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<()> {
             self.check_writable()?;
             Ok(Addable::add_hashes(self, hashes, Some(new))?)
@@ -239,26 +255,7 @@ macro_rules! adding {
             }
         }
     };
-    (number) => {
-        adding!(key);
-    };
-    (pair) => {
-        fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()> {
-            Ok(self.put_hashes(hashes, values, Some(new))?)
-        }
-
-        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
-            self.get_hashes(hashes, values);
-            Ok(())
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Core::clear(self)?;
-            Filter::hasher_mut(self).added_mut().clear();
-            Ok(())
-        }
-    };
-    (build_pairs) => {
+    (built [key value]) => {
         fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()> {
             values.iter().try_for_each(|&value| self.check_settable(value))?;
             for ((&hash, &value), new) in hashes.iter().zip(values).zip(new) {
@@ -272,10 +269,10 @@ macro_rules! adding {
             Ok(())
         }
     };
-    ($other:ident) => {};
+    (built $entry:tt) => {};
 }
 
-/// The methods of one capability; what the trait has no method for is nothing here.
+/// The methods of one capability. A capability without a method in the trait adds nothing.
 macro_rules! capability {
     (remove) => {
         fn remove(&mut self, hashes: &[u64], removed: &mut [u8]) -> Result<()> {
@@ -313,7 +310,7 @@ macro_rules! capability {
 
 /// One module a row.
 macro_rules! kind {
-    ({ $ID:literal $module:ident $name:literal $family:ident $adds:ident [$($can:ident)*] }
+    ({ $ID:literal $module:ident $name:literal $family:ident $when:ident $entry:tt [$($can:ident)*] }
         $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
     ) => {
         mod $module {
@@ -328,7 +325,7 @@ macro_rules! kind {
             /// Whether this build has it: what it has not is code that nobody calls, and is left out.
             pub(super) const WANTED: bool = super::is_wanted($name);
 
-            making!($adds $Class $positional $named);
+            constructor!($when $entry $Class $positional $named);
 
             impl Kind for Core {
                 fn variant(&self) -> &'static Variant {
@@ -358,7 +355,7 @@ macro_rules! kind {
                 fn as_any(&self) -> &dyn std::any::Any {
                     self
                 }
-                adding!($adds);
+                add_methods!($when $entry);
                 $(capability!($can);)*
             }
         }
@@ -369,9 +366,9 @@ macro_rules! kind {
 macro_rules! kinds {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, $($rest:tt)*
     })*) => {
-        $(fullbloom_core::$Class! { crate::kind::kind ! { $number $module $name $family $adds $can } })*
+        $(fullbloom_core::$Class! { crate::kind::kind ! { $number $module $name $family $when $entry $can } })*
 
         /// A new filter of the kind of this number.
         fn create_numbered(id: u16, order: &Order<'_>) -> Result<Box<dyn Kind>> {
@@ -390,7 +387,7 @@ macro_rules! kinds {
         }
 
         /// The filter in the bytes of a whole file, every one of them checked.
-        pub(crate) fn open(bytes: &[u8], wanted: &crate::core::Wanted) -> Result<Box<dyn Kind>> {
+        pub(crate) fn open(bytes: &[u8], wanted: &crate::core::OpenOptions) -> Result<Box<dyn Kind>> {
             match crate::core::Parsed::new(bytes, crate::core::Verify::Header)?.header.variant {
                 $($number if $module::WANTED => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
                 other => Err(crate::core::unreadable(other).into()),

@@ -25,7 +25,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::{Arguments, hasher, secret_of};
-use crate::core::{KeyHasher, VARIANTS, Value, Variant, Verify, Wanted};
+use crate::core::{KeyHasher, OpenOptions, VARIANTS, Value, Variant, Verify};
 use crate::fault::{Fault, Result};
 use crate::keys::hash_number;
 pub use crate::keys::{Batch, Form};
@@ -61,7 +61,7 @@ impl Handle {
     /// The filter in the bytes of a whole file, which are the first of a batch.
     pub fn open(batch: &Batch, len: usize, secret: &[u8], max_bytes: JsValue) -> Thrown<Handle> {
         let max_bytes = if max_bytes.is_undefined() { u64::MAX } else { arguments::whole("max_bytes", &max_bytes, 1)? };
-        let wanted = Wanted { verify: Verify::Full, secret: secret_of(secret)?, max_bytes };
+        let wanted = OpenOptions { verify: Verify::Full, secret: secret_of(secret)?, max_bytes };
         Ok(Handle(kind::open(batch.first(len), &wanted)?))
     }
 

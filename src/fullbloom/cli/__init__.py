@@ -16,7 +16,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on ``argv`` (default: the process' arguments); return the exit code.
 
-    0: done, or all found; 1: some absent; 2: an error, told in one line on stderr; 130: stopped by
+    0: done, or all found; 1: some absent; 2: an error, printed in one line on stderr; 130: stopped by
     Ctrl-C. Nothing is raised.
 
     >>> main(["plan", "--quiet", "--items", "1000", "--fpr", "0.01"])
@@ -27,9 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from fullbloom.cli.app import run
 
         return run(sys.argv[1:] if argv is None else list(argv))
-    except (KeyboardInterrupt, RuntimeError, AttributeError) as error:  # while modules were on their way
-        # CPython 3.11 makes a RuntimeError of what is raised while a class is made, and argparse an
-        # AttributeError of what is raised before it has saved what it is about to restore.
+    except (KeyboardInterrupt, RuntimeError, AttributeError) as error:  # while modules were imported
+        # CPython 3.11 turns an exception raised while a class is created into a RuntimeError, and argparse
+        # turns one raised before it has saved the state that it restores into an AttributeError.
         raised = (error, error.__cause__, error.__context__)
         if not any(isinstance(one, KeyboardInterrupt) for one in raised):
             raise

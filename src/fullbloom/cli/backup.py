@@ -1,4 +1,4 @@
-"""``fullbloom backup``: a copy of a running service."""
+"""``fullbloom backup``: copy a running service."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import argparse
 
 HELP = "copy all filters of a running service into one file"
-DETAIL = """The copy is of one moment; clients go on meanwhile. It holds
-the secret of keyed filters: keep it like one."""
+DETAIL = """The copy is consistent; clients are served meanwhile. It contains
+the secret of keyed filters: protect it like one."""
 EXAMPLE = "fullbloom backup --url http://127.0.0.1:8080 filters.tar"
 QUIET = "print nothing"
 
@@ -37,19 +37,19 @@ OPTIONS = BackupOptions
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", metavar="FILE", help="tar to write; replaced if it is there")
+    parser.add_argument("file", metavar="FILE", help="tar to write; replaced if it exists")
     remote.add_address(parser, default="http://127.0.0.1:8080")
 
 
 def run(options: BackupOptions) -> int:
-    """Write the copy beside its name, then give it the name."""
+    """Write the copy beside FILE, then rename it."""
     file = Path(options.file)
     new = file.with_name(f"{file.name}.new")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as out, remote.asked(options.url, "/v1/backup") as answer:  # noqa: PTH123
-            shutil.copyfileobj(answer, out, 1 << 20)
-            stated = answer.headers.get("content-length")  # type: ignore[attr-defined]  # of a response
+        with open(descriptor, "wb") as out, remote.send_request(options.url, "/v1/backup") as response:  # noqa: PTH123
+            shutil.copyfileobj(response, out, 1 << 20)
+            stated = response.headers.get("content-length")  # type: ignore[attr-defined]
             if stated is not None and out.tell() != int(stated):
                 raise Refusal(f"{options.url} sent {out.tell()} of {stated} bytes; try again")
             out.flush()

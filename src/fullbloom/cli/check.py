@@ -1,4 +1,4 @@
-"""``fullbloom check``: which lines a filter holds."""
+"""``fullbloom check``: test whether lines are in a filter."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from fullbloom.cli.options import RecordOptions, add_hashes, add_inputs, add_rec
 if TYPE_CHECKING:
     import argparse
 
-    from fullbloom.cli.filters.kinds import Seen
-    from fullbloom.cli.io.blocks import Blocks
+    from fullbloom.cli.filters.kinds import Filter
+    from fullbloom.cli.io.blocks import Blocks, TypedLine
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.records import Records
-    from fullbloom.cli.io.typed import Typed
     from fullbloom.cli.progress import Progress
 
 HELP = "print the lines that a filter holds"
 DETAIL = """Exit code 0: all lines were found (wrongly, for some, with the filter's rate); 1: some are
-certainly absent; 2: an error. A FILTER that tells two sets apart answers for lines of these only. With
---hex and --sha1-of no line is printed, nor shown where it is typed on a terminal: the exit code answers,
-and the numbers of --count and --json."""
+certainly absent; 2: an error. A FILTER that separates two sets answers for lines of these only. With
+--hex and --sha1-of no line is printed, nor shown while it is typed on a terminal: use the exit code,
+--count or --json."""
 EXAMPLE = "fullbloom check words.bloom --absent typed.txt"
-QUIET = "print nothing and stop at the first absent line: the exit code answers"
+QUIET = "print nothing and stop at the first absent line: use the exit code"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: CheckOptions) -> int:
-    """Look all lines up; return 0 when none was absent, else 1."""
+    """Look all lines up; return 0 if none is absent, else 1."""
     from fullbloom.cli.filters.files import load
-    from fullbloom.cli.io.blocks import Blocks
+    from fullbloom.cli.io.blocks import Blocks, TypedLine, is_typed
     from fullbloom.cli.io.output import Output
-    from fullbloom.cli.io.sources import sources
-    from fullbloom.cli.io.typed import Typed, is_typed
+    from fullbloom.cli.io.sources import open_sources
     from fullbloom.cli.progress import Progress
     from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
@@ -75,18 +73,18 @@ def run(options: CheckOptions) -> int:
     output = None if options.count or options.quiet or secret else Output(None)
     with Stops() as stops:
         typed = secret and is_typed(options.files)
-        inputs = [] if typed else sources(options.files)
-        blocks = Typed(stops) if typed else Blocks(inputs, stops, longest=options.longest_line)
+        inputs = [] if typed else open_sources(options.files)
+        blocks = TypedLine(stops) if typed else Blocks(inputs, stops, longest=options.longest_line)
         progress = Progress(blocks, quiet=options.quiet)
         if options.has_records:
             from fullbloom.cli.io.records import Records
 
             keys_only = output is None
             read = Records(options, inputs, stops, seen, longest=options.longest_line, keys_only=keys_only)
-            lines, found = _records_looked_up(options, read, output, progress)
+            lines, found = _check_records(options, read, output, progress)
             note_faults(options, read)
         else:
-            lines, found = _looked_up(options, seen, blocks, output, progress)
+            lines, found = _check_lines(options, seen, blocks, output, progress)
         progress.clear()
     if secret and not (options.count or options.json):
         note(options, f"{found:,} of {lines:,} found")
@@ -101,13 +99,13 @@ def run(options: CheckOptions) -> int:
     return 0 if found == lines else 1
 
 
-def _check_values(options: CheckOptions, seen: Seen) -> None:
+def _check_values(options: CheckOptions, seen: Filter) -> None:
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.kinds import maps, row_of
+    from fullbloom.cli.filters.kinds import get_row, list_maps
 
     if not options.values:
         return
-    if row_of(seen) not in maps():
+    if get_row(seen) not in list_maps():
         raise Refusal(f"{options.filter}: a {type(seen).__name__} has no values; drop --values")
     given = {"--absent": options.absent, "--select": options.select, "--hex": options.hex}
     given["--sha1-of"] = options.sha1_of
@@ -116,17 +114,17 @@ def _check_values(options: CheckOptions, seen: Seen) -> None:
             raise Refusal(f"--values and {option} exclude each other; drop one of them")
 
 
-def _looked_up(
-    options: CheckOptions, seen: Seen, blocks: Blocks | Typed, output: Output | None, progress: Progress
+def _check_lines(
+    options: CheckOptions, seen: Filter, blocks: Blocks | TypedLine, output: Output | None, progress: Progress
 ) -> tuple[int, int]:
-    """Print what is asked for; return (lines, lines found)."""
+    """Look lines up and print those that the options select; return (lines, lines found)."""
     from fullbloom import _core
-    from fullbloom.cli.io.hashes import keys_of
+    from fullbloom.cli.io.hashes import hash_blocks
 
     lines = found = 0
     if options.values:
-        from fullbloom.cli.filters.pairs import write_values
-    for block in keys_of(options, blocks):
+        from fullbloom.cli.filters.static import write_values
+    for block in hash_blocks(options, blocks):
         if options.values:
             records, hits = write_values(seen, block, output)
         else:
@@ -142,10 +140,10 @@ def _looked_up(
     return lines, found
 
 
-def _records_looked_up(
+def _check_records(
     options: CheckOptions, read: Records, output: Output | None, progress: Progress
 ) -> tuple[int, int]:
-    """As `_looked_up`, of records; one without a key is absent."""
+    """As `_check_lines`, for records; one without a key is absent."""
     lines = found = 0
     for batch in read:
         hits, inside, outside = batch.records.check(
@@ -153,7 +151,7 @@ def _records_looked_up(
         )
         lines, found = lines + len(batch.records) - batch.records.faults, found + hits
         if output:
-            output.write(batch.kept(outside if options.absent else inside))
+            output.write(batch.join_kept(outside if options.absent else inside))
         if options.quiet and not options.json and found < lines:
             break
         progress.show()

@@ -1,4 +1,4 @@
-"""``fullbloom delta``: what turns one version of a file into another."""
+"""``fullbloom delta``: write or apply the difference between two versions of a file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
 HELP = "write what differs between two versions, or apply it"
 DETAIL = """OLD and NEW are files of fullbloom build --except; NEW was built with --like OLD, or the delta is
-as long as NEW. With --apply the third file is a delta for OLD, and OUT becomes the version that it was
-made of, byte for byte. A delta for another version, or a damaged one, is refused."""
+as long as NEW. With --apply the third file is a delta for OLD, and OUT becomes the version from which it
+was created, byte for byte. A delta for another version, or a damaged one, is refused."""
 EXAMPLE = "fullbloom delta day.delta old.cascade new.cascade"
 
 
@@ -36,7 +36,7 @@ OPTIONS = DeltaOptions
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("out", metavar="OUT", help="the file to write; with --apply it may be OLD")
-    parser.add_argument("old", metavar="OLD", help="the version that is there")
+    parser.add_argument("old", metavar="OLD", help="the present version")
     parser.add_argument("new", metavar="NEW", help="the other version; with --apply, the delta")
     parser.add_argument("--apply", action="store_true", help="turn OLD into the other version")
     add_secret(parser)
@@ -44,8 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: DeltaOptions) -> int:
     """Compare or apply, and save."""
-    from fullbloom.cli.io.output import require_writable
-    from fullbloom.cli.io.roles import require_different
+    from fullbloom.cli.io.output import require_different, require_writable
 
     require_different(
         [options.old, options.new], {"OUT": options.out}, replaced="OUT" if options.apply else None
@@ -54,12 +53,12 @@ def run(options: DeltaOptions) -> int:
     return _apply(options) if options.apply else _compare(options)
 
 
-def _opened(options: DeltaOptions, path: str) -> Any:
+def _open(options: DeltaOptions, path: str) -> Any:
     import fullbloom
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.secret import secret_from
+    from fullbloom.cli.secret import read_secret
 
-    found: Any = fullbloom.open(path, verify="full", secret=secret_from(options.secret_file))
+    found: Any = fullbloom.open(path, verify="full", secret=read_secret(options.secret_file))
     if not hasattr(found, "delta_to"):
         raise Refusal(f"{path}: a {type(found).__name__} has no deltas; send the file itself")
     return found
@@ -71,7 +70,7 @@ def _compare(options: DeltaOptions) -> int:
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
-    old, new = _opened(options, options.old), _opened(options, options.new)
+    old, new = _open(options, options.old), _open(options, options.new)
     try:
         delta = old.delta_to(new)
     except fullbloom.IncompatibleFilters as error:
@@ -84,8 +83,8 @@ def _compare(options: DeltaOptions) -> int:
         output.discard()
     whole = len(new.to_bytes())
     stats = {"file": options.out, "bytes": len(delta), "whole": whole}
-    told = f"{options.out}: {len(delta):,} bytes, {len(delta) / whole:.1%} of the {whole:,} of {options.new}"
-    report(options, stats, [told], stdout_is_free=options.out != "-")
+    text = f"{options.out}: {len(delta):,} bytes, {len(delta) / whole:.1%} of the {whole:,} of {options.new}"
+    report(options, stats, [text], stdout_is_free=options.out != "-")
     return 0
 
 
@@ -97,7 +96,7 @@ def _apply(options: DeltaOptions) -> int:
     from fullbloom.cli.filters.files import save
     from fullbloom.cli.report import report
 
-    old = _opened(options, options.old)
+    old = _open(options, options.old)
     delta = Path(options.new).read_bytes()
     try:
         new = old.apply_delta(delta)

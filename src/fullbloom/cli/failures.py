@@ -1,23 +1,23 @@
-"""What ends a command early."""
+"""Errors that end a command early."""
 
 from __future__ import annotations
 
 
 class Refusal(Exception):
-    """The command cannot go on; the message is the one line that a person reads."""
+    """The command cannot continue; the message is the one line that is printed."""
 
 
 class Interrupted(Exception):
-    """A signal asked to stop; raised only where nothing is half done."""
+    """A signal arrived; raised only where no work is half done."""
 
     def __init__(self, number: int) -> None:
-        """Remember the signal's number; the exit code is 128 more."""
+        """Store the signal's number; the exit code is 128 more."""
         super().__init__(number)
         self.number = number
 
 
 def explain(error: BaseException) -> str:
-    """Say to a person what is wrong: the file, when there is one, and why."""
+    """Return the message of an error: the file, if there is one, and the reason."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return f"{error.filename}: {reason}" if error.filename is not None else reason

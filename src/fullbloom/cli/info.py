@@ -1,4 +1,4 @@
-"""``fullbloom info``: what a filter's file holds."""
+"""``fullbloom info``: describe a filter's file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fullbloom.cli.options import Options, add_secret
 if TYPE_CHECKING:
     import argparse
 
-HELP = "tell what a filter's file holds"
-DETAIL = "The rate is that of the bits as they are, so the whole file is read."
+HELP = "describe a filter's file"
+DETAIL = "The rate is computed from the present bits, so the whole file is read."
 EXAMPLE = "fullbloom info --verify full words.bloom"
 QUIET = "print nothing: the exit code says whether the file is sound"
 
@@ -38,17 +38,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: InfoOptions) -> int:
-    """Open the file and print what it holds."""
+    """Open the file and print its description."""
     import fullbloom
-    from fullbloom.cli.filters.secret import secret_from
-    from fullbloom.cli.report import report, valued
+    from fullbloom.cli.report import format_value, report
+    from fullbloom.cli.secret import read_secret
 
-    secret = secret_from(options.secret_file)
+    secret = read_secret(options.secret_file)
     seen: Any = fullbloom.open(options.filter, verify=options.verify, secret=secret)
     stats: dict[str, Any] = {"file": options.filter, **seen.info()}
     if hasattr(seen, "stage_info"):
         stats["stage_info"] = seen.stage_info()
     width = max(map(len, stats))
-    lines = [f"{name:<{width}}  {valued(value)}" for name, value in stats.items() if name != "stage_info"]
+    lines = [
+        f"{name:<{width}}  {format_value(value)}" for name, value in stats.items() if name != "stage_info"
+    ]
     report(options, stats, lines, stdout_is_free=True)
     return 0

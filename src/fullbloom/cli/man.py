@@ -1,4 +1,4 @@
-"""``fullbloom man``: manual pages, made of what the parser knows, so that they are those of this version."""
+"""``fullbloom man``: manual pages, generated from the parser, so they match this version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 HELP = "show a manual page, or write all of them"
-DETAIL = """On a terminal the page is shown as man shows it, elsewhere its source goes to standard output.
+DETAIL = """On a terminal the page is shown by man, otherwise its source goes to standard output.
 --output writes the pages of all commands, for a system's packages or for ~/.local/share/man/man1."""
 EXAMPLE = "fullbloom man dedup > fullbloom-dedup.1"
 QUIET = "print nothing"
@@ -46,38 +46,38 @@ def run(options: ManOptions) -> int:
     """Show one page, or write all."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.parser import build_parser
-    from fullbloom.cli.printable import shortened
+    from fullbloom.cli.printable import shorten
     from fullbloom.cli.standard import flush
 
-    made = pages(build_parser())
+    pages = render_pages(build_parser())
     if options.output is not None:
-        return _write(options, Path(options.output), made)
+        return _write(options, Path(options.output), pages)
     name = "fullbloom" if options.about is None else f"fullbloom-{options.about}"
-    if name not in made:
-        known = ", ".join(page.removeprefix("fullbloom-") for page in list(made)[1:])
-        raise Refusal(f"there is no command {shortened(str(options.about))!r}; there are {known}")
+    if name not in pages:
+        known = ", ".join(page.removeprefix("fullbloom-") for page in list(pages)[1:])
+        raise Refusal(f"there is no command {shorten(str(options.about))!r}; there are {known}")
     if options.json:
         import json
 
-        flush(json.dumps({"page": name, "text": made[name]}) + "\n")
-    elif not options.quiet and not (sys.stdout.isatty() and _shown(name, made[name])):
-        flush(made[name])
+        flush(json.dumps({"page": name, "text": pages[name]}) + "\n")
+    elif not options.quiet and not (sys.stdout.isatty() and _show(name, pages[name])):
+        flush(pages[name])
     return 0
 
 
-def _write(options: ManOptions, folder: Path, made: Mapping[str, str]) -> int:
-    """Write the pages; each appears when it is whole."""
+def _write(options: ManOptions, folder: Path, pages: Mapping[str, str]) -> int:
+    """Write the pages, each atomically."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
     if options.about is not None:
         raise Refusal("--output writes the pages of all commands: drop COMMAND")
-    paths = {name: str(folder / f"{name}.1") for name in made}
+    paths = {name: str(folder / f"{name}.1") for name in pages}
     for name, path in paths.items():
         output = Output(path)
         try:
-            output.write(made[name].encode())
+            output.write(pages[name].encode())
             output.commit()
         except BaseException:
             output.discard()
@@ -86,8 +86,8 @@ def _write(options: ManOptions, folder: Path, made: Mapping[str, str]) -> int:
     return 0
 
 
-def _shown(name: str, text: str) -> bool:
-    """Show a page with the system's ``man``; return whether there is one that does."""
+def _show(name: str, text: str) -> bool:
+    """Show a page with the system's ``man``; return False if that is missing or fails."""
     import shutil
     import subprocess
     import tempfile
@@ -101,19 +101,19 @@ def _shown(name: str, text: str) -> bool:
         return subprocess.run([program, str(page)], check=False).returncode == 0  # noqa: S603 - a file of ours
 
 
-def pages(parser: argparse.ArgumentParser) -> dict[str, str]:
+def render_pages(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return the source of each page by its name, that of the program first."""
     subs = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))  # noqa: SLF001
     summaries = {choice.dest: choice.help or "" for choice in subs._choices_actions}  # noqa: SLF001
-    made = {
+    pages = {
         "fullbloom": "\n".join(
             [*_head("fullbloom", "filters for files and streams"), *_program(parser, summaries)]
         )
     }
     for name, sub in subs.choices.items():
         page = f"fullbloom-{name}"
-        made[page] = "\n".join([*_head(page, summaries[name]), *_command(sub)])
-    return {name: f"{text}\n" for name, text in made.items()}
+        pages[page] = "\n".join([*_head(page, summaries[name]), *_command(sub)])
+    return {name: f"{text}\n" for name, text in pages.items()}
 
 
 def _head(name: str, summary: str) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _value(action: argparse.Action) -> str:
-    """Return how the value of an option or argument is called."""
+    """Return the name of an option's or argument's value."""
     if action.metavar is None and action.choices:
         return "|".join(f"\\fB{_plain(str(choice))}\\fR" for choice in action.choices)
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
@@ -171,6 +171,6 @@ def _option(action: argparse.Action) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` without requests and escapes; a hyphen stays one that can be copied."""
+    """Return ``text`` without requests and escapes; a hyphen stays copyable."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", " ".join(escaped.split()))

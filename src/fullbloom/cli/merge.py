@@ -1,4 +1,4 @@
-"""``fullbloom merge``: one filter of several."""
+"""``fullbloom merge``: merge filters into one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(options: MergeOptions) -> int:
     from fullbloom.cli.report import note, report
 
     require_writable(options.out)
-    merged = _merged(options)
+    merged = _merge(options)
     save(merged, options.out)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
@@ -55,7 +55,7 @@ def run(options: MergeOptions) -> int:
         above = merged.fpr() > merged.target_fpr
         note(
             options,
-            f"{options.out} is fuller than it was made for: {text}, "
+            f"{options.out} exceeds its capacity: {text}, "
             + (f"not {target}" if above else f"still within {target}"),
         )
     stats = {"file": options.out, "merged": len(options.filters), **merged.info()}
@@ -63,22 +63,23 @@ def run(options: MergeOptions) -> int:
     return 0
 
 
-def _merged(options: MergeOptions) -> Any:
+def _merge(options: MergeOptions) -> Any:
     """Return the first filter with all others merged into it, in memory."""
     import warnings
 
     import fullbloom
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.kinds import made_at_once, row_of
-    from fullbloom.cli.filters.secret import secret_from
+    from fullbloom.cli.filters.kinds import get_row, list_built_at_once
+    from fullbloom.cli.secret import read_secret
 
-    secret = secret_from(options.secret_file)
+    secret = read_secret(options.secret_file)
     merged: Any = None
     for path in options.filters:
         part: Any = fullbloom.open(path, verify="full", secret=secret)
         if not hasattr(part, "merge"):
-            made = "make one of all lines" if row_of(part) in made_at_once() else "build it with a --capacity"
-            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; {made}")
+            is_static = get_row(part) in list_built_at_once()
+            remedy = "build one from all lines" if is_static else "build it with a --capacity"
+            raise Refusal(f"{path}: a {type(part).__name__} cannot be merged; {remedy}")
         if merged is None:
             merged = part.copy()
             continue
@@ -87,7 +88,7 @@ def _merged(options: MergeOptions) -> Any:
                 f"{path}: holds a {type(part).__name__}, and {options.filters[0]} a {type(merged).__name__}"
             )
         try:
-            with warnings.catch_warnings():  # the note tells it, with the rate
+            with warnings.catch_warnings():  # the note warns of it, with the rate
                 warnings.simplefilter("ignore", fullbloom.CapacityWarning)
                 merged.merge(part)
         except (fullbloom.IncompatibleFilters, fullbloom.FilterFull) as error:

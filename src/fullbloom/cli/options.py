@@ -1,4 +1,4 @@
-"""Options that several commands have, as values and as they are declared."""
+"""Common options of commands: their values and their declarations."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from fullbloom.cli.window import Window
 
 QUIET = "print no progress, warnings or report"
-#: Without --max-line: the longest line, as a file of one line is seldom a file of lines, and the longest
-#: record, whose cells or values are Python objects.
+#: Default of --max-line: for lines, since a file of one line is seldom a file of lines, and for records,
+#: whose cells or values are Python objects.
 _LONGEST_LINE, _LONGEST_RECORD = 64 << 20, 16 << 20
-#: The parts of --memory that the longest line and the longest record may take, and the least that they get.
+#: The share of --memory for the longest line and the longest record, and the least that they get.
 _LINES, _RECORDS, _LEAST = 128, 512, 1 << 16
 
 
@@ -44,7 +44,7 @@ class LineOptions(Options):
 
     @property
     def longest_line(self) -> int:
-        """Bytes of the longest line to take: a share of --memory, if that is given."""
+        """Bytes of the longest line to accept: a share of --memory, if that is given."""
         if self.max_line is not None:
             return self.max_line
         most, parts = (_LONGEST_LINE, _LINES) if self.select is None else (_LONGEST_RECORD, _RECORDS)
@@ -106,7 +106,7 @@ class RecordOptions(LineOptions):
 
     @property
     def needs_output_file(self) -> bool:
-        """Whether columns cannot be written but to a file, because the state is saved once they are whole."""
+        """Whether columns can only be written to a file, because the state is saved once they are whole."""
         return False
 
 
@@ -126,7 +126,7 @@ class FilterOptions(RecordOptions):
     def draw_hash(self, *, keyed: bool) -> Self:
         """Return options with a random seed, or ``keyed`` with a secret, unless they have one already.
 
-        With the public hash, whoever writes the lines can make any one of them look like a repetition.
+        With the public hash, an author of lines can make any other line look like a duplicate.
         """
         if self.seed is not None or self.secret_file is not None:
             return self
@@ -137,14 +137,14 @@ class FilterOptions(RecordOptions):
     @cached_property
     def hash_keywords(self) -> dict[str, Any]:
         """Seed and secret, as constructors take them; the file of the secret is read once."""
-        from fullbloom.cli.filters.secret import secret_from
+        from fullbloom.cli.secret import read_secret
 
-        secret = secret_from(self.secret_file) if self.secret is None else self.secret
+        secret = read_secret(self.secret_file) if self.secret is None else self.secret
         return {"seed": self.seed or 0, "secret": secret}
 
     @cached_property
     def structure(self) -> Kind:
-        """What the registry says of --kind; it is looked up once."""
+        """--kind as the registry describes it; looked up once."""
         from fullbloom.cli.filters.kinds import find_kind
 
         return find_kind(self.kind)
@@ -152,7 +152,7 @@ class FilterOptions(RecordOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class StateOptions(FilterOptions):
-    """Options of commands whose filter may be kept from run to run."""
+    """Options of commands whose filter may be saved from run to run."""
 
     state: str | None
     save_every: float
@@ -209,7 +209,7 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "str", "int", "float", "bool", "uuid"),
         action="append",
         metavar="TYPE",
-        help="what the key is in Python and in data frames: str, int, float, bool or uuid; once for all "
+        help="type of the key in Python and in data frames: str, int, float, bool or uuid; once for all "
         "--select or once for each (default auto: text in CSV and TSV, their own types in JSON)",
     )
     group.add_argument(
@@ -234,14 +234,14 @@ def add_hashes(parser: argparse.ArgumentParser) -> None:
     either.add_argument(
         "--sha1-of",
         action="store_true",
-        help="a line is what was hashed: the key is its SHA-1, as with --hex",
+        help="a line is the text to hash: the key is its SHA-1, as with --hex",
     )
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
-    """Add the filter that lives on from run to run."""
+    """Add the filter that is saved from run to run."""
     parser.add_argument(
-        "--state", metavar="FILE", help="go on with this filter; made if missing, saved at the end"
+        "--state", metavar="FILE", help="continue with this filter; created if missing, saved at the end"
     )
     parser.add_argument(
         "--save-every",
@@ -259,32 +259,32 @@ def add_secret(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _adding(kind: str) -> str:
-    """Return a --kind that lines can be added to."""
+def _require_adding(kind: str) -> str:
+    """Return a --kind to which lines can be added; refuse any other."""
     import argparse
 
-    from fullbloom.cli.filters.kinds import made_at_once
+    from fullbloom.cli.filters.kinds import list_built_at_once
 
-    if any(kind == row["name"] for row in made_at_once()):
-        remedy = f"it is made of all lines at once: fullbloom build --kind {kind}"
+    if any(kind == row["name"] for row in list_built_at_once()):
+        remedy = f"it is built from all lines at once: fullbloom build --kind {kind}"
         raise argparse.ArgumentTypeError(f"a {kind} filter takes no lines later; {remedy}")
     return kind
 
 
 def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str, builds: bool = False) -> None:
-    """Add what a new filter is made from; ``fpr`` and ``seed`` are the defaults, told in the help.
+    """Add the parameters of a new filter; ``fpr`` and ``seed`` are the defaults, shown in the help.
 
-    A command that ``builds`` has all lines before it makes a filter, so its --kind may be a static one.
+    A command that ``builds`` has all lines before it creates a filter, so its --kind may be a static one.
     """
-    from fullbloom.cli.filters.kinds import kinds, made_at_once
+    from fullbloom.cli.filters.kinds import list_built_at_once, list_kinds
 
-    rows = kinds() + (made_at_once() if builds else [])
+    rows = list_kinds() + (list_built_at_once() if builds else [])
     layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
     group = parser.add_argument_group("filter")
     group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")
     group.add_argument(
         "--kind",
-        type=str if builds else _adding,
+        type=str if builds else _require_adding,
         choices=[row["name"] for row in rows],
         metavar="NAME",
         help=f"structure: {', '.join(row['name'] for row in rows)} (default: by the need)",

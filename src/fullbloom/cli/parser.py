@@ -1,4 +1,4 @@
-"""The parser: one subcommand a module."""
+"""The parser: one subcommand per module."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class Command(Protocol):
-    """What the module of a command has."""
+    """The members of a command's module."""
 
     HELP: str
     DETAIL: str
     EXAMPLE: str
-    #: What ``--quiet`` does.
+    #: The effect of ``--quiet``.
     QUIET: str
     #: The type of its options.
     OPTIONS: type[Any]
@@ -39,7 +39,7 @@ class Command(Protocol):
 
 
 class Commands(Mapping[str, Command]):
-    """The modules of the commands, each imported when it is asked for: all of them take 25 ms."""
+    """The modules of the commands, each imported on first use: all of them take 25 ms."""
 
     _NAMES = (
         "dedup",
@@ -68,7 +68,7 @@ class Commands(Mapping[str, Command]):
         if name not in self._NAMES:
             raise KeyError(name)
         module: Any = importlib.import_module(f"fullbloom.cli.{name.replace('-', '_')}")
-        return module  # type: ignore[no-any-return] # what a module has is not known to types
+        return module  # type: ignore[no-any-return] # a module's members are unknown to mypy
 
     def __iter__(self) -> Iterator[str]:
         """Name them in the order of the help."""
@@ -82,8 +82,8 @@ class Commands(Mapping[str, Command]):
 COMMANDS = Commands()
 
 DESCRIPTION = """Have I seen this line? Bloom filters for files and streams."""
-EPILOG = """"fullbloom help COMMAND" tells more of one. Exit codes: 0 done, or all found; 1 some absent
-(check); 2 an error, told in one line on stderr, or a closed pipe; 130 stopped by Ctrl-C. Sizes: 500K,
+EPILOG = """"fullbloom help COMMAND" describes one. Exit codes: 0 done, or all found; 1 some absent
+(check); 2 an error, printed in one line on stderr, or a closed pipe; 130 stopped by Ctrl-C. Sizes: 500K,
 64M, 2G (powers of 1024); numbers of keys: 500K, 1M, 1e6 (powers of 1000). Input may be gzip or zstd;
 "-" is standard input."""
 _PROGRAM = "fullbloom"
@@ -93,10 +93,10 @@ _WIDEST = 100
 
 
 class Wrapped(argparse.HelpFormatter):
-    """Wraps texts to the terminal; what is indented, such as an example, stays as it is."""
+    """Wraps texts to the terminal; indented text, such as an example, is unchanged."""
 
     def __init__(self, prog: str, **named: Any) -> None:
-        """Take the width of the terminal, to what is pleasant to read."""
+        """Use the width of the terminal, up to a readable width."""
         super().__init__(prog, width=min(shutil.get_terminal_size().columns - 2, _WIDEST), **named)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
@@ -110,7 +110,7 @@ class Wrapped(argparse.HelpFormatter):
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Return ``text`` in lines; a name such as ``d-left`` stays whole, to be searched for and copied."""
+    """Return ``text`` in lines; a name such as ``d-left`` is not split, so it can be searched and copied."""
     return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
@@ -118,29 +118,29 @@ class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` whose errors are one line."""
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print it; argparse itself passes over an output that cannot be written."""
+        """Print the help; argparse itself ignores an output that cannot be written."""
         (file or sys.stdout).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 after one line on stderr."""
         wrong = re.search(r"argument COMMAND: invalid choice: '([^']*)'", message)
         if wrong:
-            message = f"there is no command {wrong[1]!r}{self._meant_command(wrong[1])}"
+            message = f"there is no command {wrong[1]!r}{self._suggest_command(wrong[1])}"
         unknown = re.search(r"unrecognized arguments: (-\S+)", message)
         if unknown:
-            message += self._meant_option(unknown[1])
+            message += self._suggest_option(unknown[1])
         self.exit(2, f"fullbloom: {one_line(message)} (see {self.prog} --help)\n")
 
-    def _meant_command(self, word: str) -> str:
-        from fullbloom.cli.suggestions import command_for
+    def _suggest_command(self, word: str) -> str:
+        from fullbloom.cli.suggestions import suggest_command
 
-        meant = command_for(word, COMMANDS)
+        meant = suggest_command(word, COMMANDS)
         return f"; did you mean {meant}?" if meant else f"; there are {', '.join(COMMANDS)}"
 
-    def _meant_option(self, word: str) -> str:
-        from fullbloom.cli.suggestions import option_for
+    def _suggest_option(self, word: str) -> str:
+        from fullbloom.cli.suggestions import suggest_option
 
-        meant = option_for(word, self._option_string_actions)
+        meant = suggest_option(word, self._option_string_actions)
         if meant is None and word.partition("=")[0] in {"-o", "--out", "--output"}:
             return "; the lines go to standard output: add > FILE"
         return f"; did you mean {meant}?" if meant else ""
@@ -149,8 +149,8 @@ class Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> tuple[Command, Any]:
     """Return the command and its options, which may come between its files."""
     if arguments[:1] == ["help"]:
-        asked = [word for word in arguments[1:] if word not in {"help", "--help", "-h"}]
-        arguments = [*asked[:1], "--help"]
+        names = [word for word in arguments[1:] if word not in {"help", "--help", "-h"}]
+        arguments = [*names[:1], "--help"]
     name = next(iter(arguments), "")
     if name not in list(COMMANDS):
         values = vars(build_parser().parse_args(arguments))
@@ -160,13 +160,13 @@ def parse(arguments: Sequence[str]) -> tuple[Command, Any]:
     command = COMMANDS[name]
     parser = Parser(prog=f"{_PROGRAM} {name}", **_texts(command))
     _configure(parser, command)
-    return command, command.OPTIONS(**vars(parser.parse_intermixed_args(_only_options_dashed(arguments[1:]))))
+    return command, command.OPTIONS(**vars(parser.parse_intermixed_args(_protect_files(arguments[1:]))))
 
 
-def _only_options_dashed(arguments: Sequence[str]) -> list[str]:
-    """Return ``arguments`` without "--", the files after it so that none looks like an option.
+def _protect_files(arguments: Sequence[str]) -> list[str]:
+    """Return ``arguments`` without "--", with the files after it written so that none looks like an option.
 
-    Before Python 3.13 intermixed parsing takes them for options.
+    Before Python 3.13 intermixed parsing treats them as options.
     """
     if "--" not in arguments:
         return list(arguments)
@@ -193,7 +193,7 @@ def build_parser() -> Parser:
 
 
 def _texts(command: Command) -> dict[str, Any]:
-    """Return how the parser of a command is made."""
+    """Return the keywords of a command's parser."""
     return {
         "description": f"{command.HELP[0].upper()}{command.HELP[1:]}. {command.DETAIL}".strip(),
         "epilog": f"example:{_APART}  {command.EXAMPLE}",
@@ -203,7 +203,7 @@ def _texts(command: Command) -> dict[str, Any]:
 
 
 def _configure(parser: argparse.ArgumentParser, command: Command) -> None:
-    """Declare the options of a command, its own and those that all have."""
+    """Declare a command's options: its own and the common ones."""
     command.configure(parser)
     common = parser.add_argument_group("report")
     common.add_argument("--json", action="store_true", help="print the report as one JSON object")

@@ -1,4 +1,4 @@
-"""``fullbloom plan``: what a filter would cost, before it is built."""
+"""``fullbloom plan``: compare the costs of filters before building one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from fullbloom.plan import Choice
 
-HELP = "compare what filters for so many items would cost"
+HELP = "compare the costs of filters"
 DETAIL = """Give two of --items, --fpr and --memory, or --items alone for a rate of 1 %; with all
-three, what does not fit is marked. Without --needs the table has the layouts of the plain filter; with
-it, every structure that can do what is needed, and when it may have false negatives. The times are
-expected of batches on one core, within a factor of two."""
+three, filters that do not fit are marked. Without --needs the table has the layouts of the plain filter;
+with it, every structure that supports the needs, and when it may have false negatives. The times are
+estimates for batches on one core, within a factor of two."""
 EXAMPLE = "fullbloom plan --items 100e6 --fpr 1e-4 --needs merge,map"
 QUIET = "print nothing: the exit code says whether there is a choice that fits"
 
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--excluded",
         type=units.count,
         metavar="N",
-        help="every other key is known, too, and there are N: compare what makes no mistake then",
+        help="all N other keys are known, too: compare structures that are then exact",
     )
     parser.add_argument(
         "--needs",
@@ -64,11 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="WHAT[,WHAT...]",
-        help="what the filter must be able to do: " + ", ".join(needs()),
+        help="operations that the filter must support: " + ", ".join(list_needs()),
     )
 
 
-def needs() -> list[str]:
+def list_needs() -> list[str]:
     """Return the words that --needs knows: the registry's, and "parquet"."""
     from fullbloom import variants
 
@@ -76,14 +76,14 @@ def needs() -> list[str]:
 
 
 def run(options: PlanOptions) -> int:
-    """Print the table; return 1 when nothing fits the memory."""
+    """Print the table; return 1 if nothing fits the memory."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.report import report
     from fullbloom.plan import choices
 
     needed = [word.strip() for text in options.needs for word in text.split(",") if word.strip()]
     if options.items is None and (options.fpr is None or options.memory is None):
-        choices(1, _FPR, needs=needed)  # an unknown word is told first
+        choices(1, _FPR, needs=needed)  # an unknown word is reported first
         raise Refusal("give --items, or both --fpr and --memory")
     if options.fpr is None and options.memory is None:
         options = replace(options, fpr=_FPR)
@@ -97,7 +97,7 @@ def run(options: PlanOptions) -> int:
         excluded=options.excluded,
         left_out=left_out,
     )
-    lines = _layouts(rows) if any(row.num_hashes for row in rows) else _structures(rows)
+    lines = _format_layouts(rows) if any(row.num_hashes for row in rows) else _format_structures(rows)
     if "delete" in needed and "remove" not in needed:
         lines.append("delete: some keys only; where every key must be removable, use --needs remove")
     lines += [f"left out: {layout} ({why})" for layout, why in left_out.items()]
@@ -105,33 +105,38 @@ def run(options: PlanOptions) -> int:
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
     values = asdict(options)
-    asked = {name: values[name] for name in ("items", "fpr", "memory", "universe", "excluded")}
+    query = {name: values[name] for name in ("items", "fpr", "memory", "universe", "excluded")}
     stats = {
-        "asked": asked | {"needs": needed},
-        "choices": [_stats(options, row) for row in rows],
+        "asked": query | {"needs": needed},
+        "choices": [_describe(options, row) for row in rows],
         "left_out": left_out,
     }
     report(options, stats, lines, stdout_is_free=True)
     return 0 if rows[0].recommended else 1
 
 
-def _stats(options: PlanOptions, row: Choice) -> dict[str, Any]:
-    """Return all that is known of a choice, None for what is not, and the call that builds it."""
+def _describe(options: PlanOptions, row: Choice) -> dict[str, Any]:
+    """Return the properties of a choice, None for unknown ones, and the call that creates it."""
     from fullbloom import registry
     from fullbloom.plan import has_universe
 
-    structure = registry.row_named(row.structure)
+    structure = registry.get_row(row.structure)
     layout = None if row.layout == "-" else row.layout
-    if structure["adds"] == "number":
+    if "number" in structure["entry"]:
         members = f"{row.items}, " if has_universe(structure) else ""
         call = f"{structure['class']}({members}{options.universe})"
-    elif structure["adds"] == "world":
+    elif "excluded" in structure["entry"]:
         call = f"{structure['class']}.build(included, excluded)"
     else:
         fpr = row.fpr if options.fpr is None else options.fpr
-        chosen = "" if layout in {None, "auto"} else f", layout={layout!r}"
-        made = {"build": ".build(keys, ", "build_pairs": ".build(keys, values, fpr="}
-        call = f"{structure['class']}{made.get(structure['adds'], f'({row.items}, ')}{fpr!r}{chosen})"
+        more = "" if layout in {None, "auto"} else f", layout={layout!r}"
+        if registry.is_built(structure, "key"):
+            start = ".build(keys, "
+        elif registry.is_built(structure, "key", "value"):
+            start = ".build(keys, values, fpr="
+        else:
+            start = f"({row.items}, "
+        call = f"{structure['class']}{start}{fpr!r}{more})"
     return asdict(row) | {
         "layout": layout,
         "num_hashes": row.num_hashes or None,
@@ -144,7 +149,7 @@ def _stats(options: PlanOptions, row: Choice) -> dict[str, Any]:
     }
 
 
-def _layouts(rows: list[Choice]) -> list[str]:
+def _format_layouts(rows: list[Choice]) -> list[str]:
     """Return the table of layouts."""
     head = ("structure", "layout", "items", "k", "bits/key", "bytes", "fpr", "ns/key")
     return [_ROW.format(" ", *head)] + [
@@ -164,12 +169,12 @@ def _layouts(rows: list[Choice]) -> list[str]:
     ]
 
 
-def _structures(rows: list[Choice]) -> list[str]:
+def _format_structures(rows: list[Choice]) -> list[str]:
     """Return the table of structures."""
-    from fullbloom.cli.filters.kinds import is_static
+    from fullbloom.cli.filters.kinds import find_kind
 
-    made = "ns build" if all(is_static(row.structure) for row in rows) else "ns add"
-    head = ("structure", "items", "bits/key", "bytes", "fpr", made, "ns look", "false negatives")
+    time = "ns build" if all(find_kind(row.structure).is_static for row in rows) else "ns add"
+    head = ("structure", "items", "bits/key", "bytes", "fpr", time, "ns look", "false negatives")
     return [_NEEDS_ROW.format(" ", *head)] + [
         _NEEDS_ROW.format(
             "*" if row.recommended else " ",

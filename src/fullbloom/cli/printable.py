@@ -1,10 +1,10 @@
-"""Text of strangers on a terminal: nothing in it moves the cursor, and none goes on without end."""
+"""Untrusted text on a terminal: without control characters, and of limited length."""
 
 from __future__ import annotations
 
-#: A message is longer only by mistake, or because a name or value in it was made to be.
+#: A message is longer only by mistake, or because of a hostile name or value in it.
 _MOST = 400
-#: Its end has the remedy, its begin the file.
+#: Its end has the remedy, its beginning the file.
 _END = 150
 _CUT = " ... "
 _VALUE = 40
@@ -13,25 +13,25 @@ _BYTES = range(0xDC80, 0xDD00)
 
 
 def printable(text: str) -> str:
-    r"""Return ``text`` with all that is not printable escaped: controls, marks of direction, loose bytes.
+    r"""Return ``text`` with unprintable characters escaped: controls, direction marks, undecoded bytes.
 
     >>> printable("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
     """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
     return f"\\x{code - 0xDC00:02x}" if code in _BYTES else char.encode("unicode_escape").decode("ascii")
 
 
-def shortened(value: str) -> str:
-    """Return a value for a message, which its first characters tell.
+def shorten(value: str) -> str:
+    """Return the first characters of a value, for a message.
 
-    >>> shortened("9" * 5000)
+    >>> shorten("9" * 5000)
     '9999999999999999999999999999999999999999...'
     """
     return value if len(value) <= _VALUE else f"{value[:_VALUE]}..."

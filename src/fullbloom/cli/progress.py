@@ -1,4 +1,4 @@
-"""Progress on stderr, only when a person watches it."""
+"""Progress on stderr, only if it is a terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING
 from fullbloom.cli.units import duration_text, size_text
 
 if TYPE_CHECKING:
-    from fullbloom.cli.io.blocks import Blocks
-    from fullbloom.cli.io.typed import Typed
+    from fullbloom.cli.io.blocks import Blocks, TypedLine
 
 _EVERY_SECONDS = 0.2
-#: Before this share of a pass its pace tells little of the rest.
-_TELLING = 50
+#: No time left is shown before this share of a pass: its pace so far says little about the rest.
+_FIRST_ESTIMATE = 50
 
 
 class Progress:
-    """One line that is written over: bytes, share, rate, time left of a pass.
+    """One line that is overwritten: bytes, share, rate and time left of a pass.
 
-    Silent when stderr is no terminal.
+    Silent unless stderr is a terminal.
     """
 
-    def __init__(self, blocks: Blocks | Typed, *, quiet: bool) -> None:
+    def __init__(self, blocks: Blocks | TypedLine, *, quiet: bool) -> None:
         """Start the clock."""
         self._blocks = blocks
         self._started = self._began = self._shown_at = time.monotonic()
@@ -36,30 +35,30 @@ class Progress:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
-    def follow(self, blocks: Blocks | Typed) -> None:
-        """Show another pass from now on; the clock of the whole goes on."""
+    def follow(self, blocks: Blocks | TypedLine) -> None:
+        """Show another pass from now on; `seconds` still counts from the start."""
         self._blocks = blocks
         self._began = time.monotonic()
 
     def show(self, line: str | None = None) -> None:
-        """Write the line anew, or ``line``, at most five times a second."""
+        """Overwrite the line, by ``line`` if given, at most five times a second."""
         if not self._active:
             return
         now = time.monotonic()
         if now - self._shown_at < _EVERY_SECONDS:
             return
         self._shown_at, self._shown = now, True
-        line = line or self._line(max(now - self._began, 1e-9))
-        # A line that wraps could not be written over.
+        line = line or self._format(max(now - self._began, 1e-9))
+        # A line that wraps could not be overwritten.
         sys.stderr.write(f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}")
         sys.stderr.flush()
 
-    def _line(self, seconds: float) -> str:
-        """Return what there is to say ``seconds`` after the start of the pass."""
-        taken, total = self._blocks.taken, self._blocks.total
+    def _format(self, seconds: float) -> str:
+        """Return the line, ``seconds`` after the start of the pass."""
+        taken, total = self._blocks.bytes_read, self._blocks.total
         share = f" of {size_text(total)} ({100 * taken // total} %)" if total else ""
         left = ""
-        if total and total / _TELLING <= taken <= total:
+        if total and total / _FIRST_ESTIMATE <= taken <= total:
             left = f", {duration_text((total - taken) * seconds / taken)} left"
         return f"{size_text(taken)}{share}, {size_text(taken / seconds)}/s{left}"
 

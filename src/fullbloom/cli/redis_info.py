@@ -1,4 +1,4 @@
-"""``fullbloom redis-info``: what a filter on a Redis or Valkey server holds."""
+"""``fullbloom redis-info``: describe a filter on a Redis or Valkey server."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.options import add_secret
-from fullbloom.cli.redis_server import ServerOptions, add_server, found
-from fullbloom.cli.report import report, valued
+from fullbloom.cli.redis_server import ServerOptions, add_server, find_filter
+from fullbloom.cli.report import format_value, report
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "tell what a filter on a Redis or Valkey server holds"
-DETAIL = "The rate is that of the bits as they are, which the server counts."
+HELP = "describe a filter on a Redis or Valkey server"
+DETAIL = "The rate is computed from the present bits, which the server counts."
 EXAMPLE = "fullbloom redis-info redis://localhost:6379/0 words"
 QUIET = "print nothing: the exit code says whether the filter is whole"
 
@@ -27,17 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: ServerOptions) -> int:
-    """Ask the server and print what it says."""
-    there = found(options)
-    whole = there.verify()
-    stats: dict[str, Any] = {**there.info(), "whole": whole.ok}
+    """Query the server and print its response."""
+    remote = find_filter(options)
+    whole = remote.verify()
+    stats: dict[str, Any] = {**remote.info(), "whole": whole.ok}
     width = max(map(len, stats))
-    lines = [f"{name:<{width}}  {_shown(name, value)}" for name, value in stats.items()]
+    lines = [f"{name:<{width}}  {_format(name, value)}" for name, value in stats.items()]
     report(options, stats, lines, stdout_is_free=True)
     return 0 if whole else 1
 
 
-def _shown(name: str, value: Any) -> str:
+def _format(name: str, value: Any) -> str:
     if name == "expires":
         return datetime.fromtimestamp(value, UTC).isoformat(" ", "seconds")
-    return valued(value)
+    return format_value(value)

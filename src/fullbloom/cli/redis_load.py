@@ -1,4 +1,4 @@
-"""``fullbloom redis-load``: a filter's file onto a Redis or Valkey server."""
+"""``fullbloom redis-load``: copy a filter's file to a Redis or Valkey server."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.options import add_secret
-from fullbloom.cli.redis_server import ServerOptions, add_server, client_of
+from fullbloom.cli.redis_server import ServerOptions, add_server, create_client
 from fullbloom.cli.report import report
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "put a filter's file onto a Redis or Valkey server"
-DETAIL = """The filter there has the same bits and parameters. It appears under its name when it is whole."""
+HELP = "copy a filter's file to a Redis or Valkey server"
+DETAIL = """The filter there has the same bits and parameters. It gets its name once it is complete."""
 EXAMPLE = "fullbloom redis-load words.bloom redis://localhost:6379/0 words"
 QUIET = "print nothing"
 
@@ -40,16 +40,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a plain filter that fullbloom wrote")
     add_server(parser)
     parser.add_argument(
-        "--shards", type=units.count, metavar="N", help="strings to cut it into (default: as few as hold it)"
+        "--shards", type=units.count, metavar="N", help="number of strings (default: as few as hold it)"
     )
     parser.add_argument(
-        "--ttl", type=units.seconds, metavar="SECONDS", help="it vanishes so long after it was made"
+        "--ttl", type=units.seconds, metavar="SECONDS", help="expire it this long after its creation"
     )
-    there = parser.add_mutually_exclusive_group()
-    there.add_argument("--merge", action="store_true", help="add the keys to the filter that is there")
-    there.add_argument("--replace", action="store_true", help="replace what the filter there holds")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument("--merge", action="store_true", help="add the keys to the existing filter")
+    existing.add_argument("--replace", action="store_true", help="replace the content of the existing filter")
     parser.add_argument(
-        "--allow-eviction", action="store_true", help="also where the server may evict it (maxmemory-policy)"
+        "--allow-eviction", action="store_true", help="even if the server may evict it (maxmemory-policy)"
     )
     add_secret(parser)
 
@@ -57,17 +57,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: LoadOptions) -> int:
     """Open the file and send its cells."""
     import fullbloom
-    from fullbloom.cli.filters.secret import secret_from
+    from fullbloom.cli.secret import read_secret
 
-    client, secret = client_of(options), secret_from(options.secret_file)
+    client, secret = create_client(options), read_secret(options.secret_file)
     from fullbloom.engines.redis import RedisBloomFilter
 
     found = fullbloom.open(options.file, verify="full", secret=secret)
     if not isinstance(found, fullbloom.BloomFilter):
         raise Refusal(f"{options.file}: holds a {type(found).__name__}; a server takes a BloomFilter")
-    there = RedisBloomFilter.find(client, options.name, secret=secret)
-    if there is None or options.replace:
-        there = RedisBloomFilter.from_filter(
+    remote = RedisBloomFilter.find(client, options.name, secret=secret)
+    if remote is None or options.replace:
+        remote = RedisBloomFilter.from_filter(
             client,
             options.name,
             found,
@@ -77,14 +77,14 @@ def run(options: LoadOptions) -> int:
             ttl=options.ttl,
         )
     elif options.merge:
-        there.manifest.require_match(options.name, {"ttl": options.ttl})
-        there |= found
+        remote.manifest.require_match(options.name, {"ttl": options.ttl})
+        remote |= found
     else:
         raise Refusal(
             f"the server has a filter {options.name!r}; --merge adds to it, --replace takes its place, "
             "or choose another name"
         )
-    stats = {"file": options.file, **there.info()}
+    stats = {"file": options.file, **remote.info()}
     count, shards = f"about {stats['approx_count']:,.0f} keys", stats["shards"]
     strings = "a string" if shards == 1 else f"{shards} strings"
     line = f"{options.name}: {stats['nbytes']:,} bytes in {strings}, {count}"

@@ -1,7 +1,4 @@
-"""The server of ``redis-load`` and its kin.
-
-Where it is, and the password, which no list of processes shows.
-"""
+"""The server of ``redis-load``, ``redis-save`` and ``redis-info``: its address, and its password."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class ServerOptions(Options):
     secret_file: str | None
 
 
-PASSWORD = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable, as redis-cli has it
+PASSWORD = "REDISCLI_AUTH"  # noqa: S105 - redis-cli's name of the variable; no list of processes shows it
 _FROM_ENVIRONMENT = "env:"
 
 
@@ -41,8 +38,8 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the filter on the server")
 
 
-def client_of(options: ServerOptions) -> Any:
-    """Return a client for the address, of a cluster where a node of one answers there."""
+def create_client(options: ServerOptions) -> Any:
+    """Return a client for the address: one for a cluster if a node of a cluster responds."""
     url, hidden = options.url, options.url.startswith(_FROM_ENVIRONMENT)
     if hidden:
         variable = url.removeprefix(_FROM_ENVIRONMENT)
@@ -56,31 +53,30 @@ def client_of(options: ServerOptions) -> Any:
             raise Refusal(f"{shown} begins with redis://, rediss:// or unix://")
         if parts.password and not hidden:
             raise Refusal(
-                f"a password in an argument is seen by everybody on this machine; put it into {PASSWORD}, "
-                "or the "
-                "address into a variable and give env:VARIABLE"
+                f"a password in an argument is visible to everybody on this machine; put it into {PASSWORD}, "
+                "or the address into a variable and give env:VARIABLE"
             )
         from fullbloom.engines.redis.transport import connect
     except ValueError:
-        raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
+        raise Refusal(f"{shown} is not an address, such as redis://localhost:6379/0") from None
     except ImportError:
         raise Refusal("this needs the Redis client: pip install 'fullbloom[redis]'") from None
     try:
         password = os.environ.get(PASSWORD)
         named: dict[str, Any] = {} if parts.password or password is None else {"password": password}
         return connect(url, options.name, **named)
-    except ValueError:  # whose text repeats the address
-        raise Refusal(f"{shown} is no address, such as redis://localhost:6379/0") from None
+    except ValueError:  # its text repeats the address
+        raise Refusal(f"{shown} is not an address, such as redis://localhost:6379/0") from None
 
 
-def found(options: ServerOptions) -> Any:
+def find_filter(options: ServerOptions) -> Any:
     """Return the filter on the server."""
-    from fullbloom.cli.filters.secret import secret_from
+    from fullbloom.cli.secret import read_secret
 
-    client = client_of(options)
+    client = create_client(options)
     from fullbloom.engines.redis import RedisBloomFilter
 
-    there = RedisBloomFilter.find(client, options.name, secret=secret_from(options.secret_file))
-    if there is None:
-        raise Refusal(f"there is no filter {options.name!r} on the server; redis-load puts one there")
-    return there
+    remote = RedisBloomFilter.find(client, options.name, secret=read_secret(options.secret_file))
+    if remote is None:
+        raise Refusal(f"there is no filter {options.name!r} on the server; redis-load creates one")
+    return remote

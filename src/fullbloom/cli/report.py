@@ -1,4 +1,4 @@
-"""Reports: one JSON object, or lines for people."""
+"""Reports: one JSON object, or lines of text."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from fullbloom.cli.options import Options
 
 
-def plain(value: Any) -> Any:
-    """Return ``value`` with what JSON cannot say (infinity, not a number) as None."""
+def to_json(value: Any) -> Any:
+    """Return ``value`` with None for what JSON cannot represent: infinity, not a number."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     return value
 
 
 def report(options: Options, stats: Mapping[str, Any], lines: Sequence[str], *, stdout_is_free: bool) -> None:
-    """Print the end of a command.
+    """Print the report at the end of a command.
 
-    With ``--json`` the stats are one line: on stdout when it carries nothing else, else on stderr.
-    Without, ``lines`` go to stderr, or to stdout when that is free; ``--quiet`` silences them.
+    With ``--json`` the stats are one line: on stdout if ``stdout_is_free``, else on stderr. Otherwise
+    ``lines`` go to stderr, or to stdout if that is free; ``--quiet`` silences them.
     """
     text = ""
     if options.json:
-        text = json.dumps(plain(dict(stats))) + "\n"
+        text = json.dumps(to_json(dict(stats))) + "\n"
     elif not options.quiet:
         text = "".join(f"{printable(line)}\n" for line in lines)
     if stdout_is_free:
@@ -45,8 +45,8 @@ def report(options: Options, stats: Mapping[str, Any], lines: Sequence[str], *, 
         print(text, end="", file=sys.stderr, flush=True)
 
 
-def valued(value: Any) -> str:
-    """Return a value as people read it."""
+def format_value(value: Any) -> str:
+    """Format a value for people."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -59,12 +59,12 @@ def note(options: Options, text: str) -> None:
 
 
 def note_faults(options: Options, records: Records) -> None:
-    """Note how many records were left out, and what is wrong with the first."""
+    """Print how many records were left out, and the error of the first."""
     if records.faults:
         s = "" if records.faults == 1 else "s"
         note(options, f"{records.faults:,} record{s} left out; the first: {records.first_fault}")
 
 
 def complain(text: str) -> None:
-    """Say in one line on stderr what ``--quiet`` does not silence."""
+    """Print one line on stderr, with ``--quiet``, too."""
     print(f"fullbloom: {one_line(text)}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""``fullbloom restore``: a copy of a service, put back."""
+"""``fullbloom restore``: restore a copy of a service."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fullbloom.cli.report import report
 if TYPE_CHECKING:
     import argparse
 
-HELP = "put a copy of a service back, into an empty folder or a running service"
-DETAIL = """With --data the folder becomes what the service had, secrets and registry included. With --url
+HELP = "restore a copy of a service, to an empty folder or a running service"
+DETAIL = """With --data the folder gets all data of the service, including secrets and registry. With --url
 each filter is sent to a running service, which must have the secret.key that keyed it."""
 EXAMPLE = "fullbloom restore --data new filters.tar"
 QUIET = "print nothing"
@@ -47,44 +47,44 @@ OPTIONS = RestoreOptions
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", metavar="FILE", help="what fullbloom backup wrote")
-    parser.add_argument("--data", metavar="DIR", help="data folder to be made")
+    parser.add_argument("file", metavar="FILE", help="a file of fullbloom backup")
+    parser.add_argument("--data", metavar="DIR", help="data folder to create")
     remote.add_address(parser, default=None)
     parser.add_argument(
-        "--replace", action="store_true", help="with --url: in place of filters of the same names"
+        "--replace", action="store_true", help="with --url: replace filters of the same names"
     )
 
 
 def run(options: RestoreOptions) -> int:
-    """Put everything back; what is no such file is refused before anything is written."""
+    """Restore everything; an invalid file is refused before anything is written."""
     if (options.data is None) == (options.url is None):
         raise Refusal("give either --data DIR or --url URL")
     try:
         with tarfile.open(options.file) as tar:
-            index = _index(tar, options.file)
+            index = _read_index(tar, options.file)
             if options.url is not None:
                 count = _send(tar, index, options.url, replace=options.replace)
             else:
                 count = _unpack(tar, Path(str(options.data)))
     except tarfile.TarError as error:
-        raise Refusal(f"{options.file}: not what fullbloom backup writes: {error}") from None
+        raise Refusal(f"{options.file}: not a file of fullbloom backup: {error}") from None
     what = "filters sent" if options.data is None else "files written"
     report(options, {"file": options.file, "count": count}, [f"{count:,} {what}"], stdout_is_free=True)
     return 0
 
 
-def _index(tar: tarfile.TarFile, file: str) -> dict[str, Any]:
+def _read_index(tar: tarfile.TarFile, file: str) -> dict[str, Any]:
     try:
         member = tar.extractfile(_INDEX)
         index: dict[str, Any] = json.loads(member.read()) if member is not None else {}
         if index["version"] != 1:
             raise Refusal(f"{file}: written by a newer release; use that one")
     except (KeyError, ValueError, TypeError):
-        raise Refusal(f"{file}: not what fullbloom backup writes") from None
+        raise Refusal(f"{file}: not a file of fullbloom backup") from None
     return index
 
 
-def _members(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
+def _list_members(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
     members = []
     for member in tar:
         if member.isreg() and _MEMBER.fullmatch(member.name):
@@ -96,11 +96,11 @@ def _members(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
 
 def _unpack(tar: tarfile.TarFile, folder: Path) -> int:
     if folder.exists() and any(folder.iterdir()):
-        raise Refusal(f"{folder}: not empty; give a folder that is to be made")
-    members = _members(tar)
+        raise Refusal(f"{folder}: not empty; give a folder that does not exist")
+    members = _list_members(tar)
     for name in ("filters", "log"):
         (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    # The manifest comes last, once all that it names is on the disk: whoever finds it finds the rest.
+    # The manifest is written last, once every file that it names is on disk.
     manifests = [member for member in members if member.name == "data/manifest"]
     for member in members:
         if member not in manifests:
@@ -116,7 +116,7 @@ def _unpack(tar: tarfile.TarFile, folder: Path) -> int:
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    """Write a file of the copy, and wait until it is on the disk."""
+    """Write a file of the copy, and wait until it is on disk."""
     source = tar.extractfile(member)
     if source is None:
         return
@@ -128,13 +128,13 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
 
 
 def _send(tar: tarfile.TarFile, index: dict[str, Any], url: str, *, replace: bool) -> int:
-    known = {member.name: member for member in _members(tar)}
+    known = {member.name: member for member in _list_members(tar)}
     for name, (file, start, length) in index["filters"].items():
         source = tar.extractfile(known[file])
         if source is None:
             continue
         source.seek(start)
         path = f"/v1/filters/{quote(name, safe='')}/dump?replace={str(replace).lower()}"
-        with remote.asked(url, path, "PUT", source.read(length or -1)):
+        with remote.send_request(url, path, "PUT", source.read(length or -1)):
             pass
     return len(index["filters"])

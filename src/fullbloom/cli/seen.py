@@ -1,4 +1,4 @@
-"""``fullbloom seen``: has this line come by before? For live streams."""
+"""``fullbloom seen``: find repeated lines in a live stream."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.io.roles import require_different
+from fullbloom.cli.filters.kinds import is_forgetful
+from fullbloom.cli.io.output import require_different
 from fullbloom.cli.options import QUIET, StateOptions, add_inputs, add_records, add_shape, add_state
-from fullbloom.cli.window import Window, window
+from fullbloom.cli.window import Window, parse_window
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from fullbloom.cli.answers import Answers
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
+    from fullbloom.cli.filters.overfull import WindowClock
     from fullbloom.cli.filters.state import State
-    from fullbloom.cli.filters.time import Time
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
+    from fullbloom.cli.printers import Printer
 
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
-HELP = "filter a live stream by what came by before"
-DETAIL = """Every line is answered as soon as it is whole. With --state the filter lives on from run to
+HELP = "filter a live stream by the lines seen before"
+DETAIL = """Every line is processed as soon as it is complete. With --state the filter is kept from run to
 run; it is saved every --save-every seconds and at the end, also on Ctrl-C and on a closed pipe. A
 --kind that forgets by design passes a line as new when the last one like it is long ago: give it a
---window, of time (90s, 15min, 1h, 7d) or of different lines (1000000, 1M). A line is remembered for one
-window after it came last, at least, and for two at most. Time is that of this machine when a line comes."""
+--window, of time (90s, 15min, 1h, 7d) or of different lines (1000000, 1M). A line is remembered for at
+least one window after it came last, and for at most two. Time is that of this machine when a line comes."""
 EXAMPLE = "tail -F app.log | fullbloom seen --state seen.bloom --new-only"
 FPR = 1e-6
 _FIRST_STAGE = 1 << 16
 _BLOCK = 1 << 16
-#: A clock that is set right by less is not worth a line.
+#: A clock that is behind by fewer seconds is not reported.
 _SET_BACK = 1.0
-#: Lines in a window of time where --expected does not say: 11 MiB at a millionth.
+#: Lines in a window of time without --expected: 11 MiB at a millionth.
 _IN_WINDOW = 1_000_000
 
 
@@ -57,56 +58,56 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_state(parser)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--new-only", action="store_true", help="print lines that are new (default)")
-    group.add_argument("--old-only", action="store_true", help="print lines that came by before")
-    group.add_argument("--mark", action="store_true", help='print all lines, behind "new" or "old" and a tab')
+    group.add_argument("--old-only", action="store_true", help="print lines that were seen before")
+    group.add_argument("--mark", action="store_true", help='print all lines, after "new" or "old" and a tab')
     parser.add_argument(
         "--expected",
         type=units.count,
         metavar="N",
-        help="number of different lines to expect; in a --window of time 1M of them, unless given",
+        help="number of different lines to expect; by default 1M in a --window of time",
     )
     parser.add_argument(
         "--window",
-        type=window,
+        type=parse_window,
         metavar="LENGTH",
         help="remember a line for this time, such as 15min, or until so many other lines came, such as 1M",
     )
-    add_shape(parser, fpr=FPR, seed="default: drawn for each run, as a secret where there is no --state")
+    add_shape(parser, fpr=FPR, seed="default: drawn for each run, as a secret without --state")
     add_records(parser)
 
 
 def run(options: SeenOptions) -> int:
-    """Answer until the input ends."""
+    """Print lines until the input ends."""
     from fullbloom.cli.filters.kinds import warn_of_forgetting
+    from fullbloom.cli.filters.overfull import WindowClock
     from fullbloom.cli.filters.state import open_state
-    from fullbloom.cli.filters.time import Time
     from fullbloom.cli.io.blocks import Blocks
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.records import Records
-    from fullbloom.cli.io.sources import sources
+    from fullbloom.cli.io.sources import open_sources
     from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
 
     options.check_records()
     require_different(options.files, {"the answers": "-", "--state": options.state})
-    inputs = sources(options.files)
+    inputs = open_sources(options.files)
     with open_state(options) as state, Stops() as stops:
         output = Output(None)
-        seen = state.load() if state and state.exists else _empty(options)
+        seen = state.load() if state and state.exists else _create_filter(options)
         warning = warn_of_forgetting(seen)
         if warning and options.window is None:
             note(options, warning)
-        time = Time(seen)
-        if time.behind > _SET_BACK:
-            late = units.duration_text(time.behind)
+        clock = WindowClock(seen)
+        if clock.behind > _SET_BACK:
+            late = units.duration_text(clock.behind)
             note(options, f"the clock is {late} behind that of the state: its lines are remembered longer")
         tick = options.save_every if state else None
-        how: dict[str, Any] = {"size": _block(seen), "longest": options.longest_line, "tick": tick}
+        how: dict[str, Any] = {"size": _block_size(seen), "longest": options.longest_line, "tick": tick}
         blocks: Blocks | Records = Blocks(inputs, stops, **how)
         if options.has_records:
             blocks = Records(options, inputs, stops, seen, **how)
         try:
-            lines, new, lost = _answer_all(_answers(options, seen, output), blocks, state, time)
+            lines, new, lost = _print_all(_create_printer(options, seen, output), blocks, state, clock)
         finally:
             if state:
                 state.save(seen)
@@ -116,91 +117,88 @@ def run(options: SeenOptions) -> int:
     report(
         options, stats, [f"{lines:,} lines, {new:,} new, {lines - new:,} seen before"], stdout_is_free=False
     )
-    return 1 if _overfull(seen, lines, new, lost) or time.crowded() else 0
+    return 1 if _warn_if_overfull(seen, lines, new, lost) or clock.warn_if_overfull() else 0
 
 
-def _block(seen: Seen) -> int:
+def _block_size(seen: Filter) -> int:
     """Return the bytes of a block, whose lines are all looked up before the first is added: none ages."""
-    from fullbloom.cli.filters.kinds import forgets
-
-    # A different line takes 4 bytes or more, for all but 16,000 of them: a 16th of the window at most.
-    return min(_BLOCK, max(seen.capacity // 4, 1)) if forgets(seen) else _BLOCK
+    # A different line takes 4 bytes or more, except for 16,000 of them: at most a 16th of the window.
+    return min(_BLOCK, max(seen.capacity // 4, 1)) if is_forgetful(seen) else _BLOCK
 
 
-def _overfull(seen: Seen, lines: int, new: int, lost: float) -> bool:
-    """Say, with ``--quiet`` too, that more lines were wrongly answered than --fpr allows; return whether."""
+def _warn_if_overfull(seen: Filter, lines: int, new: int, lost: float) -> bool:
+    """Warn, with ``--quiet`` too, of more false positives than --fpr allows; return whether there are."""
     from fullbloom.cli.filters.overfull import most_lost
     from fullbloom.cli.report import complain
 
     most = most_lost(seen, new, lost, lines - new)
     if most:
         text = f"the filter holds {seen.num_added:,} lines and was sized for {seen.capacity:,}"
-        complain(f"{text}: up to {most:,.0f} lines taken for old may be new; give more --expected")
+        complain(f"{text}: up to {most:,.0f} lines treated as old may be new; give more --expected")
     return bool(most)
 
 
-def _empty(options: SeenOptions) -> Seen:
-    from fullbloom.cli.filters.make import growing, sized
+def _create_filter(options: SeenOptions) -> Filter:
+    from fullbloom.cli.filters.create import create_growing, create_sized
 
-    # SipHash: 1 to 18 % of a whole run. A secret that nobody keeps is of no use to a state.
+    # SipHash: 1 to 18 % of a whole run. A state cannot use a secret that is not kept.
     options = options.draw_hash(keyed=options.state is None)
     if options.window is not None:
-        return _windowed(options, options.window)
+        return _create_windowed(options, options.window)
     if options.expected is not None:
-        if options.structure.grows:
+        if options.structure.is_growing:
             raise Refusal(f"--kind {options.kind} grows: it does not take --expected")
-        return sized(options, options.expected, options.fpr or FPR, quick=True)
-    if options.kind is not None and not options.structure.grows:
+        return create_sized(options, options.expected, options.fpr or FPR, quick=True)
+    if options.kind is not None and not options.structure.is_growing:
         raise Refusal(f"--kind {options.kind} has a fixed size: give --expected")
-    return growing(options, _FIRST_STAGE, options.fpr or FPR, quick=True)
+    return create_growing(options, _FIRST_STAGE, options.fpr or FPR, quick=True)
 
 
-def _windowed(options: SeenOptions, window: Window) -> Seen:
-    from fullbloom.cli.filters import make
-    from fullbloom.cli.filters.kinds import windowed
+def _create_windowed(options: SeenOptions, window: Window) -> Filter:
+    from fullbloom.cli.filters.create import create_windowed
+    from fullbloom.cli.filters.kinds import list_windowed
 
-    known = [row["name"] for row in windowed()]
+    known = [row["name"] for row in list_windowed()]
     if options.kind is None:
         options = replace(options, kind=known[0])
     if options.kind not in known:
         raise Refusal(f"--kind {options.kind} has no --window; {' and '.join(known)} have one")
     if window.lines is not None and options.expected is not None:
         raise Refusal("--window counts lines here, so it says how many to expect: drop --expected")
-    return make.windowed(options, window, options.expected or _IN_WINDOW, options.fpr or FPR)
+    return create_windowed(options, window, options.expected or _IN_WINDOW, options.fpr or FPR)
 
 
-def _answers(options: SeenOptions, seen: Seen, output: Output) -> Answers[Any]:
-    from fullbloom.cli import answers
+def _create_printer(options: SeenOptions, seen: Filter, output: Output) -> Printer[Any]:
+    from fullbloom.cli import printers
     from fullbloom.cli.filters.state import remember_printed
     from fullbloom.recipes.dedup import remember
 
     if options.has_records:
         mode = "mark" if options.mark else "old" if options.old_only else "new"
-        return answers.OfRecords(seen, output, mode)
+        return printers.RecordPrinter(seen, output, mode)
     if options.mark:
-        return answers.Marked(seen, output)
+        return printers.MarkPrinter(seen, output)
     if options.old_only:
-        return answers.Old(seen, output)
-    return answers.New(seen, output, remember_printed if options.state else remember)
+        return printers.OldLinePrinter(seen, output)
+    return printers.NewLinePrinter(seen, output, remember_printed if options.state else remember)
 
 
-def _answer_all(
-    answers: Answers[Any], blocks: Iterable[Any], state: State | None, time: Time
+def _print_all(
+    printer: Printer[Any], blocks: Iterable[Any], state: State | None, clock: WindowClock
 ) -> tuple[int, int, float]:
-    """Answer every line, save the state from time to time; return lines, new lines, new ones not told."""
-    from fullbloom.cli.filters.kinds import forgets
+    """Print all lines, saving the state from time to time; return lines, new lines, and new ones lost."""
     from fullbloom.recipes.dedup import Load
 
     lines, new, lost = 0, 0, 0.0
-    # What forgets is never too full.
-    load = None if forgets(answers.seen) else Load(answers.seen)
+    # A filter that forgets is never overfull.
+    load = None if is_forgetful(printer.seen) else Load(printer.seen)
     for block in blocks:
-        time.pass_by()
-        for part in answers.parts(block, load):
-            records, fresh = answers.answer(part)
+        clock.advance()
+        for part in printer.parts(block, load):
+            records, fresh = printer.print(part)
             lines, new = lines + records, new + fresh
-            lost += load.lost(fresh, deferred=answers.deferred) if load else 0.0
-        time.look()
+            lost += load.lost(fresh, deferred=printer.is_deferred) if load else 0.0
+        clock.measure()
         if state:
-            state.save_in_time(answers.seen)
+            state.save_in_time(printer.seen)
     return lines, new, lost

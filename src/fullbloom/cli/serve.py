@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import argparse
 
 HELP = "run the filter service: HTTP and RESP ports over named filters"
-DETAIL = """Needs the extra fullbloom[server]. Everything may also stand in the environment (FULLBLOOM_DATA,
-FULLBLOOM_LIMITS__FILTER_BYTES ...) or in a TOML file; options come first, then the environment."""
+DETAIL = """Needs the extra fullbloom[server]. Settings may also come from the environment (FULLBLOOM_DATA,
+FULLBLOOM_LIMITS__FILTER_BYTES ...) or a TOML file; options come first, then the environment."""
 EXAMPLE = "fullbloom serve --data filters --durability always"
 QUIET = "do not print the addresses"
 
@@ -61,15 +61,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", metavar="FILE", help="TOML file of settings")
     parser.add_argument(
-        "--durability", choices=("always", "everysec", "off"), help="when an answered change is on disk"
+        "--durability", choices=("always", "everysec", "off"), help="when an acknowledged change is on disk"
     )
     parser.add_argument(
         "--plain",
         action="store_true",
         default=None,
-        help="keyed filters only where asked for; BF and CF make those of RedisBloom",
+        help="keyed filters only on request; BF and CF create those of RedisBloom",
     )
-    parser.add_argument("--salvage", action="store_true", default=None, help="start without what is damaged")
+    parser.add_argument("--salvage", action="store_true", default=None, help="start without damaged filters")
     parser.add_argument("--node", metavar="NAME", help="name of this node among those of one registry")
     parser.add_argument("--advertise", metavar="URL", help="address under which others reach this node")
     parser.add_argument("--tls-cert", metavar="FILE", help="PEM file of the certificate, for both ports")
@@ -78,12 +78,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--require-token",
         action="store_true",
         default=None,
-        help="answer nobody without a token, as behind a proxy, to which everybody is of this machine",
+        help="reject requests without a token, as behind a proxy, where every client looks local",
     )
     parser.add_argument(
         "--ready-file", metavar="FILE", help="write the addresses there once both ports listen"
     )
-    parser.add_argument("--check", action="store_true", help="say whether the settings would do, and exit")
+    parser.add_argument("--check", action="store_true", help="check the settings, and exit")
 
 
 _FLAGS = (
@@ -104,15 +104,15 @@ _FLAGS = (
 
 
 def run(options: ServeOptions) -> int:
-    """Serve until a signal says stop."""
+    """Serve until a signal."""
     try:
         from fullbloom.service.failures import StartError
         from fullbloom.service.settings import load
     except ImportError as error:
-        raise Refusal(missing(error)) from None
+        raise Refusal(explain_missing(error)) from None
     try:
         settings = load(
-            as_path(options.config),
+            to_path(options.config),
             **{name: value for name, value in asdict(options).items() if name in _FLAGS},
         )
         from fullbloom.service import running
@@ -122,23 +122,23 @@ def run(options: ServeOptions) -> int:
         else:
             running.serve(
                 settings,
-                ready_file=as_path(options.ready_file),
-                tell=(lambda _text: None) if options.quiet else lambda text: flush(f"{text}\n"),
+                ready_file=to_path(options.ready_file),
+                show=(lambda _text: None) if options.quiet else lambda text: flush(f"{text}\n"),
             )
     except StartError as error:
         raise Refusal(str(error)) from None
     except ImportError as error:
-        raise Refusal(missing(error)) from None
+        raise Refusal(explain_missing(error)) from None
     return 0
 
 
-def as_path(name: str | None) -> Path | None:
-    """Return the path of a name, if there is one."""
+def to_path(name: str | None) -> Path | None:
+    """Return a name as a path; None for None."""
     return None if name is None else Path(name)
 
 
-def missing(error: ImportError) -> str:
-    """Say which extra brings what is not there, and where there is one."""
+def explain_missing(error: ImportError) -> str:
+    """Return which extra installs a missing package, and on which systems it exists."""
     text = f"the service needs the extra server ({error.name} is missing)"
     if sys.platform != "linux":
         return f"{text}, whose wheels exist for Linux only: run it in a Linux container, or under WSL"

@@ -1,4 +1,4 @@
-"""The standard streams: one that is closed must not lend its number to the next file opened."""
+"""The standard streams: the next file opened must not get the descriptor of a closed one."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import suppress
 from fullbloom.cli.failures import Refusal
 
 
-def occupy() -> None:
-    """Open what is closed of descriptors 0, 1 and 2 on the null device.
+def occupy_descriptors() -> None:
+    """Open those of descriptors 0, 1 and 2 that are closed, on the null device.
 
-    1 is opened for reading, so that a write fails: a result must not vanish. Messages may.
+    1 is opened for reading, so that a write fails: results must not be lost. Messages may.
     """
     for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # the least free number, which is this one
+            os.open(os.devnull, mode)  # the lowest free number, which is this one
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - for good
-    if sys.stderr is None:  # print() would take standard output in its place
+    if sys.stderr is None:  # print() would use standard output instead
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
-    # A name that the terminal's encoding cannot say is escaped; stderr has it so from the start.
-    with suppress(AttributeError, OSError):  # whoever calls main() may have put anything there
+    # A name that the terminal's encoding cannot represent is escaped, as stderr does by default.
+    with suppress(AttributeError, OSError):  # a caller of main() may have replaced it by any object
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
@@ -41,7 +41,7 @@ def require_output() -> None:
 
 
 def flush(text: str = "") -> None:
-    """Write out ``text`` and what was printed; an error names standard output."""
+    """Write ``text`` and flush standard output; an error names it."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

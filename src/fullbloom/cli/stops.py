@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP, heeded only where nothing is half done."""
+"""Ctrl-C, SIGTERM and SIGHUP, handled only where no work is half done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACTIVE: list[Stops] = []
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let a signal raise `Interrupted` at once, where nothing is half done."""
+    """Let a signal raise `Interrupted` at once, where no work is half done."""
     active = _ACTIVE[-1] if _ACTIVE else None
     if active is not None:
         active.wait()
@@ -38,12 +38,12 @@ def interruptible() -> Iterator[None]:
 class Stops:
     """While active, a signal raises `Interrupted` inside a wait for input, else at the next one.
 
-    Between two waits a block is written and remembered, and the two must not come apart. A second
-    signal raises at once: the way out when the reader of our output hangs.
+    Between two waits a block is written and added to the filter, which must happen together. A second signal
+    raises at once, in case the reader of our output hangs.
     """
 
     def __init__(self) -> None:
-        """Take no signal yet."""
+        """Handle no signal yet."""
         self._pending = 0
         self._waiting = False
         self._before: dict[int, object] = {}
@@ -56,7 +56,7 @@ class Stops:
             if before is signal.SIG_IGN:
                 continue
             try:
-                signal.signal(number, self._heed)
+                signal.signal(number, self._handle)
             except ValueError:  # not the main thread: its signals are not ours
                 return self
             self._before[number] = before
@@ -65,24 +65,24 @@ class Stops:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put the former handlers back."""
+        """Restore the former handlers."""
         _ACTIVE.remove(self)
         for number, before in self._before.items():
             signal.signal(number, before)  # type: ignore[arg-type]
 
-    def _heed(self, number: int, _frame: FrameType | None) -> None:
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
         if self._waiting or self._pending:
             self._waiting = False
             raise Interrupted(number)
         self._pending = number
 
     def wait(self) -> None:
-        """Say that a wait begins; raises `Interrupted` when a signal came before."""
+        """Begin a wait; raise `Interrupted` if a signal came before."""
         self._waiting = True
         if self._pending:
             self._waiting = False
             raise Interrupted(self._pending)
 
     def go(self) -> None:
-        """Say that the wait is over."""
+        """End the wait."""
         self._waiting = False

@@ -1,4 +1,4 @@
-"""Suggestions: the word that a wrong option or command was meant to be."""
+"""Suggestions for a wrong option or command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What other tools call a command or an option, and what it is called here.
+#: Other tools' names of a command or an option, and ours.
 _COMMANDS = {
     "create": "build",
     "new": "build",
@@ -60,21 +60,21 @@ _OPTIONS = {
 _HOW = {"--http": " HOST:PORT", "--select": " COLUMN"}
 
 
-def command_for(word: str, commands: Iterable[str]) -> str | None:
-    """Return the command that ``word`` was meant to be; None where nothing is near."""
+def suggest_command(word: str, commands: Iterable[str]) -> str | None:
+    """Return the command that ``word`` probably means; None if none is similar."""
     known = list(commands)
     meant = _COMMANDS.get(word.lower())
-    return meant if meant in known else _near(word.lower(), known)
+    return meant if meant in known else _find_similar(word.lower(), known)
 
 
-def option_for(word: str, options: Iterable[str]) -> str | None:
-    """Return the option that ``word`` was meant to be, with what follows it; None where nothing is near."""
+def suggest_option(word: str, options: Iterable[str]) -> str | None:
+    """Return the option that ``word`` probably means, with its value; None if none is similar."""
     known = list(options)
     name = word.partition("=")[0]
     meant = _OPTIONS.get(name.lower())
-    found = meant if meant in known else _near(name.lower(), known)
+    found = meant if meant in known else _find_similar(name.lower(), known)
     return None if found is None else found + _HOW.get(found, "")
 
 
-def _near(word: str, known: list[str]) -> str | None:
+def _find_similar(word: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, 1, 0.7)), None)

@@ -1,4 +1,4 @@
-"""``fullbloom sync``: what two files of lines, here or on two machines, have not in common."""
+"""``fullbloom sync``: compare or merge two sets of lines, here or on two machines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fullbloom.cli.options import LineOptions
 if TYPE_CHECKING:
     import argparse
 
-HELP = "tell two sets of lines apart, or unite them, also over a pipe"
-DETAIL = """Prints lines of FILE alone behind "< " and lines of the other alone behind "> ". With --write
-each file gets the lines that it lacks at its end; over a pipe both sides need it. Only what differs is
-sent, some 20 bytes and a line each, and a checksum of the united sets proves that nothing is missed. Exit
-code 0: the sets are equal, or now united; 1: they differ; 2: an error."""
+HELP = "compare or merge two sets of lines, also over a pipe"
+DETAIL = """Prints lines only in FILE after "< " and lines only in the other after "> ". With --write the
+lines that a file lacks are appended to it; over a pipe both sides need it. Only differences are sent,
+some 20 bytes and a line each, and a checksum of the merged sets proves that none is missed. Exit
+code 0: the sets are equal, or now merged; 1: they differ; 2: an error."""
 EXAMPLE = "fullbloom sync words.txt --with 'ssh host fullbloom sync --serve words.txt'"
-QUIET = "print nothing: the exit code answers"
+QUIET = "print nothing: use the exit code"
 
 #: Seconds that the other side may be silent.
 _TIMEOUT = 60.0
@@ -57,20 +57,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="expect so many differences at most, up to 1024: 8 bytes each; symbols where there are more",
     )
-    parser.add_argument("--write", action="store_true", help="add the lines that are missing to the files")
+    parser.add_argument("--write", action="store_true", help="append the missing lines to the files")
     parser.add_argument(
         "--timeout",
         type=units.seconds,
         default=_TIMEOUT,
         metavar="SECONDS",
-        help=f"give up on a peer that is silent so long (default {_TIMEOUT:g})",
+        help=f"give up on a peer after this silence (default {_TIMEOUT:g})",
     )
     parser.add_argument(
         "--limit",
         type=units.size,
         default=1 << 26,
         metavar="SIZE",
-        help="take no more from a peer, and send it lines of no more (default 64M)",
+        help="most bytes to receive from a peer, and of lines to send it (default 64M)",
     )
 
 
@@ -86,8 +86,8 @@ def run(options: SyncOptions) -> int:
 
 
 def _compare(options: SyncOptions) -> int:
-    """Two files here: their sets of lines as they are."""
-    from fullbloom.cli.io.roles import require_different
+    """Compare two files on this machine."""
+    from fullbloom.cli.io.output import require_different
 
     if options.write:
         require_different(options.files[1:], {"FILE": options.files[0]})
@@ -97,7 +97,7 @@ def _compare(options: SyncOptions) -> int:
     if options.write:
         for path, lines in zip(options.files, (there, here), strict=True):
             _add(path, lines)
-    return _told(options, here, there, {})
+    return _print_differences(options, here, there, {})
 
 
 def _ask(options: SyncOptions) -> int:
@@ -114,14 +114,14 @@ def _ask(options: SyncOptions) -> int:
         raise Refusal(f"--with {options.peer}: {error}") from None
     if not words:
         raise Refusal("--with names a command, got an empty text")
-    peer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)  # noqa: S603 - asked for
+    peer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)  # noqa: S603 - the option's command
     try:
         assert peer.stdin is not None and peer.stdout is not None  # noqa: PT018 - for the type checker
         channel = Channel(peer.stdout.fileno(), peer.stdin.fileno(), timeout=options.timeout)
         try:
             done = ask(lines, channel, give=options.write, limit=options.limit, at_most=options.at_most)
         except BrokenPipeError:
-            raise Refusal(f"{words[0]}: ended before it had said all") from None
+            raise Refusal(f"{words[0]}: ended too early") from None
         except EOFError as error:
             raise Refusal(f"{words[0]}: {error}") from None
         peer.stdin.close()
@@ -130,7 +130,7 @@ def _ask(options: SyncOptions) -> int:
     if options.write:
         _add(options.files[0], done.theirs)
     stats = {"symbols": done.symbols, "sent": channel.sent, "received": channel.received}
-    code = _told(options, done.mine, done.theirs, stats)
+    code = _print_differences(options, done.mine, done.theirs, stats)
     if options.write and done.mine and not done.taken:
         from fullbloom.cli.report import note
 
@@ -140,7 +140,7 @@ def _ask(options: SyncOptions) -> int:
 
 
 def _end(peer: Any) -> None:
-    """Wait for the command, for a little while."""
+    """Wait one second for the command, then kill it."""
     import subprocess
     from contextlib import suppress
 
@@ -160,7 +160,7 @@ def _serve(options: SyncOptions, path: str) -> int:
     from fullbloom.recipes.sync import serve
 
     if options.files:
-        raise Refusal("--serve FILE stands alone; drop the other files")
+        raise Refusal("--serve FILE takes no other files; drop them")
     require_input()
     require_output()
     take = (lambda lines: _add(path, lines)) if options.write else None
@@ -177,15 +177,15 @@ def _serve(options: SyncOptions, path: str) -> int:
 
 
 def _read(options: SyncOptions, path: str) -> list[bytes]:
-    """Return all lines of a file, which is looked at, too, if it is to be written."""
+    """Return all lines of a file; with --write it must be writable."""
     from fullbloom.cli.io.blocks import Blocks
-    from fullbloom.cli.io.sources import sources
+    from fullbloom.cli.io.sources import open_sources
     from fullbloom.cli.stops import Stops
 
     _require_plain(options, path)
     lines: list[bytes] = []
     with Stops() as stops:
-        for block in Blocks(sources([path]), stops, longest=options.longest_line):
+        for block in Blocks(open_sources([path]), stops, longest=options.longest_line):
             data = bytes(block)
             some = data.split(b"\n")
             if not some[-1]:
@@ -195,7 +195,7 @@ def _read(options: SyncOptions, path: str) -> list[bytes]:
 
 
 def _require_plain(options: SyncOptions, path: str) -> None:
-    """Refuse what cannot be added to, where that is asked for, before any work."""
+    """With --write, refuse a file to which no line can be appended, before any work."""
     from pathlib import Path
 
     from fullbloom.cli.io.output import is_special, require_writable
@@ -204,15 +204,17 @@ def _require_plain(options: SyncOptions, path: str) -> None:
     if not options.write:
         return
     if path == "-" or is_special(path):
-        raise Refusal(f"{path}: is no plain file that lines can be added to; drop --write")
+        raise Refusal(f"{path}: is not a plain file that lines can be added to; drop --write")
     with Path(path).open("rb") as file:
         if file.read(max(map(len, MAGICS))).startswith(MAGICS):
-            raise Refusal(f"{path}: is no plain file that lines can be added to; unpack it, or drop --write")
+            raise Refusal(
+                f"{path}: is not a plain file that lines can be added to; unpack it, or drop --write"
+            )
     require_writable(path)
 
 
 def _add(path: str, lines: list[bytes]) -> None:
-    """Write the file anew with more lines at its end: it is the old one or the new."""
+    """Append lines to the file, which is replaced atomically."""
     from pathlib import Path
 
     from fullbloom.cli.io.output import Output
@@ -229,8 +231,10 @@ def _add(path: str, lines: list[bytes]) -> None:
         output.discard()
 
 
-def _told(options: SyncOptions, mine: list[bytes], theirs: list[bytes], stats: dict[str, Any]) -> int:
-    """Print the differences, or that they are no more."""
+def _print_differences(
+    options: SyncOptions, mine: list[bytes], theirs: list[bytes], stats: dict[str, Any]
+) -> int:
+    """Print the differences, or that they were merged; return the exit code."""
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
@@ -239,8 +243,8 @@ def _told(options: SyncOptions, mine: list[bytes], theirs: list[bytes], stats: d
         output = Output(None)
         output.write(b"".join(b"< " + line + b"\n" for line in mine))
         output.write(b"".join(b"> " + line + b"\n" for line in theirs))
-    told = f"{len(mine):,} lines here alone, {len(theirs):,} there"
+    text = f"{len(mine):,} lines here alone, {len(theirs):,} there"
     if stats:
-        told += f"; {stats['sent']:,} bytes sent, {stats['received']:,} received"
-    report(options, {"mine": len(mine), "theirs": len(theirs), **stats}, [told], stdout_is_free=not prints)
+        text += f"; {stats['sent']:,} bytes sent, {stats['received']:,} received"
+    report(options, {"mine": len(mine), "theirs": len(theirs), **stats}, [text], stdout_is_free=not prints)
     return 1 if (mine or theirs) and not options.write else 0

@@ -1,4 +1,4 @@
-"""``fullbloom token``: who may ask a service what."""
+"""``fullbloom token``: tokens of the filter service."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.options import Options
 from fullbloom.cli.report import report
-from fullbloom.cli.serve import as_path, missing
+from fullbloom.cli.serve import explain_missing, to_path
 from fullbloom.cli.standard import flush
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = "make, list and revoke tokens of the filter service"
-DETAIL = """Without a token everybody on this machine may do everything, and the service listens to no other.
-A token is told once; only its digest is kept. A running service knows within a second."""
+HELP = "create, list and revoke tokens of the filter service"
+DETAIL = """Without a token everybody on this machine may do everything, and the service listens on loopback
+only. A token is shown once; only its digest is stored. A running service applies changes within a second."""
 EXAMPLE = "fullbloom token create crawler --scope read --scope write --pattern 'crawl:*'"
 QUIET = "print the token alone"
 
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         choices=("read", "write", "admin"),
-        help="read: look up; write: change keys, make and drop filters; admin: the service itself; repeat",
+        help="read: look up; write: change keys, create and drop filters; admin: the service itself; repeat",
     )
     parser.add_argument(
         "--pattern", action="append", metavar="NAMES", help="filters it is for, as logs:*; repeat"
@@ -56,20 +56,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: TokenOptions) -> int:
-    """Do it in the registry."""
+    """Create, list or revoke tokens in the registry."""
     if (options.name is None) != (options.action == "list"):
         raise Refusal("create and revoke take the NAME of a token, list takes none")
     if (options.scope or options.pattern) and options.action != "create":
         raise Refusal("--scope and --pattern are of use with create only")
     try:
+        from fullbloom.service.data_folder import record_tokens
         from fullbloom.service.failures import StartError
         from fullbloom.service.registry import Registry
-        from fullbloom.service.remembered import remember_tokens
         from fullbloom.service.settings import load
     except ImportError as error:
-        raise Refusal(missing(error)) from None
+        raise Refusal(explain_missing(error)) from None
     try:
-        settings = load(as_path(options.config), data=options.data, registry=options.registry)
+        settings = load(to_path(options.config), data=options.data, registry=options.registry)
         if not settings.registry:
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         registry = Registry(settings.registry_url)
@@ -79,7 +79,7 @@ def run(options: TokenOptions) -> int:
         raise Refusal(str(error)) from None
     try:
         if options.action == "create" and not settings.registry:
-            remember_tokens(settings.data)
+            record_tokens(settings.data)
         _ACTIONS[options.action](options, registry.tokens)
     finally:
         registry.close()
@@ -97,7 +97,7 @@ def _create(options: TokenOptions, tokens: Any) -> None:
 
 
 def _list(options: TokenOptions, tokens: Any) -> None:
-    rows = tokens.listed()
+    rows = tokens.list_all()
     lines = [
         f"{row['name']}  {','.join(row['scopes'])}  {' '.join(row['patterns']) or 'all filters'}"
         for row in rows
@@ -109,11 +109,11 @@ def _revoke(options: TokenOptions, tokens: Any) -> None:
     if not tokens.revoke(options.name):
         raise Refusal(f"no token is called {options.name!r}")
     lines = [f"{options.name}: revoked"]
-    last = not tokens.known()
+    last = not tokens.load()
     if last:
-        from fullbloom.service.registry.tokens import NOBODY
+        from fullbloom.service.registry.tokens import LAST_REVOKED
 
-        lines.append(NOBODY)
+        lines.append(LAST_REVOKED)
     report(options, {"revoked": options.name, "last": last}, lines, stdout_is_free=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from fullbloom.cli.printable import shortened
+from fullbloom.cli.printable import shorten
 
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _THOUSANDS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -21,10 +21,10 @@ def size(text: str) -> int:
     """Read ``64M``; K, M, G and T are powers of 1024."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a size; write bytes, or 500K, 64M, 2G")
+        raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not a size; write bytes, or 500K, 64M, 2G")
     number = float(match[1]) * _FACTORS[match[2].upper()]
     if number >= _MOST_BYTES:
-        raise argparse.ArgumentTypeError(f"{shortened(text)} is more than 8 EiB; give what this machine has")
+        raise argparse.ArgumentTypeError(f"{shorten(text)} is more than 8 EiB; give what this machine has")
     return int(number)
 
 
@@ -32,7 +32,7 @@ def line_size(text: str) -> int:
     """Read the size of a longest line."""
     number = size(text)
     if number < _LEAST_LINE:
-        raise argparse.ArgumentTypeError(f"must be at least {_LEAST_LINE >> 10}K, got {shortened(text)}")
+        raise argparse.ArgumentTypeError(f"must be at least {_LEAST_LINE >> 10}K, got {shorten(text)}")
     return number
 
 
@@ -46,10 +46,10 @@ def count(text: str) -> int:
         whole = int(written) * times if written.replace("_", "").isdigit() else int(number)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"{shortened(text)!r} is not a number; write 1000000, 1e6 or 1M"
+            f"{shorten(text)!r} is not a number; write 1000000, 1e6 or 1M"
         ) from None
     if whole < 1 or number != int(number):
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {shortened(text)}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {shorten(text)}")
     return whole
 
 
@@ -62,7 +62,7 @@ def delimiter(text: str) -> str:
     found = _DELIMITERS.get(text, text)
     if len(found) != 1 or not found.isascii() or found in '"\r\n':
         raise argparse.ArgumentTypeError(
-            f"{shortened(text)!r} is no delimiter; give one character of ASCII such as ';', or tab"
+            f"{shorten(text)!r} is no delimiter; give one character of ASCII such as ';', or tab"
         )
     return found
 
@@ -72,9 +72,9 @@ def rate(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not a number") from None
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"fpr must be between 0 and 1 (exclusive), got {shortened(text)}")
+        raise argparse.ArgumentTypeError(f"fpr must be between 0 and 1 (exclusive), got {shorten(text)}")
     return value
 
 
@@ -83,9 +83,9 @@ def seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds") from None
+        raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not a number of seconds") from None
     if not 0 < value < 1e9:  # noqa: PLR2004 - thirty years
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {shortened(text)}")
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {shorten(text)}")
     return value
 
 
@@ -94,9 +94,9 @@ def seed(text: str) -> int:
     try:
         value = int(text)
     except ValueError:  # more digits than Python reads, too
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a whole number of 64 bits") from None
+        raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not a whole number of 64 bits") from None
     if not 0 <= value < 1 << 64:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 2**64 - 1, got {shortened(text)}")
+        raise argparse.ArgumentTypeError(f"must be between 0 and 2**64 - 1, got {shorten(text)}")
     return value
 
 

@@ -37,8 +37,8 @@ _PAGE_SIZE = "1000"
 class AsyncClient:
     """The filters of a service, as objects like `set`.
 
-    In asyncio the methods of `Client` and its filters are awaited; ``contains`` stands for ``in``, ``aclose``
-    for ``close``.
+    In asyncio the methods of `Client` and its filters are awaited; ``contains`` replaces ``in``, ``aclose``
+    replaces ``close``.
 
     A request that the service is too busy for (429, 503), or that does not arrive, is retried up to
     ``retries`` times; a change that arrives twice is made once. Raises ``ServiceError`` for what the service
@@ -82,7 +82,7 @@ class AsyncClient:
             params["after"] = page["next"]
 
     async def contains(self, name: str) -> bool:  # blocking: __contains__
-        """Tell whether a filter of this name exists."""
+        """Return whether a filter of this name exists."""
         try:
             await self.filter(name).info()
         except ServiceError as error:
@@ -140,7 +140,7 @@ class AsyncRemoteFilter:
         return bool((await self._one("add", key, idempotency()))["new"])
 
     async def contains(self, key: Key) -> bool:  # blocking: __contains__
-        """Tell whether the key is probably present; False is certain."""
+        """Return whether the key is probably present; False is certain."""
         return bool((await self._one("check", key))["found"])
 
     async def remove(self, key: Key) -> bool:

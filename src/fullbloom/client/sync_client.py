@@ -81,7 +81,7 @@ class Client:
             params["after"] = page["next"]
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether a filter of this name exists."""
+        """Return whether a filter of this name exists."""
         try:
             self.filter(name).info()
         except ServiceError as error:
@@ -139,7 +139,7 @@ class RemoteFilter:
         return bool(self._one("add", key, idempotency())["new"])
 
     def __contains__(self, key: Key) -> bool:
-        """Tell whether the key is probably present; False is certain."""
+        """Return whether the key is probably present; False is certain."""
         return bool(self._one("check", key)["found"])
 
     def remove(self, key: Key) -> bool:

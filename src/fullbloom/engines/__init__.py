@@ -1,1 +1,1 @@
-"""Filters that live in the engines people already run; one room an engine, one extra each."""
+"""Filters on database servers: one package and one extra per engine."""

@@ -134,7 +134,7 @@ class _Shared:
         with self._lock:
             if self._process != process:
                 self._seen = self._source() if callable(self._source) else self._source
-                self._native = registry.row_of(self._seen) is not None
+                self._native = registry.find_row(self._seen) is not None
                 if self._native and process != self._parent:
                     raise ParameterError(
                         "each process of the worker has its own copy of a filter in memory, so tasks would "

@@ -97,7 +97,7 @@ class Load:
     def __init__(self, seen: Seen) -> None:
         """Follow ``seen``."""
         self._seen = seen
-        self._role = (registry.row_of(seen) or {}).get("role")
+        self._role = (registry.find_row(seen) or {}).get("role")
         self._stages = 0
         self._absent = 1.0
         self._earlier = 0
@@ -123,7 +123,7 @@ class Load:
     def _read_stages(self, stages: list[dict[str, Any]]) -> None:
         """Store the rates of all stages except the last, which no longer change."""
         self._stages = len(stages)
-        plain = registry.with_role("plain")["class"]
+        plain = registry.find_by_role("plain")["class"]
         if any(stage["class"] != plain for stage in stages):
             return
         *full, last = stages
@@ -277,7 +277,7 @@ def scratch(keys: int) -> Seen:
     """
     # "auto" would size every layout that it may select, which takes 1/5 of the time of a block.
     layout = next(name for name in registry.layouts("auto") if name not in registry.layouts("one_line"))
-    return registry.class_of(registry.with_role("plain"))(keys + 1, _SCRATCH_FPR, layout=layout)
+    return registry.get_class(registry.find_by_role("plain"))(keys + 1, _SCRATCH_FPR, layout=layout)
 
 
 def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:

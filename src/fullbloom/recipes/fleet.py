@@ -69,7 +69,7 @@ class Fleet:
 
     def _fallback(self) -> Any:
         if self._memory is None:
-            make = registry.class_of(registry.with_role("growing"))
+            make = registry.get_class(registry.find_by_role("growing"))
             self._memory = make(100_000, self.target_fpr)
         return self._memory
 

@@ -95,7 +95,7 @@ class Options(NamedTuple):
             return _shared(self.redis_url, self.redis_name, self.capacity or 0, self.fpr)
         seed = secrets.randbits(64) if self.seed is None else self.seed
         role = "growing" if self.capacity is None else "plain"
-        make = registry.class_of(registry.with_role(role))
+        make = registry.get_class(registry.find_by_role(role))
         return make(self.capacity or _FIRST_CAPACITY, self.fpr, seed=seed)
 
 

@@ -12,7 +12,7 @@ _NAMES = {READ: "read", WRITE: "write", ADMIN: "admin"}
 
 
 class Grant(NamedTuple):
-    """What the holder of a token may do; token 0 means that no token was needed."""
+    """The permissions of a token; token 0 means that no token was needed."""
 
     token: int
     scopes: int
@@ -32,7 +32,7 @@ class Grant(NamedTuple):
         return not self.patterns or bool(Service.covers(list(self.patterns), name))
 
 
-#: What every local client may do while there is no token.
+#: The grant of every local client while there is no token.
 FULL_ACCESS = Grant(0, READ | WRITE | ADMIN)
 
 

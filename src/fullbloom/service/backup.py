@@ -1,4 +1,4 @@
-"""A copy of a running service: the store's files, the registry where it is a file, and an index, in a tar."""
+"""A tar of a running service: the store's files, the registry if it is a file, and an index."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ STORE = "data"
 
 
 def write(node: Node, folder: str) -> Path:
-    """Write the tar into ``folder``, an empty one on the store's disk: its path."""
+    """Write the tar into ``folder``, an empty one on the store's disk; return its path."""
     copy = Path(folder) / STORE
     copy.mkdir(mode=0o700)
     node.service.backup(copy)
     if not node.registry.shared:
         _copy_registry(node, copy / "registry.db")
         (copy / "node").write_text(node.id + "\n", "ascii")
-    index = {"version": 1, "node": node.id, "filters": _files(copy / "manifest")}
+    index = {"version": 1, "node": node.id, "filters": _read_manifest(copy / "manifest")}
     (Path(folder) / INDEX).write_text(json.dumps(index))
     path = Path(folder) / "backup.tar"
     with path.open("wb") as out:
@@ -42,10 +42,10 @@ def _copy_registry(node: Node, path: Path) -> None:
         old.backup(new)
 
 
-def _files(manifest: Path) -> dict[str, tuple[str, int, int]]:
-    """Return where each filter lies, as the manifest says: file, first byte, bytes (0: the whole file).
+def _read_manifest(manifest: Path) -> dict[str, tuple[str, int, int]]:
+    """Return each filter's file, first byte and length (0: the whole file).
 
-    Notes are none: they come back with the folder.
+    Notes are left out: they are restored with the folder.
     """
     found = {}
     for line in manifest.read_text("ascii").splitlines():

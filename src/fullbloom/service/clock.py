@@ -1,4 +1,4 @@
-"""What happens by itself: every second, and every sample."""
+"""Periodic tasks: every second, and every sample."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.service.memory import give_back
 from fullbloom.service.node import now
+from fullbloom.service.resources import release_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,99 +15,99 @@ if TYPE_CHECKING:
     from fullbloom.service.node import Node
 
 _LOG = logging.getLogger("fullbloom.clock")
-_THINNED_EVERY = 3600.0
-#: Filters that are sampled at once: what one tells takes 4 kB, and ten thousand are not held together.
-_AT_ONCE = 200
-#: What is said of a filter beyond its capacity, besides its name.
-_OF_OVER = ("capacity", "num_added", "target_fpr", "fpr")
+_THIN_INTERVAL = 3600.0
+#: Filters sampled at once: an info takes 4 kB, so ten thousand are not held together.
+_BATCH = 200
+#: What the log says of a filter over capacity, besides its name.
+_OVER_CAPACITY = ("capacity", "num_added", "target_fpr", "fpr")
 
 
 class Clock:
-    """Steps of one node, each of which may fail without the next."""
+    """Tasks of one node; a failure of one does not affect the others."""
 
     def __init__(self, node: Node) -> None:
-        """Take the node."""
+        """Serve ``node``."""
         self._node = node
-        #: Numbers of filters that the log has said to be beyond their capacity.
+        #: Ids of filters that the log has reported as over capacity.
         self._over: set[int] = set()
         #: Counters of filters in Redis when this node sampled them last.
         self._sampled: dict[int, Any] = {}
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Repeat the tasks until cancelled."""
         history = self._node.settings.history
-        steps = [
+        tasks = [
             (1.0, self._tick),
-            (1.0, self._second),
+            (1.0, self._refresh),
             (1.0, self._expire),
             (history.every, self.sample),
-            (_THINNED_EVERY, self.thin),
+            (_THIN_INTERVAL, self.thin),
         ]
-        await asyncio.gather(*(self._repeat(every, step) for every, step in steps))
+        await asyncio.gather(*(self._repeat(every, task) for every, task in tasks))
 
     @staticmethod
-    async def _repeat(every: float, step: Callable[[], None]) -> None:
+    async def _repeat(every: float, task: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(every)
             try:
-                await asyncio.to_thread(step)
-            except Exception:  # noqa: BLE001 - the disk is full, the database away: the next turn may do better
-                _LOG.exception("a step failed", extra={"step": step.__name__})
+                await asyncio.to_thread(task)
+            except Exception:  # noqa: BLE001 - the disk is full, the database away: the next run may succeed
+                _LOG.exception("a periodic task failed", extra={"task": task.__name__})
 
     def _tick(self) -> None:
-        # By itself: a checkpoint of gigabytes is no silence.
+        # A task of its own: heartbeats go on during a checkpoint of gigabytes.
         self._node.service.tick()
 
-    def _second(self) -> None:
-        self._node.look_around()
+    def _refresh(self) -> None:
+        self._node.refresh()
         self._node.sync()
-        self._node.learn_tokens()
+        self._node.load_tokens()
 
     def _expire(self) -> None:
-        # By itself: a server that is away keeps no token from being revoked.
+        # A task of its own: tokens are revoked even while the Redis server is away.
         self._node.shared.drop_expired(now())
 
     def sample(self) -> None:
-        """Write what filters tell of themselves: those that changed or were asked since the last time."""
+        """Write samples of the filters that changed or were used since the last time."""
         node = self._node
         node.sync()
         due, at = node.service.due(), now()
-        for start in range(0, len(due), _AT_ONCE):
-            some = due[start : start + _AT_ONCE]
+        for start in range(0, len(due), _BATCH):
+            some = due[start : start + _BATCH]
             numbers = [number for number, _ in some]
-            rows = node.registry.filters.rows(node.id, numbers)
+            rows = node.registry.filters.row_ids(node.id, numbers)
             infos = node.service.stats(numbers, counted=True)
             self._warn_over(infos)
             node.registry.snapshots.add(
                 ((rows[info["id"]], info) for info in infos if info["id"] in rows), at
             )
-            node.service.sampled(some)
-        if len(due) > _AT_ONCE:
-            give_back()
+            node.service.mark_sampled(some)
+        if len(due) > _BATCH:
+            release_memory()
         self._sample_shared(at)
 
     def _warn_over(self, infos: list[dict[str, Any]]) -> None:
-        """Say once of each filter that it holds more keys than it was made for."""
+        """Log once for each filter that it is over capacity."""
         over = {info["id"]: info for info in infos if info["over_capacity"]}
         for number in over.keys() - self._over:
             info = over[number]
             _LOG.warning(
-                "a filter is beyond its capacity: more absent keys are found than it was made for; "
-                "make a larger one, or one that grows",
-                extra={name: info[name] for name in _OF_OVER} | {"filter": info["name"]},
+                "a filter is over capacity and exceeds its false-positive rate; "
+                "create a larger one, or one that grows",
+                extra={name: info[name] for name in _OVER_CAPACITY} | {"filter": info["name"]},
             )
         self._over -= {info["id"] for info in infos}
         self._over |= over.keys()
 
     def _sample_shared(self, at: int) -> None:
-        """Hand over what was counted here of filters in Redis; one node writes their samples."""
+        """Record this node's counts of filters in Redis; one node writes their samples."""
         node = self._node
         if node.shared.is_set_up:
             node.shared.flush()
-            if node.others.leads():
+            if node.peers.is_leader():
                 node.registry.snapshots.add(node.shared.due(self._sampled), at)
 
     def thin(self) -> None:
-        """Thin out what is old."""
+        """Thin out old samples."""
         history = self._node.settings.history
         self._node.registry.snapshots.thin(now(), history.full, history.hourly)

@@ -1,4 +1,4 @@
-"""The native half, opened on a folder that no other process has open."""
+"""The native module, opened on a folder that no other process has open."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from fullbloom import _folders
-from fullbloom.service import rests
+from fullbloom.service import data_folder
 from fullbloom.service.failures import StartError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fullbloom.service.settings import Settings
 
 try:
     import fullbloom_server as native
-except ImportError:  # pragma: no cover - what a person without the extra meets
+except ImportError:  # pragma: no cover - the extra is not installed
     text = "the service needs the extra server"
     raise StartError(
         f"{text}; install it with: pip install 'fullbloom[server]'"
@@ -29,7 +26,7 @@ except ImportError:  # pragma: no cover - what a person without the extra meets
 _LOG = logging.getLogger("fullbloom.engine")
 Fault = native.Fault
 Service = native.Service
-#: Keys of a body as hashes, and answers as texts, without the interpreter's lock.
+#: Keys of a body as hashes, and results as text, without the interpreter's lock.
 hash_body, flags_text, numbers_text = native.hash_body, native.flags_text, native.numbers_text
 
 
@@ -37,14 +34,14 @@ class Engine:
     """The store of filters; `Engine.service` has its calls."""
 
     def __init__(self, settings: Settings) -> None:
-        """Lock the folder and read it; ``StartError`` where either cannot be done."""
+        """Lock the folder and read it; ``StartError`` if either fails."""
         folder = settings.data
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = _locked(folder)
-            for rest in rests.remove(folder):
-                text = "removed what a backup left that did not end; it held a copy of secret.key"
-                _LOG.warning(text, extra={"folder": str(rest)})
+            self._lock = data_folder.lock(folder)
+            for backup in data_folder.remove_unfinished_backups(folder):
+                text = "removed an unfinished backup, which contained a copy of secret.key"
+                _LOG.warning(text, extra={"folder": str(backup)})
         except OSError as error:
             raise StartError(f"{error.filename or folder}: {error.strerror}") from None
         limits = settings.limits.model_dump(exclude={"requests", "file_bytes"})
@@ -62,19 +59,19 @@ class Engine:
             raise StartError(str(fault)) from None
 
     def close(self) -> None:
-        """Let another process have the folder."""
+        """Unlock the folder."""
         os.close(self._lock)
 
 
-def _locked(folder: Path) -> int:
-    path = folder / "lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if _folders.has_locks():
-            _folders.lock(descriptor, wait=False)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise StartError(
-            f"{folder}: another process has this data folder open; give another with --data"
-        ) from None
-    return descriptor
+_DIGITS = bytes(49 if number else 48 for number in range(256))
+
+
+def pack_flags(flags: bytes) -> bytes:
+    r"""Return eight flags per byte, the first in its lowest bit.
+
+    >>> pack_flags(bytes([1, 0, 0, 0, 0, 0, 0, 0, 1]))
+    b'\x01\x01'
+    """
+    missing = -len(flags) % 8
+    bits = (flags + bytes(missing))[::-1].translate(_DIGITS)
+    return int(bits, 2).to_bytes(len(bits) // 8, "little") if bits else b""

@@ -1,4 +1,4 @@
-"""What keeps the service from starting, and what it refuses to a client."""
+"""Errors that prevent a start, and refusals of requests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ class StartError(Exception):
 
 
 class Refused(Exception):
-    """A request is refused; the native half's refusals come as its own ``Fault`` with the same two words."""
+    """A request is refused; the native module raises its own ``Fault`` with the same codes."""
 
     def __init__(self, code: str, text: str, **extra: object) -> None:
-        """Remember the code of `STATUS`, the text, and members that the answer has besides."""
+        """Store a code of `STATUS`, the text, and further members of the response."""
         super().__init__(text)
         self.code = code
         self.extra = extra

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, on standard error. Keys of filters are in none."""
+"""Logs: one JSON object per line, on standard error. Keys are never logged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import time
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
 
-class Lines(logging.Formatter):
-    """A record as a line."""
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line: time, level, who, what, and what else was said."""
+        """Return the line: time, level, logger, message, and the record's extra members."""
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
             + f".{int(record.msecs):03d}Z",
@@ -33,10 +33,10 @@ class Lines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def begin(level: str) -> None:
+def configure(level: str) -> None:
     """Send all logs to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)

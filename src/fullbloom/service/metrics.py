@@ -20,14 +20,10 @@ MOST_FILTERS = 200
 GAUGES = (
     ("num_added", "num_added", "Keys that were new when they were added, less those removed"),
     ("fpr", "fpr", "False-positive rate by its law at the present number of keys"),
-    ("target_fpr", "target_fpr", "False-positive rate asked for at capacity"),
+    ("target_fpr", "target_fpr", "False-positive rate requested at capacity"),
     ("bytes", "nbytes", "Bytes of cells"),
     ("capacity", "capacity", "Keys it was sized for"),
-    (
-        "over_capacity",
-        "over_capacity",
-        "1 while it holds more keys than it was sized for, at a rate above its target",
-    ),
+    ("over_capacity", "over_capacity", "1 while it is over capacity, at a rate above its target"),
 )
 COUNTED = ("hits", "misses", "adds", "new", "removed")
 #: Actions that requests are counted under; anything else is "other".
@@ -49,7 +45,7 @@ class Metrics:
             registry=self._registry,
         )
         self._seconds = Histogram(
-            "fullbloom_http_seconds", "Time to answer", ("action",), buckets=_BUCKETS, registry=self._registry
+            "fullbloom_http_seconds", "Response time", ("action",), buckets=_BUCKETS, registry=self._registry
         )
         ProcessCollector(registry=self._registry)
         self._known: dict[tuple[str, str, int], Any] = {}
@@ -104,9 +100,7 @@ class _Store:
             for info in infos:
                 gauge.add_metric((info["name"],), float(info[member]))
             yield gauge
-        counter = CounterMetricFamily(
-            "fullbloom_filter_keys", "Keys by what came of them", labels=("filter", "what")
-        )
+        counter = CounterMetricFamily("fullbloom_filter_keys", "Keys by outcome", labels=("filter", "what"))
         for info in infos:
             for what in COUNTED:
                 counter.add_metric((info["name"], what), info[what])

@@ -1,4 +1,4 @@
-"""The service, started and stopped."""
+"""Starting and stopping the service."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ import uvloop
 
 from fullbloom.service import logs
 from fullbloom.service.clock import Clock
-from fullbloom.service.descriptors import clamp, warn_if_clamped
+from fullbloom.service.data_folder import check_tokens
 from fullbloom.service.engine import Engine, Fault
 from fullbloom.service.failures import StartError
-from fullbloom.service.memory import bound, give_back
 from fullbloom.service.node import Node
-from fullbloom.service.redis.handles import client_of
+from fullbloom.service.redis.handles import create_client
 from fullbloom.service.registry import Registry
-from fullbloom.service.remembered import check_tokens
+from fullbloom.service.resources import clamp, limit_allocator, release_memory, warn_if_clamped
 from fullbloom.service.settings import split_address
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("fullbloom.service")
 #: Changes that wait for the disk at once, each in a thread of its own.
 _THREADS = 64
-#: Has the system ask idle clients whether they are there: after so many seconds, each so many, so often.
-_ALIVE = (
+#: TCP keepalive of idle clients: after so many seconds, each so many, so often.
+_KEEPALIVE = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
     (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 120),
     (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 20),
@@ -46,14 +45,14 @@ _ALIVE = (
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], None]) -> None:
-    """Run until a signal says stop; ``StartError`` where it cannot start."""
+def serve(settings: Settings, *, ready_file: Path | None, show: Callable[[str], None]) -> None:
+    """Run until a signal; ``StartError`` if it cannot start. ``show`` prints the greeting."""
     os.umask(0o077)
-    bound()
-    logs.begin(settings.log_level)
+    limit_allocator()
+    logs.configure(settings.log_level)
     requested = settings.limits.connections
     settings = clamp(settings)
-    listener = _bound(settings.http, "--http")
+    listener = _bind(settings.http, "--http")
     engine = Engine(settings)
     try:
         registry = Registry(settings.registry_url)
@@ -65,9 +64,9 @@ def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], 
             if settings.require_token or not own:
                 engine.service.guard()
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                # Logged once it has started: a start that fails says why in one line.
-                started = partial(warn_if_clamped, requested, settings.limits.connections)
-                runner.run(_run(node, listener, ready_file, tell, started))
+                # Logged after the start: a start that fails prints one line only.
+                warn = partial(warn_if_clamped, requested, settings.limits.connections)
+                runner.run(_run(node, listener, ready_file, show, warn))
         finally:
             registry.close()
         engine.service.stop()
@@ -78,52 +77,54 @@ def serve(settings: Settings, *, ready_file: Path | None, tell: Callable[[str], 
 
 
 def check(settings: Settings) -> str:
-    """Return a line about settings that would do; ``StartError`` for such as would not."""
+    """Return a line about valid settings; ``StartError`` for settings with which the service cannot start."""
     for address, option in ((settings.http, "--http"), (settings.resp, "--resp")):
         if address != "none":
-            _bound(address, option).close()
+            _bind(address, option).close()
     for path in (settings.tls_cert, settings.tls_key):
         if path is not None and not path.is_file():
             raise StartError(f"{path}: no such file")
-    client_of(settings)
-    return f"the settings would do: data in {settings.data}, durability {settings.durability}"
+    create_client(settings)
+    return f"the settings are valid: data in {settings.data}, durability {settings.durability}"
 
 
-def _bound(address: str, option: str) -> socket.socket:
+def _bind(address: str, option: str) -> socket.socket:
     host, port = split_address(address)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise StartError(f"{address}: {error.strerror}; give another address with {option}") from None
-    for level, name, value in _ALIVE:
+    for level, name, value in _KEEPALIVE:
         if hasattr(socket, name):
             listener.setsockopt(level, getattr(socket, name), value)
     return listener
 
 
 def _check_open(settings: Settings, registry: Registry) -> None:
-    """Refuse to listen beyond this machine while anybody may do anything."""
+    """Refuse to listen beyond this machine without a token."""
     open_to_all = [
         address
         for address in (settings.http, settings.resp)
         if address != "none" and split_address(address)[0] not in _LOOPBACK
     ]
-    if registry.tokens.known():
+    if registry.tokens.load():
         return
     remedy = "make one with: fullbloom token create NAME --scope admin"
     if open_to_all:
-        raise StartError(f"{open_to_all[0]} is not of this machine alone, and there is no token: {remedy}")
+        raise StartError(
+            f"{open_to_all[0]} is reachable from other machines, and there is no token: {remedy}"
+        )
     if settings.require_token:
-        raise StartError(f"--require-token asks for one, and there is no token: {remedy}")
+        raise StartError(f"--require-token needs a token, and there is no token: {remedy}")
 
 
 async def _run(
     node: Node,
     listener: socket.socket,
     ready_file: Path | None,
-    tell: Callable[[str], None],
-    started: Callable[[], None],
+    show: Callable[[str], None],
+    warn: Callable[[], None],
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -133,36 +134,36 @@ async def _run(
     scheme = "https" if settings.tls_cert else "http"
     url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
     resp = await asyncio.to_thread(_listen_resp, node)
-    await asyncio.to_thread(node.enter, url, resp)
-    # Here, not above: libraries take the place of what reading the store and the registry took.
+    await asyncio.to_thread(node.register, url, resp)
+    # Imported here: the libraries reuse the memory that loading the store and the registry needed.
     from fullbloom.service.http.api import build
     from fullbloom.service.http.gateway import Gateway
     from fullbloom.service.http.server import Server
     from fullbloom.service.metrics import Metrics
 
-    metrics = Metrics(node.service, node.shared.told)
+    metrics = Metrics(node.service, node.shared.describe_open)
 
     def ready() -> None:
         # Tokens and names of other nodes are known by now; until here clients of either port wait.
         node.service.serve_resp()
-        started()
+        warn()
         if ready_file is not None:
             new = ready_file.with_name(f"{ready_file.name}.new")
             new.write_text(json.dumps({"http": url, "resp": resp, "pid": os.getpid(), "node": node.id}))
             new.replace(ready_file)
-        tell(_greeting(node, url, resp))
-        give_back()
+        show(_greeting(node, url, resp))
+        release_memory()
 
     server = Server(Gateway(node, build(node, metrics), metrics), settings, ready)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop, server)
-    beside = [asyncio.create_task(work) for work in (server.watch(), Clock(node).run())]
+    tasks = [asyncio.create_task(work) for work in (server.watch(), Clock(node).run())]
     try:
         await server.serve(sockets=[listener])
     finally:
-        for task in beside:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(node.service.stop_resp)
         _LOG.info("stops")
 
@@ -173,7 +174,7 @@ def _stop(server: Server) -> None:
 
 
 def _listen_resp(node: Node) -> str:
-    """Listen on the RESP port, where clients wait until `serve_resp`: its address."""
+    """Listen on the RESP port, where clients wait until `serve_resp`; return its address."""
     address = node.settings.resp
     if address == "none":
         return ""

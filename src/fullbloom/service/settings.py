@@ -21,7 +21,7 @@ _HIGHEST_PORT = 65535
 
 
 def state_folder() -> Path:
-    """Return the platform's folder for the data of programs.
+    """Return the platform's folder for data of programs.
 
     >>> state_folder().name
     'fullbloom'
@@ -34,7 +34,7 @@ def state_folder() -> Path:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Read ``HOST:PORT``; an IPv6 host may stand in brackets.
+    """Split ``HOST:PORT``; an IPv6 host may be in brackets.
 
     >>> split_address("127.0.0.1:8080"), split_address("[::1]:0")
     (('127.0.0.1', 8080), ('::1', 0))
@@ -45,17 +45,17 @@ def split_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _checked(address: str) -> str:
+def _validate_address(address: str) -> str:
     if address != "none":
         split_address(address)
     return address
 
 
-Address = Annotated[str, AfterValidator(_checked)]
+Address = Annotated[str, AfterValidator(_validate_address)]
 
 
 class Limits(BaseModel):
-    """Caps on what clients may ask for; every length that a client states is held against one of them."""
+    """Limits of requests; every length that a client states is checked against one of them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,14 +73,14 @@ class Limits(BaseModel):
     batch_keys: int = Field(1_000_000, gt=0, description="keys of one request")
     key_bytes: int = Field(64 << 10, gt=0, description="bytes of one key")
     connections: int = Field(10_000, gt=0, description="connections to each port")
-    requests: int = Field(256, gt=0, description="HTTP requests at work at once; others get 503")
+    requests: int = Field(256, gt=0, description="concurrent HTTP requests; others get 503")
     receive: float = Field(
-        30.0, gt=0, description="seconds for a request to arrive and for its answer to be taken"
+        30.0, gt=0, description="seconds for a request to arrive and for its response to be received"
     )
 
 
 class History(BaseModel):
-    """Statistics: how often they are taken and how they thin out with age; the last of each span is kept."""
+    """Statistics: the interval of samples and how they are thinned with age; each span keeps its last one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -105,21 +105,23 @@ class Settings(BaseSettings):
     resp_flush: bool = Field(default=False, description="RESP has FLUSHDB and FLUSHALL")
     registry: str = Field("", description="SQLAlchemy URL of the registry; empty: SQLite in the data folder")
     redis: SecretStr | None = Field(None, description="URL of the Redis server for filters of backend redis")
-    redis_prefix: str = Field("fullbloom:", max_length=64, description="what their names there begin with")
+    redis_prefix: str = Field("fullbloom:", max_length=64, description="prefix of their names there")
     durability: Literal["always", "everysec", "off"] = "everysec"
     plain: bool = Field(
-        default=False, description="keyed filters only where asked for; BF and CF make those of RedisBloom"
+        default=False, description="keyed filters only on request; BF and CF create those of RedisBloom"
     )
-    salvage: bool = Field(default=False, description="start without what is damaged")
+    salvage: bool = Field(default=False, description="start without damaged filters")
     checkpoint_bytes: int = Field(
         256 << 20, gt=0, description="bytes of log after which a checkpoint is written"
     )
     node: str = Field("", description="name of this node among those of one registry; empty: drawn once")
     advertise: str = Field("", description="URL under which other nodes' clients reach this one")
     silence: float = Field(
-        30.0, gt=0, description="seconds without a word after which a node of the registry may be let go"
+        30.0,
+        gt=0,
+        description="seconds without a heartbeat after which a node of the registry may be removed",
     )
-    require_token: bool = Field(default=False, description="nobody is answered without a token")
+    require_token: bool = Field(default=False, description="reject all requests without a token")
     tls_cert: Path | None = Field(None, description="PEM file of the certificate, for both ports")
     tls_key: Path | None = Field(None, description="PEM file of its key")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -151,7 +153,7 @@ _config_file: Path | None = None
 
 
 def load(config: Path | None = None, **flags: Any) -> Settings:
-    """Read the settings; ``StartError`` names what is wrong with them, all of it in one line."""
+    """Load the settings; ``StartError`` names everything wrong with them in one line."""
     global _config_file  # noqa: PLW0603 - see there
     if config is not None and not config.is_file():
         raise StartError(f"{config}: no such file")
@@ -159,8 +161,8 @@ def load(config: Path | None = None, **flags: Any) -> Settings:
     try:
         settings = Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise StartError(f"the settings are wrong: {said}") from None
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise StartError(f"the settings are wrong: {faults}") from None
     except (OSError, ValueError) as error:
         raise StartError(f"{config}: {error}") from None
     finally:

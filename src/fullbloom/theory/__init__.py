@@ -36,7 +36,7 @@ the two: the classic filter (``rates``, ``occupancy``), the layouts, the estimat
 ``deletability``, ``quotient_size``, ``spatial_cell_fprs``, ``stage_capacity``. All other functions are laws
 that the filters themselves do not need.
 
-It may import: the standard library's ``math``, ``fullbloom.errors``, and (in ``constructor`` and ``_law``, on
+It may import: the standard library's ``math``, ``fullbloom.errors``, and (in ``constructor``, on
 first use) ``fullbloom._core``.
 """
 

@@ -16,19 +16,6 @@ from fullbloom.errors import ParameterError, ParameterTypeError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "check_at_least",
-    "check_closed_unit",
-    "check_flag",
-    "check_iterable",
-    "check_non_negative",
-    "check_number",
-    "check_open_unit",
-    "check_positive",
-    "check_whole",
-    "check_within",
-]
-
 
 def check_number(name: str, value: object) -> float:
     """Return ``value`` as a finite float."""

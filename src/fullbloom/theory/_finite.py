@@ -12,8 +12,6 @@ from fullbloom.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["require_finite"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 #: Digits of an argument that a message shows.

@@ -22,8 +22,6 @@ from fullbloom.errors import ParameterError
 
 from ._finite import require_finite
 
-__all__ = ["Vector", "Vectorized", "vectorize"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 from ._check import check_at_least, check_non_negative, check_open_unit, check_positive
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["fill_tail", "goel_gupta_fpr", "min_bits_per_key", "stream_floor"]
+from .constructor import evaluate_law
 
 
 @vectorize

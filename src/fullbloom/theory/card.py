@@ -11,8 +11,6 @@ from . import rates, sizing
 from ._check import check_open_unit, check_whole
 from ._finite import require_finite
 
-__all__ = ["Card", "reference_card"]
-
 
 class Card(NamedTuple):
     """All values of one classic filter: those given, and those computed from them."""

@@ -28,15 +28,6 @@ from fullbloom.errors import ParameterError
 from ._check import check_at_least, check_non_negative, check_positive
 from ._vector import vectorize
 
-__all__ = [
-    "Estimate",
-    "estimate_intersection",
-    "estimate_items",
-    "estimate_jaccard",
-    "estimate_std",
-    "estimate_union",
-]
-
 
 class Estimate(NamedTuple):
     """An estimated quantity and the standard deviation of the estimate, in the same unit."""

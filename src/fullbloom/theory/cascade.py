@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from ._check import check_non_negative
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["cascade_bits"]
+from .constructor import evaluate_law
 
 
 @vectorize

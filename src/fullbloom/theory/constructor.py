@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from ._vector import vectorize
 
-__all__ = ["Size", "capacity_at", "fpr_at", "size_for"]
+
+def evaluate_law(name: str, *numbers: float) -> float:
+    """Return the value of the core's law ``name`` for ``numbers``, which the caller has checked."""
+    from fullbloom import _core
+
+    return _core.law(name, *numbers)
 
 
 class Size(NamedTuple):

@@ -17,14 +17,6 @@ from fullbloom.errors import ParameterError
 from ._check import check_at_least, check_non_negative, check_positive, check_whole
 from ._vector import vectorize
 
-__all__ = [
-    "best_threshold_hashes",
-    "counter_overflow",
-    "counter_overflow_bound",
-    "threshold_fpr",
-    "variable_increment_fpr",
-]
-
 _CUT = 1e-18
 # Thresholds beyond this need counters of more than 16 bits; each unit of the threshold costs a term.
 _MOST_THRESHOLD = 1 << 15

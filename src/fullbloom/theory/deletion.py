@@ -13,19 +13,8 @@ from fullbloom.errors import ParameterError
 
 from ._check import check_at_least, check_closed_unit, check_non_negative, check_positive, check_whole
 from ._finite import require_finite
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = [
-    "deletability",
-    "dleft_bits_per_key",
-    "dleft_fpr",
-    "dleft_load_fpr",
-    "dleft_loads",
-    "published_deletability",
-    "retouched_fnr",
-    "retouched_fpr",
-]
+from .constructor import evaluate_law
 
 # Step of the mean load in the integration; halving it changes no share by 5e-7.
 _STEP = 1.0 / 40.0

@@ -13,10 +13,8 @@ from __future__ import annotations
 from fullbloom.errors import ParameterError
 
 from ._check import check_open_unit, check_whole
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["golomb_bits_per_key", "rice_bits"]
+from .constructor import evaluate_law
 
 _MOST_RICE_BITS = 56
 

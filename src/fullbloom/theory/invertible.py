@@ -7,10 +7,8 @@ import math
 from fullbloom.errors import ParameterError
 
 from ._check import check_at_least, check_non_negative, check_whole
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["decodable_cells", "invertible_fpr", "peeling_failure", "peeling_threshold", "twin_chance"]
+from .constructor import evaluate_law
 
 _LEAST_HASHES, _MOST_HASHES = 3, 64
 _STEPS = 200

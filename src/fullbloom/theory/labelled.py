@@ -9,14 +9,12 @@ from fullbloom.errors import ParameterError
 
 from ._check import check_at_least, check_iterable, check_non_negative, check_positive, check_whole
 from ._finite import require_finite
-from ._law import evaluate_law
 from ._vector import vectorize
+from .constructor import evaluate_law
 from .rates import classic_fpr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ["layered_overcount", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion", "value_excess"]
 
 
 @require_finite

@@ -26,30 +26,12 @@ from ._check import (
     check_positive,
     check_whole,
 )
-from ._mixture import binomial_mean, poisson_mean
-from ._root import falling_root
+from ._numeric import binomial_mean, falling_root, poisson_mean
 from ._vector import vectorize
 from .rates import exponential_fpr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = [
-    "blocked_bits_per_key",
-    "blocked_fpr",
-    "blocked_limit_fpr",
-    "compensated_bits_per_key",
-    "free_block_bits_per_key",
-    "free_block_fpr",
-    "free_block_limit_fpr",
-    "partitioned_fpr",
-    "split_bits_per_key",
-    "split_fpr",
-    "split_limit_fpr",
-    "two_block_bits_per_key",
-    "two_block_fpr",
-    "two_block_limit_fpr",
-]
 
 _BLOCKED_BITS, _BLOCKED_COLUMNS = 512, 4
 _SPLIT_BITS, _SPLIT_COLUMNS = 256, 8

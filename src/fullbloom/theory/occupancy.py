@@ -28,8 +28,6 @@ from ._vector import vectorize
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["distinct_fpr", "exact_fpr", "occupancy_law", "rational_fpr"]
-
 # Dropped mass is at most 1e-60 per state and throw; it reaches the rate multiplied by at most (m/mu)^k.
 _NEGLIGIBLE = 1e-60
 # About half a second of pure Python.

@@ -16,10 +16,8 @@ import math
 from fullbloom.errors import ParameterError
 
 from ._check import check_flag, check_number, check_positive, check_within
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["bloomier_bits_per_key", "bloomier_fpr", "fuse_cells", "fuse_failure", "xor_cells"]
+from .constructor import evaluate_law
 
 #: The most keys of one shard: a map of more keys has several.
 _MANY = 2_097_151

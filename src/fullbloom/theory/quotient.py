@@ -19,22 +19,10 @@ from fullbloom.errors import ParameterError
 
 from ._check import check_flag, check_non_negative, check_open_unit, check_positive, check_whole
 from ._finite import require_finite
-from ._law import evaluate_law
 from ._vector import vectorize
+from .constructor import evaluate_law
 
-__all__ = [
-    "QuotientSize",
-    "fingerprint_bits",
-    "fingerprint_fpr",
-    "fingerprint_load_fpr",
-    "quotient_bits_per_key",
-    "quotient_probe_slots",
-    "quotient_size",
-    "succinct_bits_per_key",
-]
-
-# At most 95 % of the slots may be filled; no table is smaller than a block of 64 slots.
-_LOAD = 0.95
+# No table is smaller than a block of 64 slots.
 _LEAST_QUOTIENT_BITS = 6
 _HASH_BITS = 64
 # Occupied and runends, one bit per slot each, and one byte per block of 64 slots.

@@ -19,17 +19,8 @@ import sys
 from fullbloom.errors import ParameterError
 
 from ._check import check_at_least, check_non_negative, check_positive
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = [
-    "classic_fpr",
-    "exponential_fpr",
-    "fill",
-    "hash_collision_fpr",
-    "intersection_fpr",
-    "second_order_fpr",
-]
+from .constructor import evaluate_law
 
 
 def _power(share: float, items: float, num_hashes: float) -> float:

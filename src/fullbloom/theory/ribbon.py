@@ -11,10 +11,8 @@ SEA 2022.
 from __future__ import annotations
 
 from ._check import check_open_unit, check_positive
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["ribbon_bits_per_key", "ribbon_failure"]
+from .constructor import evaluate_law
 
 
 @vectorize

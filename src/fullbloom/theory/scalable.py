@@ -25,23 +25,12 @@ from ._check import (
     check_whole,
 )
 from ._finite import require_finite
-from ._law import evaluate_law
 from ._vector import vectorize
+from .constructor import evaluate_law
 from .sizing import num_bits as bits_of_stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-__all__ = [
-    "compound_fpr",
-    "scalable_capacity",
-    "scalable_fpr",
-    "scalable_num_bits",
-    "stage_capacity",
-    "stage_fpr",
-    "stage_num_hashes",
-    "stages_for",
-]
 
 # 20 doubling stages hold a million times the first; 10,000 are more than anyone needs, and a loop must end.
 _MOST_STAGES = 10_000

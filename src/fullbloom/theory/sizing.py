@@ -17,8 +17,6 @@ from ._check import check_at_least, check_open_unit, check_positive
 from ._vector import vectorize
 from .rates import exponential_fpr
 
-__all__ = ["best_num_hashes", "bits_per_key", "capacity", "fpr", "num_bits", "num_hashes", "num_hashes_cost"]
-
 _LN2 = math.log(2.0)
 _HALF = 0.5
 

@@ -17,18 +17,8 @@ import math
 from fullbloom.errors import ParameterError
 
 from ._check import check_non_negative, check_open_unit, check_whole
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = [
-    "cuckoo_fingerprint_bits",
-    "cuckoo_fpr",
-    "cuckoo_load_threshold",
-    "cuckoo_table_fpr",
-    "dynamic_cuckoo_fpr",
-    "prefix_fpr",
-    "prefix_spare_share",
-]
+from .constructor import evaluate_law
 
 # The smallest float is 2^-1074; the search for bits ends before it.
 _MOST_BITS = 1000

@@ -11,20 +11,8 @@ from typing import NamedTuple
 from fullbloom.errors import ParameterError
 
 from ._check import check_at_least, check_non_negative, check_open_unit, check_positive, check_whole
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = [
-    "RollingSize",
-    "aging_capacity",
-    "aging_num_hashes",
-    "rolling_size",
-    "stable_decrements",
-    "stable_fpr",
-    "stable_limit_fpr",
-    "stable_recall",
-    "stable_zeros",
-]
+from .constructor import evaluate_law
 
 # The largest value of an 8-bit cell.
 _MOST_VALUE = 255

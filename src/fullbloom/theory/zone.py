@@ -15,10 +15,8 @@ import math
 from fullbloom.errors import ParameterError
 
 from ._check import check_whole
-from ._law import evaluate_law
 from ._vector import vectorize
-
-__all__ = ["zone_cells", "zone_counter_bits", "zone_num_hashes"]
+from .constructor import evaluate_law
 
 _MOST_UNIVERSE, _MOST_BITS = 2**53, 2**20
 

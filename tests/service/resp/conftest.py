@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("redis", reason="redis-py is not installed")
 
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 
 @pytest.fixture

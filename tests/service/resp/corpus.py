@@ -295,7 +295,7 @@ _CF = [
 CORPUS: list[str] = [*_BF, *_CF, *_options(), *_arities()]
 
 
-def spoken(line: str) -> bytes:
+def encode_command(line: str) -> bytes:
     """A command of the corpus as an array of bulk strings."""
     words = [b"x" * int(word[1:-1]) if word.startswith("{") else word.encode() for word in line.split(" ")]
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)

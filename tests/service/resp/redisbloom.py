@@ -17,7 +17,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from .serving import Raw, tool
+from .data_plane import Raw, tool
 
 
 def module() -> Path:

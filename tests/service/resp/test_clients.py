@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import redis
-from service.resp.serving import Service, tool
+from service.resp.data_plane import Service, tool
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_redis_py_speaks_to_every_family(start, protocol):
+def test_redis_py_supports_every_command_family(start, protocol):
     client = start().client(protocol)
     bf, cf = client.bf(), client.cf()
     assert bf.reserve("b", 0.01, 1000)
@@ -93,7 +93,7 @@ def test_a_dump_in_pieces_loads_under_another_name(service: Service, kind):
     assert not client.exists(copy)
 
 
-def test_a_dump_goes_on_from_the_filter_as_it_was(service: Service):
+def test_a_dump_continues_from_the_filter_at_its_start(service: Service):
     client = service.client()
     client.execute_command("BF.MADD", "moving", *range(100))
     at, head = client.bf().scandump("moving", 0)
@@ -104,7 +104,7 @@ def test_a_dump_goes_on_from_the_filter_as_it_was(service: Service):
     assert client.bf().card("still") < client.bf().card("moving")
 
 
-def test_a_head_that_lies_makes_nothing(service: Service):
+def test_a_forged_header_creates_no_filter(service: Service):
     client = service.client()
     client.bf().add("honest", "x")
     _, head = client.bf().scandump("honest", 0)
@@ -116,7 +116,7 @@ def test_a_head_that_lies_makes_nothing(service: Service):
     assert not client.exists("lied")
 
 
-def test_files_come_back_by_name(service: Service):
+def test_files_are_downloaded_by_name(service: Service):
     client = service.client()
     client.execute_command("BLOOM.CREATE", "file", "KIND", "quotient", "capacity", 1000)
     client.execute_command("BLOOM.ADD", "file", *range(500))
@@ -132,7 +132,7 @@ def test_files_come_back_by_name(service: Service):
         client.execute_command("BLOOM.RESTORE", "file3", bytes(changed))
 
 
-def test_packed_batches_answer_as_words_do(service: Service):
+def test_packed_batches_equal_separate_arguments(service: Service):
     client = service.client()
     client.bf().reserve("packed", 0.01, 10_000)
     keys = [f"key {i}".encode() for i in range(1003)]
@@ -198,7 +198,7 @@ await client.close();
 """
 
 
-def test_node_redis_speaks(service: Service, tmp_path):
+def test_node_redis_works(service: Service, tmp_path):
     node = tool("node")
     modules = os.environ.get("FULLBLOOM_NODE_MODULES", "")
     if not (Path(modules) / "redis").is_dir():

@@ -11,7 +11,7 @@ import time
 import pytest
 import redis
 from engines.servers import Server, needs_redis
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 from service.resp.test_replies import (
     FALSE,
     NO,
@@ -163,7 +163,7 @@ def differing(raw, table, protocol):
 
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("plain", ["no", "yes"])
-def test_the_service_answers_as_the_tables_have_it(start, protocol, plain):
+def test_the_service_replies_as_the_tables_say(start, protocol, plain):
     settings = {} if plain == "no" else {"plain": "yes"}
     raw = start(**settings).socket()
     assert not differing(raw, NOTES, protocol)
@@ -172,7 +172,7 @@ def test_the_service_answers_as_the_tables_have_it(start, protocol, plain):
 
 @needs_redis
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_redis_answers_as_the_table_has_it(tmp_path, protocol):
+def test_redis_replies_as_the_table_says(tmp_path, protocol):
     running = Server(tmp_path)
     try:
         service = Service.__new__(Service)  # for its socket
@@ -182,7 +182,7 @@ def test_redis_answers_as_the_table_has_it(tmp_path, protocol):
         running.kill()
 
 
-def test_notes_have_any_bytes_and_a_bound_that_is_named(service):
+def test_notes_hold_any_bytes_up_to_a_named_limit(service):
     client = service.client()
     for text in (b"", bytes(range(256)), b"\r\n" * 1000, b"x" * MOST):
         assert client.set("any", text)
@@ -192,7 +192,7 @@ def test_notes_have_any_bytes_and_a_bound_that_is_named(service):
     assert client.get("any") == b"x" * MOST
 
 
-def test_a_note_goes_by_itself_when_its_time_has_come(service):
+def test_a_note_expires_with_its_ttl(service):
     client = service.client()
     client.set("brief", "x", px=30)
     deadline = time.monotonic() + 20
@@ -202,7 +202,7 @@ def test_a_note_goes_by_itself_when_its_time_has_come(service):
     assert client.set("brief", "y", nx=True)
 
 
-def test_a_reader_gets_and_does_not_set(start):
+def test_a_reader_may_get_and_may_not_set(start):
     one = start(admin="of-the-admin", reader="of-a-reader")
     admin, reader = one.client(password="of-the-admin"), one.client(password="of-a-reader")
     admin.set("r:note", "x")
@@ -240,7 +240,7 @@ def test_notes_survive_a_kill_as_filters_do(start, tmp_path, mode, kept):
         assert client.ttl("saved") == -1
 
 
-def test_of_many_who_set_one_where_there_is_none_one_has_set_it(service):
+def test_one_of_several_concurrent_set_nx_succeeds(service):
     from concurrent.futures import ThreadPoolExecutor
 
     for round_ in range(20):

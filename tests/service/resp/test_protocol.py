@@ -11,7 +11,7 @@ import time
 
 import pytest
 import redis
-from service.resp.serving import Raw, Service, tool
+from service.resp.data_plane import Raw, Service, tool
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 
@@ -27,26 +27,26 @@ PING = b"*1\r\n$4\r\nPING\r\n"
         (b"x" * 70_000, "too big inline request"),
     ],
 )
-def test_what_is_no_command_is_told_and_closes(service: Service, sent, text):
+def test_invalid_commands_get_an_error_and_close_the_connection(service: Service, sent, text):
     raw = service.socket()
     raw.send(PING + sent)
     assert raw.rest() == b"+PONG\r\n" + f"-ERR Protocol error: {text}\r\n".encode()
 
 
 @pytest.mark.parametrize("sent", [b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_http_is_closed_without_a_word_more(service: Service, sent):
+def test_http_requests_close_the_connection(service: Service, sent):
     raw = service.socket()
     raw.send(sent + PING)
     assert b"PONG" not in raw.rest()
 
 
-def test_lines_are_commands_too(service: Service):
+def test_inline_commands_are_accepted(service: Service):
     raw = service.socket()
     raw.ask(b"PING\r\n\r\n", b"+PONG\r\n")
     raw.ask(b'ECHO "a\\x41\\n"\n', b"$3\r\naA\n\r\n")
 
 
-def test_a_command_may_come_byte_by_byte(service: Service):
+def test_a_command_may_arrive_byte_by_byte(service: Service):
     raw = service.socket()
     raw.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for byte in PING * 3:
@@ -55,7 +55,7 @@ def test_a_command_may_come_byte_by_byte(service: Service):
     assert raw.take(21) == b"+PONG\r\n" * 3
 
 
-def test_answers_keep_the_order_of_commands_however_many_come_at_once(service: Service):
+def test_replies_keep_the_order_of_pipelined_commands(service: Service):
     raw = service.socket()
     count = 400_000
     sent = b"".join(b"*2\r\n$4\r\nECHO\r\n$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(count))
@@ -65,7 +65,7 @@ def test_answers_keep_the_order_of_commands_however_many_come_at_once(service: S
 
 
 @pytest.mark.parametrize("length", [7, 65_536, 1_000_003])
-def test_a_client_that_never_stops_sending_leaves_room_for_others(service: Service, length):
+def test_a_client_that_never_stops_sending_does_not_block_others(service: Service, length):
     """Whatever ends of commands its reads end in."""
     raw, ended, taken = service.socket(), threading.Event(), [0]
     sent = (b"*2\r\n$4\r\nECHO\r\n$%d\r\n" % length + bytes(length) + b"\r\n") * max(1, 100_000 // length)
@@ -94,7 +94,7 @@ def test_a_client_that_never_stops_sending_leaves_room_for_others(service: Servi
     assert taken[0] > 1_000_000
 
 
-def test_random_bytes_end_nothing(service: Service):
+def test_random_bytes_do_not_stop_the_service(service: Service):
     draw = random.Random(14)
     parts = [
         b"*",
@@ -120,7 +120,7 @@ def test_random_bytes_end_nothing(service: Service):
     assert service.client().ping()
 
 
-def test_slow_senders_and_slow_readers_are_let_go_and_others_go_on(start):
+def test_slow_clients_are_disconnected_and_others_continue(start):
     service = start(receive=400)
     client = service.client()
     client.bf().reserve("slow", 0.01, 1000)
@@ -146,7 +146,7 @@ def test_slow_senders_and_slow_readers_are_let_go_and_others_go_on(start):
         time.sleep(0.05)
 
 
-def test_stated_lengths_take_no_memory_before_bytes_come(start):
+def test_stated_lengths_allocate_no_memory(start):
     service = start()
     before = service.memory()
     held = [service.socket() for _ in range(200)]
@@ -156,7 +156,7 @@ def test_stated_lengths_take_no_memory_before_bytes_come(start):
     assert service.memory() - before < 200 * (200 << 10)
 
 
-def test_what_all_send_at_once_has_a_bound(start):
+def test_memory_for_all_incoming_bytes_is_limited(start):
     """Commands that never end, each below the cap of one, together above that of all."""
     service = start(request_bytes=2_000_000, memory_bytes=32_000_000)
     assert service.client().ping()
@@ -188,7 +188,7 @@ def test_idle_connections_cost_little(start):
     assert (service.memory() - before) / 500 < 12_000
 
 
-def test_one_connection_too_many_is_told(start):
+def test_one_connection_too_many_is_refused_with_an_error(start):
     service = start(connections=2)
     held = [service.socket(), service.socket()]
     for raw in held:
@@ -212,14 +212,14 @@ def test_one_connection_too_many_is_told(start):
         ({"filter_bytes": 10_000}, ["BF.RESERVE", "caps", 0.01, 100_000], "Insufficient memory"),
     ],
 )
-def test_caps_are_told(start, setting, sent, text):
+def test_limits_are_reported_in_errors(start, setting, sent, text):
     client = start(**setting).client()
     with pytest.raises(redis.ResponseError, match=text):
         client.execute_command(*sent)
     assert client.ping()
 
 
-def test_growth_ends_at_the_cap(start):
+def test_growth_ends_at_the_limit(start):
     client = start(filter_bytes=50_000).client()
     client.bf().reserve("grown", 0.01, 100)
     with pytest.raises(redis.ResponseError, match="problem inserting"):
@@ -230,7 +230,7 @@ def test_growth_ends_at_the_cap(start):
     assert client.bf().info("grown").size <= 50_000
 
 
-def test_a_service_that_stops_answers_what_came_in(start, tmp_path):
+def test_a_stopping_service_replies_to_received_commands(start, tmp_path):
     service = start(tmp_path, "always")
     raw = service.socket()
     raw.ask(PING, b"+PONG\r\n")
@@ -241,7 +241,7 @@ def test_a_service_that_stops_answers_what_came_in(start, tmp_path):
     assert again.client().bf().exists("b", "x")
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(start, tmp_path):
+def test_acknowledged_changes_survive_a_kill(start, tmp_path):
     service = start(tmp_path, "always")
     client = service.client()
     client.bf().reserve("kept", 0.001, 100_000)
@@ -268,7 +268,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(start, tmp_path):
     assert all(client.bf().mexists("kept", *added))
 
 
-def test_transactions_are_done_as_one(service: Service):
+def test_transactions_are_atomic(service: Service):
     """Two keys that are always added together are never seen apart from within a transaction."""
     setup = service.client()
     setup.bf().reserve("one", 1e-9, 100_000)
@@ -302,7 +302,7 @@ def test_transactions_are_done_as_one(service: Service):
     assert apart == 0
 
 
-def test_changes_are_refused_while_the_disk_is_full_and_look_ups_go_on(start, tmp_path):
+def test_changes_are_refused_and_lookups_served_while_the_disk_is_full(start, tmp_path):
     service = start(tmp_path, "always", file_blocks=128)
     client = service.client()
     client.bf().reserve("full", 1e-6, 100_000)
@@ -327,7 +327,7 @@ def test_changes_are_refused_while_the_disk_is_full_and_look_ups_go_on(start, tm
     again.bf().add("full", "more")
 
 
-def test_bytes_may_be_encrypted(start, tmp_path):
+def test_the_port_supports_tls(start, tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     words = [
         tool("openssl"),
@@ -360,7 +360,7 @@ def test_bytes_may_be_encrypted(start, tmp_path):
     assert len(halves) == 20
 
 
-def test_a_key_that_was_refused_is_not_there_after_a_kill(start, tmp_path):
+def test_a_refused_key_is_absent_after_a_kill(start, tmp_path):
     service = start(tmp_path, "always")
     client = service.client()
     client.bf().reserve("full", 1e-6, 10, noScale=True)

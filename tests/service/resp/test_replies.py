@@ -7,7 +7,7 @@ of a table is a command and what is answered: bytes in version 2, and in version
 from __future__ import annotations
 
 import pytest
-from service.resp.serving import Service
+from service.resp.data_plane import Service
 
 WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 
@@ -275,12 +275,12 @@ CONNECTION = [
     ("HELLO 3 x", error("ERR Syntax error in HELLO option 'x'")),
     ("CONFIG GET save", array(bulk("save"), bulk("")), "%1\r\n" + bulk("save") + bulk("")),
     ("CONFIG GET nothing", "*0\r\n", "%0\r\n"),
-    ("CONFIG SET save x", error("ERR settings are those the service was started with; there is CONFIG GET")),
+    ("CONFIG SET save x", error("ERR settings cannot be changed while the service runs; use CONFIG GET")),
     ("COMMAND GETKEYS RENAME a b", array(bulk("a"), bulk("b"))),
     ("COMMAND GETKEYS PING", error("ERR The command has no key arguments")),
     ("COMMAND x", error("ERR unknown subcommand 'x'. Try COMMAND HELP.")),
     ("COMMAND INFO nothing", array(NONE), array(NULL)),
-    ("WATCH a", error("ERR WATCH is not supported: MULTI and EXEC are done as one without it")),
+    ("WATCH a", error("ERR WATCH is not supported: MULTI and EXEC execute as one without it")),
     ("UNWATCH", OK),
     ("EXEC", error("ERR EXEC without MULTI")),
     ("DISCARD", error("ERR DISCARD without MULTI")),
@@ -349,7 +349,7 @@ TABLES = {"bf": BF, "cf": CF, "names": NAMES, "connection": CONNECTION, "any": A
 
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("table", TABLES)
-def test_commands_answer_as_the_table_has_it(start, table, protocol):
+def test_commands_reply_as_the_table_says(start, table, protocol):
     raw = start().socket()
     if protocol == 3:
         raw.send(words("HELLO 3"))
@@ -363,7 +363,7 @@ def test_commands_answer_as_the_table_has_it(start, table, protocol):
     assert not wrong
 
 
-def test_every_command_refuses_too_few_words_and_is_told_of(service: Service):
+def test_every_command_refuses_too_few_arguments_and_is_documented(service: Service):
     client = service.client()
     rows = client.execute_command("COMMAND")
     names = client.execute_command("COMMAND LIST")

@@ -24,7 +24,7 @@ def keys(count: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("bucket_size", [2, 4, 8])
 @pytest.mark.parametrize("fpr", [0.02, 0.0019, 1e-4])
 @pytest.mark.parametrize("capacity", [300, 5_000, 200_000])
-def test_the_rate_at_capacity_is_what_was_asked_and_what_the_law_says(capacity, fpr, bucket_size):
+def test_the_rate_at_capacity_follows_the_law_and_is_at_most_the_target(capacity, fpr, bucket_size):
     cuckoo = CuckooFilter(capacity, fpr, bucket_size=bucket_size, seed=3)
     cuckoo.update(keys(capacity, 1))
     assert cuckoo.contains_many(keys(capacity, 1)).all()
@@ -122,7 +122,7 @@ def test_counts_are_exact_up_to_both_buckets_and_then_the_key_is_refused():
     assert "grace" in cuckoo
 
 
-def test_merging_adds_the_keys_of_the_other_or_changes_nothing():
+def test_a_merge_adds_the_keys_of_the_other_or_changes_nothing():
     a, b = (CuckooFilter(10_000, seed=1) for _ in range(2))
     a.update(range(4000))
     b.update(range(4000, 8000))
@@ -138,22 +138,7 @@ def test_merging_adds_the_keys_of_the_other_or_changes_nothing():
         a.merge(CuckooFilter(500, seed=1))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bucket_size": 3}, "bucket_size must be 1, 2, 4 or 8, got 3"),
-        ({"fingerprint_bits": 33}, "between 4 and 32"),
-        ({"fingerprint_bits": 3}, "between 4 and 32"),
-        ({"semi_sort": True, "bucket_size": 2}, "semi_sort needs a bucket_size of 4"),
-        ({"fpr": 1e-12}, "fpr must be at least"),
-    ],
-)
-def test_what_no_table_can_be_is_refused(options, message):
-    with pytest.raises(fullbloom.ParameterError, match=message):
-        CuckooFilter(100, **options)
-
-
-def test_files_of_full_filters_come_back_with_the_stash(tmp_path):
+def test_files_of_full_filters_keep_the_stash(tmp_path):
     cuckoo = CuckooFilter(500, seed=2)
     source = keys(2000, 4)
     with pytest.raises(FilterFull):
@@ -168,18 +153,3 @@ def test_files_of_full_filters_come_back_with_the_stash(tmp_path):
     copy = back.copy()
     copy.remove(int(source[0]))
     assert copy.contains_many(source[1 : cuckoo.num_added]).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "pinned"),
-    [
-        ({}, 7243),
-        ({"semi_sort": True}, 7243),
-        ({"bucket_size": 2}, 6494),
-        ({"bucket_size": 8, "fingerprint_bits": 20}, 14),
-    ],
-)
-def test_the_same_false_positives_come_for_ever(options, pinned):
-    cuckoo = CuckooFilter(10_000, 0.01, seed=11, **options)
-    cuckoo.update(np.arange(10_000))
-    assert int(cuckoo.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned

@@ -66,7 +66,7 @@ def test_keys_that_share_a_value_count_once(fpr: float) -> None:
     ("a", "b", "both"), [(20_000, 20_000, 5000), (30_000, 100, 0), (500, 40_000, 500), (0, 9, 0)]
 )
 @pytest.mark.parametrize("fpr", [0.1, 0.001, 1e-9])
-def test_the_intersection_is_that_of_the_values(a: int, b: int, both: int, fpr: float) -> None:
+def test_the_intersection_equals_that_of_the_values(a: int, b: int, both: int, fpr: float) -> None:
     source = Keys("random", 7)
     common, one, other = source.take(both), source.take(a - both), source.take(b - both)
     ours, theirs = (

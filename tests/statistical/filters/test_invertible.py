@@ -38,7 +38,7 @@ def peeled(draw: random.Random, items: int, each: int, tables: int) -> bool:
 
 
 @pytest.mark.parametrize(("tables", "published"), THRESHOLDS.items())
-def test_the_threshold_parts_what_is_listed_from_what_is_not(tables, published):
+def test_tables_below_the_threshold_are_listed_and_above_it_not(tables, published):
     threshold = theory.peeling_threshold(tables)
     assert round(threshold, 3) == published
     draw, items = random.Random(tables), 4000
@@ -114,7 +114,7 @@ def test_simulations_of_other_numbers_of_cells_fail_likewise(items, tables):
 
 
 @pytest.mark.parametrize("items", [20, 50, 200])
-def test_where_cells_abound_two_keys_that_share_all_of_them_are_what_fails(items):
+def test_with_many_cells_only_keys_that_share_all_cells_fail(items):
     draw, trials = random.Random(items), 3000 * SCALE * 20 // items
     each = math.ceil(2 * theory.peeling_threshold(3) * items / 3)
     expected = theory.twin_chance(items, 3 * each, 3)
@@ -124,7 +124,7 @@ def test_where_cells_abound_two_keys_that_share_all_of_them_are_what_fails(items
 
 
 @pytest.mark.parametrize(("capacity", "fpr"), [(100, 0.5), (1000, 0.05), (5000, 0.01)])
-def test_the_rate_is_that_of_the_law_and_of_the_cells(capacity, fpr):
+def test_the_rate_follows_the_law_and_the_cells(capacity, fpr):
     draw, found, told, probes = random.Random(capacity), 0, 0.0, 5000
     rounds = 5 * SCALE
     for seed in range(rounds):

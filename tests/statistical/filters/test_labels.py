@@ -94,7 +94,7 @@ def sd_of_one(rate: float, compact: fullbloom.CompactApproximator) -> float:
 
 @pytest.mark.parametrize("lattice", ["max", "min", "or"])
 @pytest.mark.parametrize("capacity", [200, 2000, 20_000])
-def test_values_are_never_under(capacity: int, lattice: str) -> None:
+def test_values_are_never_too_small(capacity: int, lattice: str) -> None:
     keys = Keys("random", 1)
     members, rng = keys.take(capacity), np.random.default_rng(1)
     values = rng.integers(1, 255, capacity)

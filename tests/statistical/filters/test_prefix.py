@@ -20,7 +20,7 @@ def keys(count: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("fpr", [0.05, 0.01, 0.004, 0.001, 1e-5])
 @pytest.mark.parametrize("capacity", [100, 5_000, 300_000])
-def test_the_rate_at_capacity_is_what_was_asked_and_no_key_is_lost(capacity: int, fpr: float) -> None:
+def test_the_rate_at_capacity_is_at_most_the_target_and_no_key_is_lost(capacity: int, fpr: float) -> None:
     prefix = PrefixFilter(capacity, fpr, seed=3)
     prefix.update(keys(capacity, 1))
     assert prefix.contains_many(keys(capacity, 1)).all()
@@ -53,23 +53,14 @@ def test_the_published_share_is_passed_on(bins: int, load: float, published: str
     assert abs(prefix.spare_items - law * count) <= SIGMAS * sd
 
 
-def test_space_is_that_of_the_documentation() -> None:
+def test_the_size_is_the_documented_one() -> None:
     for fpr, bits in ((0.01, "11.07"), (0.004, "11.47"), (0.001, "14.37"), (1e-4, "19.76")):
         assert abs(PrefixFilter.nbytes_for(1_000_000, fpr) * 8e-6 - float(bits)) <= half_digit(bits)
 
 
-def test_keys_come_again_without_taking_room() -> None:
+def test_repeated_keys_take_no_space() -> None:
     prefix = PrefixFilter(1000, 0.004)
     for _ in range(50):
         prefix.update(range(1000))
     assert prefix.num_added >= 990
     assert prefix.num_added <= 1000
-    with pytest.raises(fullbloom.ParameterError, match="at least 1e-6"):
-        PrefixFilter(1000, 1e-7)
-
-
-@pytest.mark.parametrize(("fpr", "pinned"), [(0.05, 31141), (0.01, 6738), (0.004, 3731), (1e-4, 51)])
-def test_the_same_false_positives_come_for_ever(fpr: float, pinned: int) -> None:
-    prefix = PrefixFilter(10_000, fpr, seed=11)
-    prefix.update(np.arange(10_000))
-    assert int(prefix.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned

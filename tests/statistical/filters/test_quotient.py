@@ -39,7 +39,7 @@ def test_the_constructor_follows_theory(capacity: int, fpr: float) -> None:
 
 @pytest.mark.parametrize("counting", [False, True])
 @pytest.mark.parametrize("items", [500, 20_000, 62_259])
-def test_answers_are_those_of_a_set_of_fingerprints(items: int, counting: bool) -> None:
+def test_results_equal_those_of_a_set_of_fingerprints(items: int, counting: bool) -> None:
     f = QuotientFilter(items, 0.01, counting=counting, seed=items)
     keys = Keys("random", items)
     members, absent = keys.take(items), keys.take(100_000)
@@ -83,7 +83,7 @@ def test_the_rate_follows_the_law(items: int, fpr: float, bits: int) -> None:
     assert f.fpr() == pytest.approx(f.num_added / 2.0 ** (f.quotient_bits + bits), rel=1e-9)
 
 
-def test_a_table_fills_to_95_percent_and_then_says_so() -> None:
+def test_a_table_fills_to_95_percent_and_then_warns() -> None:
     f = QuotientFilter(62_259, 0.01)
     assert f.num_slots == 65_536
     keys = Keys("random", 1)
@@ -125,7 +125,7 @@ def test_copies_share_slots_when_counting() -> None:
     assert counting == QuotientFilter(100, counting=True)
 
 
-def test_order_leaves_no_trace() -> None:
+def test_the_bytes_do_not_depend_on_the_order_of_keys() -> None:
     rng = np.random.default_rng(5)
     keys = rng.integers(0, 4000, 15_000)
     a, b = QuotientFilter(16_000), QuotientFilter(16_000)
@@ -170,7 +170,7 @@ def test_merging_and_growing_need_no_keys(counting: bool) -> None:
             a.merge(other)
 
 
-def test_growing_ends_where_remainders_do() -> None:
+def test_growing_ends_when_remainders_are_used_up() -> None:
     f = QuotientFilter(60, 0.2)
     f.update(range(60))
     for _ in range(f.remainder_bits - 1):

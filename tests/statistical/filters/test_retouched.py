@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, pooled, scatter_of_mean
+from support import SCALE, SIGMAS, Keys, pooled, rates_at, scatter_of_mean
 
 import fullbloom
 from fullbloom import RetouchedBloomFilter, theory
@@ -90,21 +90,14 @@ def test_the_selective_schemes_beat_the_random_one() -> None:
 @pytest.mark.parametrize("capacity", [500, 10_000, 200_000])
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.001])
 def test_the_rate_at_capacity_is_kept(capacity: int, fpr: float) -> None:
-    rates, stated, probes = [], [], 200_000 * SCALE
-    for seed in range(6):
-        f = RetouchedBloomFilter(capacity, fpr, seed=seed)
-        keys = Keys("random", seed)
-        members = keys.take(capacity)
-        f.update(members)
-        assert f.contains_many(members).all()
-        rates.append(float(f.contains_many(keys.take(probes)).mean()))
-        stated.append(f.fpr())
+    probes = 200_000 * SCALE
+    rates, stated = rates_at(lambda seed: RetouchedBloomFilter(capacity, fpr, seed=seed), capacity, 6, probes)
     mean, sd = pooled(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
-    assert abs(mean - sum(stated) / 6) <= SIGMAS * sd
+    assert abs(mean - stated) <= SIGMAS * sd
 
 
-def test_one_bit_is_cleared_and_only_for_what_is_admitted() -> None:
+def test_retouching_clears_one_bit_and_only_for_reported_keys() -> None:
     f = RetouchedBloomFilter(100, 0.1)
     f.update(range(100))
     ones = round(f.fill * f.num_bits)
@@ -139,14 +132,3 @@ def test_training_data_are_saved() -> None:
     for key in wrong[::3]:
         assert f.retouch(key) == again.retouch(key)
     assert again.to_bytes() == f.to_bytes()
-
-
-def test_nonsense_is_named() -> None:
-    f = RetouchedBloomFilter(100)
-    with pytest.raises(fullbloom.ParameterError, match="minimum-fn"):
-        f.retouch(1, "best")
-    with pytest.raises(fullbloom.ParameterTypeError, match="scheme"):
-        f.retouch(1, 3)
-    for share in (-0.1, 1.5, float("nan")):
-        with pytest.raises(fullbloom.ParameterError, match="share"):
-            f.clear_random(share)

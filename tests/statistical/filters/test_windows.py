@@ -122,7 +122,7 @@ def test_stable_filters_settle_at_rate_and_fill(cell_bits: int, capacity: int, f
 
 
 @pytest.mark.parametrize("capacity", [1000, 10_000, 100_000])
-def test_half_of_the_keys_outlive_the_capacity(capacity: int) -> None:
+def test_half_of_the_keys_are_remembered_beyond_the_capacity(capacity: int) -> None:
     stable = fullbloom.StableBloomFilter(capacity, 0.01)
     keys = Keys("random", 5)
     stable.update(keys.take(20 * capacity))

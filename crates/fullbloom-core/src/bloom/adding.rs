@@ -1,4 +1,5 @@
-//! How a [`BloomFilter`] takes keys: one, many, on several threads; and refuses them beyond its capacity when it is strict.
+//! Insertion into a [`BloomFilter`]: one key, many, on several threads; a strict filter refuses keys beyond its
+//! capacity.
 
 use super::filter::BloomFilter;
 use super::surplus::Surplus;

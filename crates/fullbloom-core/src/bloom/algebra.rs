@@ -1,8 +1,7 @@
-//! Two filters: union, intersection, subset, and what can be estimated from both.
+//! Two filters: union, intersection, subset, and estimates from both.
 //!
-//! Lawful only between filters of one shape and one hash; then the union is, bit for bit, the
-//! filter of the united keys. The intersection never loses a common key, but its rate is that of
-//! the operands rather than of a fresh filter.
+//! Valid only between filters of one shape and one hash; then the union is, bit for bit, the filter of the united keys.
+//! The intersection never loses a common key, but it has the rate of the operands rather than that of a fresh filter.
 
 use super::filter::BloomFilter;
 use super::surplus::Surplus;
@@ -12,9 +11,9 @@ use crate::sizing::estimates::Estimate;
 use crate::structure::{Filter, Intersectable, Mergeable};
 
 impl BloomFilter {
-    /// `self |= other`. The number of keys is the estimate of those that would have been new, had all been added
-    /// here: how many were, depends on their order, which bits do not tell. A strict filter takes what it may have
-    /// room for: an estimate within three deviations of the capacity.
+    /// `self |= other`. The number of keys is an estimate of those that would have been new if all had been added here:
+    /// the exact number depends on their order, which bits do not show. A strict filter accepts a union that may fit:
+    /// an estimate within three deviations of the capacity.
     pub fn unite(&mut self, other: &Self) -> Result<()> {
         let (count, deviation) = self.union_count(other)?;
         let adds = !bits::is_subset(other.words(), self.words());
@@ -42,7 +41,7 @@ impl BloomFilter {
         Ok(())
     }
 
-    /// The bits are those of `other`.
+    /// Copies the counts of `other`, which has the same bits.
     fn count_as(&mut self, other: &Self) {
         (self.load.added, self.surplus) = (other.load.added, other.surplus);
     }
@@ -73,8 +72,8 @@ impl Mergeable for BloomFilter {
 }
 
 impl Intersectable for BloomFilter {
-    /// `self &= other`. The number of keys is [`BloomFilter::intersection_count`], no more than that of
-    /// either, and 0 only where no bit is set.
+    /// `self &= other`. The number of keys is [`BloomFilter::intersection_count`], at most that of either, and 0 only
+    /// if no bit is set.
     fn intersect(&mut self, other: &Self) -> Result<()> {
         let kept = self.common(other)?;
         let (covered, covers) =

@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use super::kernel::Kernel;
-use super::read_only::refuse_writing;
 use super::shape::{BaseHash, Layout, Scheme, Shape, based};
 use super::surplus::Surplus;
 use crate::cells::{LINE_WORDS, Memory, bits};
@@ -17,8 +16,8 @@ use crate::registry::BLOOM;
 use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
 use crate::sizing::Law;
+use crate::sizing::estimates::new_among;
 use crate::sizing::narrow::Narrow;
-use crate::sizing::whole::new_among;
 use crate::structure::declaration::{choice, one_of, structure};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::{Declared, Filter, Loadable, Mergeable, Positioned, Sections};
@@ -79,11 +78,11 @@ structure! {
     }
 }
 
-/// An approximate set: never says no wrongly, says yes wrongly at a known rate.
+/// An approximate set: no false negatives, and false positives at a known rate.
 pub struct BloomFilter {
     pub(super) shape: Shape,
     pub(super) kernel: Kernel,
-    /// Single looks of the layouts whose keys have one line.
+    /// Single lookups, for layouts with one line a key.
     one_line: Option<OneLine>,
     pub(super) memory: Memory,
     /// Words in use, `shape.words()`.
@@ -93,13 +92,13 @@ pub struct BloomFilter {
     /// Bits that no key has set.
     pub(super) surplus: Surplus,
     pub(super) strict: bool,
-    /// The file behind a filter opened for writing in place.
+    /// The file of a filter opened for writing in place.
     pub(super) writer: Option<Writer>,
-    /// The file was let go of: no more writing through its mapping.
+    /// The file was released: no more writing through its mapping.
     pub(super) closed: bool,
 }
 
-/// [`Filter::look`] of layouts without lines: a call of its own, for the registers.
+/// [`Filter::look`] of layouts without lines: a separate call, for the registers.
 #[inline(never)]
 extern "C" fn look_at_probes(filter: &BloomFilter, hash: u64) -> i32 {
     i32::from(filter.contains_hash(hash))
@@ -126,8 +125,8 @@ impl BloomFilter {
         Ok(Shape::named(layout, scheme, base, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
-    /// An empty filter of bits, probes, layout ("auto" stands for classic) and scheme. Without a capacity it is
-    /// sized for the keys that set half of its bits, the optimum.
+    /// An empty filter of bits, probes, layout ("auto" means classic) and scheme. Without a capacity it is sized for
+    /// the keys that set half of its bits, the optimum.
     pub fn with_shape(
         num_bits: u64,
         num_hashes: u64,
@@ -152,7 +151,7 @@ impl BloomFilter {
         Self::with_memory(shape, load, hasher, strict, Memory::zeroed(shape.words())?)
     }
 
-    /// A filter over existing memory, which must be as long as the shape asks.
+    /// A filter over existing memory of the length that the shape needs.
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, strict: bool, memory: Memory) -> Result<Self> {
         let kernel = Kernel::new(&shape.check()?);
         Ok(BloomFilter {
@@ -207,7 +206,7 @@ impl BloomFilter {
         self.surplus.estimate(self.law().as_ref(), self.fill()).with_deviation()
     }
 
-    /// Estimated number of keys that were new when they came.
+    /// Estimated number of keys that were new when they were added.
     pub(super) fn new_when_added(&self) -> f64 {
         let law = self.law();
         new_among(self.approx_count().0, |items| law.fpr(items))
@@ -323,5 +322,49 @@ impl Loadable for BloomFilter {
             filter.load.added = (filter.new_when_added().round() as u64).min(u64::MAX >> 1);
         }
         Ok(filter)
+    }
+}
+
+/// The error for writing to a read-only filter.
+#[cold]
+fn refuse_writing(closed: bool, inherited: bool) -> Error {
+    Error::ReadOnly(match (closed, inherited) {
+        (true, _) => "the filter is closed; open its file again".into(),
+        (_, true) => "the filter was opened with mode=\"r+\" by a parent process, which alone writes to the file; \
+                      take a copy(), or open the file here when the parent has closed it"
+            .into(),
+        _ => "the filter is mapped read-only; open it with mode=\"r+\" or take a copy()".into(),
+    })
+}
+
+impl BloomFilter {
+    /// Writes `bytes` over the cells from byte `start` on, a multiple of 8; bits after the last one must be 0.
+    pub fn write_cells(&mut self, start: u64, bytes: &[u8]) -> Result<()> {
+        let (num_bits, fits) = (self.shape.num_bits, self.shape.num_bits.div_ceil(8));
+        if !start.is_multiple_of(8) || start.checked_add(bytes.len() as u64).is_none_or(|end| end > fits) {
+            return Err(Error::format(format!(
+                "{} bytes from byte {start} on are not among {fits} of cells",
+                bytes.len()
+            )));
+        }
+        let words = self.words_mut()?;
+        for (word, piece) in words[(start / 8) as usize..].iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = word.to_ne_bytes();
+            whole[..piece.len()].copy_from_slice(piece);
+            *word = u64::from_ne_bytes(whole);
+        }
+        if has_bits_past(words, num_bits) {
+            return Err(Error::format(
+                "the cells have bits set beyond num_bits; they are of another filter or damaged",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Estimates the number of keys from the cells, which were supplied without one: those that were new when they were
+    /// added.
+    pub fn recount(&mut self) {
+        let count = self.new_when_added();
+        self.load.added = if count.is_finite() { count.round() as u64 } else { self.load.capacity };
     }
 }

@@ -1,4 +1,4 @@
-//! The file behind a Bloom filter that is written in place.
+//! The file of a Bloom filter that is written in place.
 
 use super::filter::BloomFilter;
 use super::surplus::Surplus;
@@ -8,14 +8,15 @@ use crate::error::{Error, Result};
 use crate::structure::Filter;
 
 impl BloomFilter {
-    /// Takes over the file behind the filter's memory and marks it as open on disk.
+    /// Attaches the file of the filter's memory and marks it as open on disk.
     pub fn attach(&mut self, writer: Writer) -> Result<()> {
         writer.write_head(&self.head_for(&writer, true)?)?;
         self.writer = Some(writer);
         Ok(())
     }
 
-    /// Header and tables for the file of `writer`, as long as those it has: the cells behind them stay where they are.
+    /// Header and tables for the file of `writer`, with the length of the present ones, so that the cells after them
+    /// stay in place.
     fn head_for(&self, writer: &Writer, unclean: bool) -> Result<Vec<u8>> {
         let mut container = self.container();
         container.header.unclean = unclean;
@@ -57,7 +58,7 @@ impl BloomFilter {
         self.writer.as_ref().filter(|writer| writer.is_ours()).map_or(Ok(()), Writer::check_named)
     }
 
-    /// As [`BloomFilter::flush`], and lets go of the file: the filter is closed for good.
+    /// [`BloomFilter::flush`], then releases the file: the filter stays closed.
     pub fn detach(&mut self) -> Result<()> {
         self.write_back(false)?;
         let Some(writer) = self.writer.take() else { return Ok(()) };
@@ -71,11 +72,6 @@ impl BloomFilter {
         let Some(writer) = self.writer.as_ref().filter(|writer| writer.is_ours()) else { return Ok(()) };
         self.memory.sync().map_err(|e| Error::Io(e, "flushing the mapped filter".into()))?;
         writer.write_head(&self.head_for(writer, still_open)?)
-    }
-
-    /// True when a file is written in place.
-    pub fn is_attached(&self) -> bool {
-        self.writer.is_some()
     }
 }
 

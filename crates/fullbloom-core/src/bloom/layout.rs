@@ -1,11 +1,10 @@
-//! [`Layout`]: where the bits of a key may lie, and what that leaves to choose.
+//! [`Layout`]: where the bits of a key may lie, with the schemes and numbers of probes that it allows.
 
-use super::shape::Scheme;
-use crate::scheme::columns;
+use crate::scheme::{Scheme, columns, schemes};
 use crate::sizing::classic::MAX_HASHES;
 use crate::structure::declaration::names;
 
-/// Where the probes of a key may fall. The number stands in files.
+/// Where the probes of a key may fall. Files contain the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Layout {
@@ -26,6 +25,25 @@ names! {
     Classic "classic", Blocked "blocked", Split "split", Partitioned "partitioned", TwoBlock "two-block",
 }
 
+macro_rules! uses {
+    ({} $(
+        $(#[$doc:meta])* $Scheme:ident = $number:literal, $name:literal, [$($Layout:ident)*], $kernels:tt
+        $(, derived: $by:ident)?;
+    )*) => {
+        names! { Scheme, "scheme": $($Scheme $name,)* }
+
+        impl Layout {
+            /// True if a filter of this layout can use `scheme`.
+            pub fn fits(self, scheme: Scheme) -> bool {
+                match scheme {
+                    $(Scheme::$Scheme => matches!(self, $(Layout::$Layout)|*),)*
+                }
+            }
+        }
+    };
+}
+schemes!(uses! {});
+
 impl Layout {
     /// The scheme a new filter of this layout gets.
     pub fn default_scheme(self) -> Scheme {
@@ -37,38 +55,27 @@ impl Layout {
         }
     }
 
-    /// The schemes this layout can use.
-    pub fn schemes(self) -> &'static [Scheme] {
-        match self {
-            Layout::Classic => Scheme::ANYWHERE,
-            Layout::Partitioned => Scheme::SLICED,
-            Layout::Blocked => &[Scheme::Columns],
-            Layout::Split => &[Scheme::Parquet],
-            Layout::TwoBlock => &[Scheme::TwoLines],
-        }
-    }
-
-    /// True when all bits of a key lie in one cache line.
+    /// True if all bits of a key lie in one cache line.
     pub fn is_one_line(self) -> bool {
         matches!(self, Layout::Blocked | Layout::Split)
     }
 
-    /// True when they lie in two.
+    /// True if they lie in two.
     pub fn is_two_lines(self) -> bool {
         self == Layout::TwoBlock
     }
 
-    /// True when `auto` may stand for it.
+    /// True if `auto` may choose it.
     pub fn is_automatic(self) -> bool {
         matches!(self, Layout::Classic | Layout::Blocked)
     }
 
-    /// True when its bits are those of a Parquet file's filter.
+    /// True if its bits are those of a Parquet file's filter.
     pub fn is_parquet(self) -> bool {
         self == Layout::Split
     }
 
-    /// Bits are a multiple of this: those of a block, of one for each of k slices, or 1.
+    /// The number of bits is a multiple of this: the bits of a block, k for k slices, or 1.
     pub(super) fn granule(self, num_hashes: u32) -> u64 {
         match self {
             Layout::Classic => 1,

@@ -3,12 +3,10 @@
 //! * [`layout`]: where the bits of a key may lie;
 //! * [`shape`]: layouts and schemes by name, their sizes, and the choice among them;
 //! * [`kernel`]: from layout and scheme to the loops that touch bits;
-//! * [`filter`] holds [`BloomFilter`], [`adding`] how it takes keys;
-//! * [`algebra`]: union, intersection, subset and the estimates made from two filters;
+//! * [`filter`]: [`BloomFilter`]; `adding`: insertion of keys;
+//! * [`algebra`]: union, intersection, subset and estimates from two filters;
 //! * [`surplus`]: the bits of an intersection that no key has set;
 //! * [`in_place`]: the file of a filter that is written in place;
-//! * [`outside`]: cells that come from elsewhere;
-//! * [`read_only`]: why a filter cannot be written to;
 //! * [`retouched`]: a Bloom filter that trades false positives for false negatives.
 
 mod adding;
@@ -17,8 +15,6 @@ pub mod filter;
 pub mod in_place;
 pub mod kernel;
 pub mod layout;
-pub mod outside;
-mod read_only;
 pub mod retouched;
 pub mod shape;
 pub mod surplus;

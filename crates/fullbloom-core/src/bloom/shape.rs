@@ -9,15 +9,9 @@ pub use crate::scheme::Scheme;
 use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
 use crate::sizing::derived::{Derivation, Derived};
 use crate::sizing::lanes::Lanes;
-use crate::sizing::pairs::Pairs;
+use crate::sizing::lanes::Pairs;
 use crate::sizing::{Law, check_reachable, check_sized, narrow, smallest};
 use crate::structure::declaration::{choice, names, one_of};
-
-names! {
-    Scheme, "scheme":
-    Mcg "mcg", Columns "columns", Parquet "parquet", Double "double", EnhancedDouble "enhanced-double", Seeded "seeded",
-    Sliced "sliced", Triple "triple", Quadratic "quadratic", OddStep "odd-step", TwoLines "two-lines",
-}
 
 names! {
     BaseHash, "hash":
@@ -56,8 +50,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The smallest shape of the layout of this name, or of the one that `auto` stands for. A scheme asked for
-    /// by name makes that `classic`; what a narrow base hash takes of the rate, the shape makes up for.
+    /// The smallest shape of the layout with this name, or of the one that `auto` chooses, which is `classic` if a
+    /// scheme is named. The shape compensates for the share of the rate that a narrow base hash uses up.
     pub fn named(layout: &str, scheme: Option<&str>, base: BaseHash, capacity: u64, fpr: f64) -> Result<Self> {
         let fpr = Self::beside_hash(base, capacity, fpr)?;
         match (choice("layout", layout, Layout::NAMES)?, Self::scheme_named(scheme)?) {
@@ -66,7 +60,7 @@ impl Shape {
         }
     }
 
-    /// The rate that is left to the shape where keys share hashes of `base`.
+    /// The rate left to the shape if keys share hashes of `base`.
     fn beside_hash(base: BaseHash, capacity: u64, fpr: f64) -> Result<f64> {
         check_sized(capacity, fpr)?;
         if base.bits() == 64 {
@@ -106,7 +100,7 @@ impl Shape {
         best.ok_or_else(|| Self::impossible(capacity, fpr))?.check()
     }
 
-    /// Refuses at once what not even the information bound, log2(1/p) bits a key, fits in memory.
+    /// Refuses early a rate whose information bound, log2(1/p) bits a key, exceeds memory.
     fn check_possible(capacity: u64, fpr: f64) -> Result<()> {
         if capacity as f64 * -fpr.log2() / 8.0 > ADDRESSABLE_BYTES as f64 {
             return Err(Self::impossible(capacity, fpr));
@@ -123,8 +117,8 @@ impl Shape {
         ))
     }
 
-    /// The layout `auto` stands for: `blocked` while it costs at most 1.2 times the space of
-    /// `classic` (that is down to 0.005 %) or fits a page, `classic` below.
+    /// The choice of `auto`: `blocked` while it costs at most 1.2 times the space of `classic` (that is down to 0.005
+    /// %) or fits a page, `classic` below.
     pub fn auto(capacity: u64, fpr: f64) -> Result<Self> {
         let classic = Self::for_capacity(Layout::Classic, None, capacity, fpr)?;
         let Ok(blocked) = Self::for_capacity(Layout::Blocked, None, capacity, fpr) else {
@@ -134,7 +128,7 @@ impl Shape {
         Ok(if cheap { blocked } else { classic })
     }
 
-    /// A shape given outright; bits are rounded up to what the layout needs.
+    /// A shape of given numbers; bits are rounded up to a multiple that the layout needs.
     pub fn explicit(layout: Layout, scheme: Option<Scheme>, num_bits: u64, num_hashes: u64) -> Result<Self> {
         let scheme = Self::check_scheme(layout, scheme)?;
         if num_bits == 0 || num_bits > MAX_BITS {
@@ -157,10 +151,11 @@ impl Shape {
 
     fn check_scheme(layout: Layout, scheme: Option<Scheme>) -> Result<Scheme> {
         let scheme = scheme.unwrap_or(layout.default_scheme());
-        if layout.schemes().contains(&scheme) {
+        if layout.fits(scheme) {
             return Ok(scheme);
         }
-        let names: Vec<&str> = layout.schemes().iter().map(|s| s.name()).collect();
+        let fitting = Scheme::NAMES.iter().filter(|&&(scheme, _)| layout.fits(scheme));
+        let names: Vec<&str> = fitting.map(|&(_, name)| name).collect();
         Err(Error::Parameter(format!(
             "scheme {:?} does not fit layout {:?}; choose from {}",
             scheme.name(),
@@ -169,7 +164,7 @@ impl Shape {
         )))
     }
 
-    /// Refuses what no constructor makes: the check for shapes read from files.
+    /// Refuses shapes that no constructor creates: the check for shapes read from files.
     pub fn check(self) -> Result<Self> {
         let Shape { layout, num_bits, num_hashes, .. } = self;
         Self::check_scheme(layout, Some(self.scheme))?;
@@ -185,7 +180,7 @@ impl Shape {
                 layout.name()
             )));
         }
-        // Parquet's rule takes a block from 32 bits of the hash.
+        // Parquet's rule selects a block by 32 bits of the hash.
         let most = if layout == Layout::Split { 256 << 32 } else { MAX_BITS };
         if !num_bits.is_multiple_of(layout.granule(num_hashes)) || num_bits == 0 || num_bits > most {
             return Err(Error::Parameter(format!("num_bits does not fit layout {:?}, got {num_bits}", layout.name())));
@@ -195,7 +190,7 @@ impl Shape {
 
     /// The law of this shape.
     pub fn law(&self) -> Box<dyn Law> {
-        match (self.layout, self.derivation()) {
+        match (self.layout, self.scheme.derivation()) {
             (Layout::Classic, None) => Box::new(self.classic()),
             (Layout::Classic, Some(derivation)) => Box::new(self.derived(self.classic(), derivation)),
             (Layout::TwoBlock, _) => Box::new(Pairs { half: self.lanes() }),
@@ -209,7 +204,7 @@ impl Shape {
         Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }
     }
 
-    /// The law of independent positions in lanes; of one half where there are two.
+    /// The law of independent positions in lanes; for two lines, that of one half.
     fn lanes(&self) -> Lanes {
         let (m, k) = (self.num_bits, self.num_hashes);
         match self.layout {
@@ -220,27 +215,13 @@ impl Shape {
         }
     }
 
-    /// How positions follow from each other, where they are not as independent ones.
-    fn derivation(&self) -> Option<Derivation> {
-        match self.scheme {
-            Scheme::Double => Some(Derivation::Double),
-            Scheme::EnhancedDouble => Some(Derivation::Cubic),
-            Scheme::Triple => Some(Derivation::Triple),
-            Scheme::Quadratic => Some(Derivation::Quadratic),
-            Scheme::OddStep => Some(Derivation::OddStep),
-            Scheme::Mcg | Scheme::Columns | Scheme::Parquet | Scheme::Seeded | Scheme::Sliced | Scheme::TwoLines => {
-                None
-            }
-        }
-    }
-
     fn derived<L: Law>(&self, ideal: L, derivation: Derivation) -> Derived<L> {
         let slices = self.layout == Layout::Partitioned;
         let range = if slices { self.num_bits / u64::from(self.num_hashes) } else { self.num_bits };
         Derived { ideal, derivation, range, num_hashes: self.num_hashes, slices }
     }
 
-    /// The rate that sizing goes by: never below the true one.
+    /// The rate used for sizing: never below the true one.
     fn sizing_fpr(&self, items: f64) -> f64 {
         let classic = self.layout == Layout::Classic;
         let ideal = match self.layout {
@@ -248,7 +229,7 @@ impl Shape {
             Layout::TwoBlock => self.law().fpr(items),
             _ => self.lanes().fpr(items),
         };
-        match self.derivation() {
+        match self.scheme.derivation() {
             None => ideal,
             Some(derivation) if classic => self.derived(self.classic(), derivation).bound(ideal, items),
             Some(derivation) => self.derived(self.lanes(), derivation).bound(ideal, items),
@@ -257,7 +238,7 @@ impl Shape {
 
     /// The rate at `items` keys that a file states of a shape given outright: as it was from the first file on.
     pub(super) fn stated_fpr(&self, items: f64) -> f64 {
-        match (self.layout, self.derivation()) {
+        match (self.layout, self.scheme.derivation()) {
             (Layout::Classic, None) => self.classic().second_order(items),
             _ => self.law().fpr(items),
         }
@@ -276,7 +257,7 @@ mod tests {
     use crate::structure::{Addable, Filter};
 
     #[test]
-    fn every_k_that_a_layout_tells_makes_a_filter_of_one_granule_and_no_other_does() {
+    fn only_the_k_of_a_layout_give_a_filter_of_one_granule() {
         for &(layout, name) in Layout::NAMES {
             for num_hashes in 1..=70 {
                 let bits = layout.granule(num_hashes);

@@ -1,33 +1,33 @@
 //! [`Surplus`]: bits of a filter that none of its keys has set.
 //!
 //! The AND of two filters holds the bits of their common keys and those that are set in one by some keys and in the
-//! other by others: of 1000 and 1500 keys in 10,000 bits with 500 in common, k = 4, as many as 154 more keys would
-//! set. Keys that are added later fall on free bits by chance, as in any filter: the estimate from all bits less
-//! the surplus stays right.
+//! other by others: for 1000 and 1500 keys in 10,000 bits with 500 in common, k = 4, as many as 154 more keys would
+//! set. Keys that are added later fall on free bits by chance, as in any filter: the estimate from all bits less the
+//! surplus stays right.
 //!
-//! What becomes of a surplus when such a filter is combined once more cannot be told from bits: all of it may lie
-//! on keys of the other, or none. Half is taken to stay, with the variance of what is equally likely anywhere
-//! between, a twelfth of its square, so that two deviations reach beyond both ends.
+//! Bits do not show what remains of a surplus when such a filter is combined once more: all of it may coincide with
+//! keys of the other, or none. Half is assumed to remain, with the variance of a uniform distribution in between, a
+//! twelfth of its square, so that two deviations reach beyond both ends.
 
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
 use crate::sizing::Law;
 use crate::sizing::estimates::{Estimate, common};
 
-/// Bits that no key has set, and what they make of the deviation.
+/// Bits that no key has set, and their effect on the deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surplus {
-    /// Keys that would set as many.
+    /// Number of keys that would set as many bits.
     keys: f64,
-    /// Variance of the estimate, less that of one from as many bits that keys have set.
+    /// Variance of the estimate, less that of an estimate from as many bits set by keys.
     variance: f64,
 }
 
 impl Surplus {
-    /// Of a filter whose bits were all set by its keys.
+    /// The surplus of a filter all of whose bits were set by its keys.
     pub const NONE: Surplus = Surplus { keys: 0.0, variance: 0.0 };
 
-    /// Of a filter filled to `fill` in which `kept` keys are.
+    /// The surplus of a filter filled to `fill` that holds `kept` keys.
     pub fn beside(kept: Estimate, law: &dyn Law, fill: f64) -> Self {
         let all = law.items(fill);
         if !kept.variance.is_finite() || !all.is_finite() {
@@ -71,7 +71,7 @@ impl Surplus {
         if header.get(tag::SURPLUS, 0).is_ok() { 2 } else { 0 }
     }
 
-    /// Writes a surplus into a header, where there is one.
+    /// Writes a surplus into a header, if there is one.
     pub fn describe(self, header: &mut Header) {
         if self != Surplus::NONE {
             self.fill(header);
@@ -86,7 +86,7 @@ impl Surplus {
         }
     }
 
-    /// Reads back what [`Surplus::describe`] wrote.
+    /// Reads the surplus that [`Surplus::describe`] wrote.
     pub fn restore(header: &Header) -> Result<Self> {
         let Ok(keys) = header.get_f64(tag::SURPLUS, 0) else { return Ok(Surplus::NONE) };
         let surplus = Surplus { keys, variance: header.get_f64(tag::SURPLUS_VARIANCE, 0)? };

@@ -1,4 +1,4 @@
-//! Vectors whose length the input decides: where memory is short an error, never an abort.
+//! Vectors whose length the input decides: an error if memory is short, never an abort.
 
 use crate::error::{Error, Result};
 
@@ -10,7 +10,7 @@ pub fn short(bytes: usize) -> Error {
     ))
 }
 
-/// Reserves capacity in `vec` for `more` values; what grows step by step is moved seldom, as by `push`.
+/// Reserves capacity in `vec` for `more` values; growth in small steps is amortised, as by `push`.
 #[inline]
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
     vec.try_reserve(more).map_err(|_| short(vec.len().saturating_add(more).saturating_mul(size_of::<T>())))

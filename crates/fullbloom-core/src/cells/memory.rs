@@ -11,20 +11,20 @@ use super::{LINE_BYTES, LINE_WORDS};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 
-/// From here on memory is taken from the kernel in 2 MiB pages where it has them: batch lookups
-/// gain 1.4x at 128 MB and 2x at 1.2 GB, and nothing below the size of the L2 cache.
+/// From this size on, memory comes in 2 MiB pages if the kernel has them: batch lookups gain 1.4x at 128 MB and 2x at
+/// 1.2 GB, and nothing below the size of the L2 cache.
 const HUGE_FROM_BYTES: usize = 4 << 20;
-/// Bytes that the kernel is asked to supply in one call: two huge pages.
+/// Bytes that the kernel supplies in one call: two huge pages.
 #[cfg(target_os = "linux")]
 const SUPPLIED_AT_ONCE: usize = 4 << 20;
 
-/// Up to here memory is supplied when it is made (0.3 ms a MB), beyond it by the first batch that
-/// is large enough to touch most huge pages.
+/// Up to this size the constructor has memory supplied (0.3 ms a MB); beyond it, the first batch that is large enough
+/// to touch most huge pages does.
 const SUPPLIED_UP_TO_BYTES: usize = 1 << 30;
-/// A batch is that when it has a key for so many bytes, 32 for a huge page.
+/// A batch is large enough if it has a key for each 64 KiB, 32 for a huge page.
 const BYTES_PER_WRITE: usize = 1 << 16;
 
-/// No machine maps more than this (47 address bits); beyond it the answer needs no system call.
+/// No machine maps more than this (47 address bits); a larger request needs no system call.
 pub const ADDRESSABLE_BYTES: u64 = 1 << 46;
 
 #[derive(Clone, Copy)]
@@ -40,8 +40,8 @@ enum Backing {
 }
 
 impl Backing {
-    /// What this process may write. A forked child shares a writable file with its parent, whose lock it
-    /// does not have; of ordinary memory that is asked by one comparison.
+    /// The backing that this process may write. A forked child shares a writable file with its parent and does not have
+    /// its lock; for ordinary memory the check is one comparison.
     #[inline(always)]
     fn is_ours(&self) -> bool {
         matches!(self, Backing::Lines { .. } | Backing::Pages { .. }) || self.is_written_here()
@@ -73,8 +73,8 @@ fn needs(bytes: u64) -> Error {
 }
 
 impl Memory {
-    /// The one way to make a memory. Every structure has one, so from here on the instruction set is
-    /// chosen, and single looks need not ask whether it was ([`Isa::is_vector`]).
+    /// The only constructor. Every structure has a memory, so the instruction set is chosen here, and single lookups
+    /// need not check whether it was ([`Isa::is_vector`]).
     fn over(words: NonNull<u64>, len: usize, backing: Backing) -> Self {
         let _ = Isa::current();
         Memory { words, len, backing }
@@ -89,8 +89,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// [`Memory::zeroed`] for words that are about to be written, each once: the kernel supplies huge pages as that goes on,
-    /// and keeps nobody from mapping memory meanwhile.
+    /// [`Memory::zeroed`] for words that are about to be written once each: the kernel supplies huge pages meanwhile,
+    /// and blocks no other thread from mapping memory.
     pub(crate) fn unsupplied(words: u64) -> Result<Self> {
         let lines = words.max(1).div_ceil(LINE_WORDS as u64);
         let bytes = lines.saturating_mul(LINE_BYTES as u64);
@@ -118,21 +118,20 @@ impl Memory {
         Ok(Self::over(words, bytes / 8, Backing::Pages { owner, supplied: false }))
     }
 
-    /// Has the kernel supply all pages now, as `writes` random writes are about to ask for them.
+    /// Has the kernel supply all pages now, if `writes` random writes are about to touch them.
     ///
-    /// Adding reads before it writes. The kernel answers the read of an untouched huge page with a
-    /// shared page of zeros, and the write with 4 KiB copies: 120 ns a key more while a filter of
-    /// 126 MB fills, and the huge pages are lost (200 for 100 ns a key afterwards). Several threads
-    /// also interrupt each other at every such page.
+    /// Adding reads before it writes. The kernel answers the read of an untouched huge page with a shared page of
+    /// zeros, and the write with 4 KiB copies: 120 ns a key more while a filter of 126 MB fills, and the huge pages are
+    /// lost (200 for 100 ns a key afterwards). Several threads also interrupt each other at every such page.
     pub fn expect_writes(&mut self, writes: usize) {
         if let Backing::Pages { owner, supplied } = &mut self.backing
             && !*supplied
             && writes >= owner.len() / BYTES_PER_WRITE
         {
             *supplied = true;
-            // Advice only: kernels before 5.14 go on supplying pages one by one. The kernel keeps every other thread
+            // Advice only: kernels before 5.14 go on supplying pages one by one. The kernel blocks all other threads
             // from mapping memory until the call ends, 3 s for 240 MB on a virtual machine whose host supplies its
-            // pages: in slices, others wait for one of them.
+            // pages; with slices, they wait for one slice.
             #[cfg(target_os = "linux")]
             for start in (0..owner.len()).step_by(SUPPLIED_AT_ONCE) {
                 let len = SUPPLIED_AT_ONCE.min(owner.len() - start);
@@ -176,7 +175,7 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.len) }
     }
 
-    /// The words, for writing; `None` when the memory is a read-only mapping, or that of a parent process.
+    /// The words, for writing; `None` if the memory is a read-only mapping, or belongs to a parent process.
     #[inline(always)]
     pub fn words_mut(&mut self) -> Option<&mut [u64]> {
         if !self.backing.is_ours() {
@@ -186,13 +185,13 @@ impl Memory {
         Some(unsafe { std::slice::from_raw_parts_mut(self.words.as_ptr(), self.len) })
     }
 
-    /// [`Memory::words_mut`], with the error that says why there are none.
+    /// [`Memory::words_mut`], or the error that explains why not.
     #[inline(always)]
     pub fn writable(&mut self) -> Result<&mut [u64]> {
         self.words_mut().ok_or_else(Error::read_only)
     }
 
-    /// True where nothing may be written: [`Memory::words_mut`] gives none.
+    /// True if writing is not allowed: [`Memory::words_mut`] returns `None`.
     #[inline(always)]
     pub fn is_read_only(&self) -> bool {
         !self.backing.is_ours()
@@ -203,7 +202,7 @@ impl Memory {
         matches!(self.backing, Backing::WritableFile { .. }) && self.is_read_only()
     }
 
-    /// True when the words live in a file.
+    /// True if the words are in a file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.backing, Backing::ReadOnlyFile { .. } | Backing::WritableFile { .. })
     }
@@ -216,12 +215,12 @@ impl Memory {
         }
     }
 
-    /// Bytes held, whole lines.
+    /// Bytes of all words, in whole lines.
     pub fn len_bytes(&self) -> usize {
         self.len * 8
     }
 
-    /// The CRC-32 that the bytes must have, where they lie in a file that nobody changes.
+    /// The expected CRC-32 of the bytes, if they are in a file that nobody changes.
     pub fn checksum(&self) -> Option<u32> {
         match self.backing {
             Backing::ReadOnlyFile { checksum, .. } => checksum,
@@ -229,7 +228,7 @@ impl Memory {
         }
     }
 
-    /// The answer to bytes of a mapped file that have another checksum.
+    /// The error for bytes of a mapped file with a wrong checksum.
     #[cold]
     pub fn changed() -> Error {
         Error::format(
@@ -238,7 +237,7 @@ impl Memory {
         )
     }
 
-    /// An owned copy, wherever the original lives; of a file whose checksum holds, as a copy has none that could tell.
+    /// An owned copy. A file must have the right checksum, since a copy has none to check later.
     pub fn try_clone(&self) -> Result<Self> {
         if self.checksum().is_some_and(|wanted| wanted != crc32fast::hash(self.bytes())) {
             return Err(Self::changed());
@@ -257,7 +256,7 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.len * 8) }
     }
 
-    /// [`Memory::bytes`], for writing; `None` as of [`Memory::words_mut`].
+    /// [`Memory::bytes`], for writing; `None` as for [`Memory::words_mut`].
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let words = self.words_mut()?;
         // SAFETY: the bytes of these words, which `words_mut` lends to nobody else; any bytes are words.

@@ -1,8 +1,8 @@
-//! Bit storage: memory a filter lives in, whoever owns it.
+//! Bit storage: the memory of a filter, owned or mapped.
 //!
-//! [`memory`] owns or maps the bytes; [`bits`] counts and combines them; [`packed`] reads and writes
-//! cells of several bits. Bits are LSB-first in
-//! little-endian 64-bit words, so that byte `i >> 3`, mask `1 << (i & 7)` is bit `i` everywhere.
+//! [`memory`] owns or maps the bytes; [`bits`] counts and combines them; [`packed`] reads and writes cells of several
+//! bits. Bits are LSB-first in little-endian 64-bit words, so that byte `i >> 3`, mask `1 << (i & 7)` is bit `i`
+//! everywhere.
 
 pub mod allocation;
 pub mod bits;

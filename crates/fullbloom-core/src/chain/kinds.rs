@@ -1,8 +1,7 @@
-//! [`Stage`]: every structure that a growing filter can be a chain of, and [`Kind`], which of them it is.
+//! [`Stage`]: every structure that a growing filter can be a chain of, and [`Kind`], the choice among them.
 //!
-//! A structure can be a stage if it takes keys, is sized by a capacity and a rate, which is then fixed, and
-//! forgets nothing by itself; which ones are, the registry says. A stage holds every key once, also where the
-//! structure could hold copies.
+//! A structure can be a stage if it takes keys, is sized by a capacity and a fixed rate, and never forgets keys; the
+//! registry lists these. A stage holds every key once, even if the structure could hold copies.
 
 use crate::bloom::Layout;
 use crate::chain::stages::Info;
@@ -11,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry;
 use crate::sizing::chain::{Member, Stages};
-use crate::sizing::estimates::{self, Passed};
+use crate::sizing::estimates::{self, StageKeys};
 use crate::structure::declaration::choice;
 use crate::structure::{Addable, Declared, Filter, Loadable, Planned, Sections, Sizable};
 
-/// The structure of all stages. Those of the first kind may have a layout in common; with `None` each has the
-/// one that suits its rate.
+/// The structure of all stages. Those of the first kind may share a layout; with `None` each has the one that suits its
+/// rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kind {
     variant: u16,
@@ -32,11 +31,11 @@ macro_rules! kinds {
     ({} $($rows:tt)*) => { kinds! { @row [] $($rows)* } };
     (@row [$($kinds:tt)*] {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, stage: no, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, stage: no, $($rest:tt)*
     } $($rows:tt)*) => { kinds! { @row [$($kinds)*] $($rows)* } };
     (@row [$($kinds:tt)*] {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, stage: $by:ident, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, stage: $by:ident, $($rest:tt)*
     } $($rows:tt)*) => { kinds! { @row [$($kinds)* {$ID $family $Class $by}] $($rows)* } };
     (@row [$($kinds:tt)*]) => { kinds! { @kinds $($kinds)* } };
     (@by bits) => { Stages::OfBits };
@@ -78,7 +77,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What such stages know of each other.
+            /// How such stages are related.
             pub fn stages(self) -> Stages {
                 match self.variant {
                     $(registry::$ID => kinds!(@by $by),)*
@@ -145,7 +144,7 @@ impl Kind {
         registry::by_id(self.variant).unwrap_or(&registry::VARIANTS[0])
     }
 
-    /// Name of the layout that all stages have, or "auto", where there is a choice.
+    /// Name of the layout of all stages, or "auto", if there is a choice.
     pub fn layout(self) -> Option<&'static str> {
         (self.variant == FIRST).then(|| self.layout.map_or("auto", Layout::name))
     }
@@ -162,7 +161,7 @@ impl Kind {
         }
     }
 
-    /// Reads back what [`Kind::describe`] wrote.
+    /// Reads the kind that [`Kind::describe`] wrote.
     pub(super) fn restore(header: &Header) -> Result<Self> {
         if let Ok(variant) = header.get(tag::STAGE_VARIANT, 0) {
             let known = VARIANTS.iter().copied().find(|&known| known != FIRST && u64::from(known) == variant);
@@ -177,8 +176,8 @@ impl Kind {
 }
 
 impl Stage {
-    /// What is known of the keys that came to this stage.
-    pub(super) fn passed(&self) -> Passed {
+    /// The number of keys that reached this stage.
+    pub(super) fn stage_keys(&self) -> StageKeys {
         let (stored, member) = (self.num_added() as f64, self.member());
         let (lost, fpr_sd) = match each!(self, f => f.occupancy()) {
             Some((law, fill)) => (estimates::lost_in_cells(law.as_ref(), fill), law.fpr_sd(law.items(fill))),
@@ -187,7 +186,7 @@ impl Stage {
                 (estimates::lost_in_table(stored, member.fpr, relative), 0.0)
             }
         };
-        Passed { stored, lost, member, fpr_sd }
+        StageKeys { stored, lost, member, fpr_sd }
     }
 
     /// Everything worth knowing.
@@ -196,7 +195,7 @@ impl Stage {
     }
 }
 
-/// Methods that each structure answers itself.
+/// Methods delegated to the structure of the stage.
 macro_rules! delegated {
     (mut; $($(#[$inline:meta])? $name:ident($($arg:ident: $T:ty),*) -> $R:ty;)*) => {
         $($(#[$inline])? fn $name(&mut self, $($arg: $T),*) -> $R { each!(self, f => f.$name($($arg),*)) })*
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_kind_is_is_refused() {
+    fn unknown_kinds_are_refused() {
         let refused = |kind, layout| Kind::new(kind, layout).unwrap_err().to_string();
         assert!(refused("aging", "auto").contains("kind must be one of bloom, counting, "));
         assert!(refused("cuckoo", "blocked").contains("layout is for kind \"bloom\""));

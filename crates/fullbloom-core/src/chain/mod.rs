@@ -1,13 +1,11 @@
-//! Structures made of filters of one kind: stages, opened as keys come, and levels.
+//! Structures made of filters of one kind: stages, opened as keys are added, and levels.
 //!
 //! * [`scalable`]: stages that double, at tightened rates, of any structure that can be one;
-//! * [`dynamic_cuckoo`]: stages of one shape, so that a key can be taken out of any;
-//! * [`cascade`]: levels of each other's mistakes, which tell two sets apart in a closed world;
+//! * [`dynamic_cuckoo`]: stages of one shape, so that a key can be removed from any;
+//! * [`cascade`]: levels of each other's false positives, which separate two sets in a closed world;
 //! * [`kinds`]: the structures that can be stages, from the registry;
-//! * [`stages`]: what chains of stages have: stages, their numbers together, their file;
-//! * [`asking`]: a batch stage by stage.
+//! * [`stages`]: the common part of chains: their stages, totals, file, and a batch of lookups stage by stage.
 
-pub mod asking;
 pub mod cascade;
 pub mod dynamic_cuckoo;
 pub mod kinds;

@@ -1,19 +1,19 @@
-//! [`Chain`]: stages of one kind, whose numbers together are those of the chain.
+//! [`Chain`]: stages of one kind and their totals.
 //!
-//! In a file, parameters and sections of stage i are those of its own file at index i, parameters of the whole
-//! stand at index 0xffff.
+//! In a file, parameters and sections of stage i have index i, and parameters of the whole have index 0xffff.
 
 pub(super) use crate::container::header::WHOLE;
 use crate::container::{Container, Header, Section, tag};
 use crate::error::{Error, Result};
 use crate::growth::Bound;
 use crate::key::KeyHasher;
+use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter, Loadable, Sections, Value};
 
-/// More stages than doubling can ever reach, and an absent key is looked for in each.
+/// More stages than doubling can ever reach, and an absent key is looked up in each.
 pub const MAX_STAGES: u32 = 1024;
 
-/// What [`Declared::info`](crate::structure::Declared::info) says.
+/// The result of [`Declared::info`](crate::structure::Declared::info).
 pub type Info = Vec<(&'static str, Value)>;
 
 /// Stages, oldest first; never empty.
@@ -21,14 +21,14 @@ pub struct Chain<S> {
     /// How keys become hashes: the same for every stage. The domains of keys are recorded here and in no stage.
     pub(super) hasher: KeyHasher,
     pub(super) stages: Vec<S>,
-    /// The stage dropped last, empty: keys that come and go at the border of a stage would have one
-    /// made for each of them, 0.9 ms at ten million keys.
+    /// The stage dropped last, empty: otherwise keys added and removed at the border of a stage would create one each
+    /// time, 0.9 ms at ten million keys.
     pub(super) spare: Option<Box<S>>,
     /// Bytes of cells that all stages may have.
     pub(super) bound: Bound,
 }
 
-/// The methods of [`Filter`] that a field `chain` answers.
+/// The methods of [`Filter`] that follow from a field `chain`.
 macro_rules! chain_answers {
     () => {
         fn hasher(&self) -> &KeyHasher {
@@ -59,7 +59,7 @@ macro_rules! chain_answers {
             used / all
         }
 
-        /// With those of a stage kept aside.
+        /// Including those of a stage set aside.
         fn nbytes(&self) -> u64 {
             self.chain.stages.iter().chain(self.chain.spare.as_deref()).map(Filter::nbytes).sum()
         }
@@ -84,20 +84,20 @@ impl<S: Filter> Chain<S> {
         Chain { hasher: *first.hasher(), stages: vec![first], spare: None, bound: Bound::default() }
     }
 
-    /// A copy in memory of its own, without what is kept aside.
+    /// An owned copy, without the stage set aside.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut stages = self.stages.iter().map(Filter::try_clone).collect::<Result<Vec<_>>>()?;
         stages.shrink_to_fit();
         Ok(Chain { hasher: self.hasher, stages, spare: None, bound: self.bound.alone() })
     }
 
-    /// Opens a stage. A filter has few, and room for three more is most of what a small one takes beside its cells.
+    /// Opens a stage. A filter has few, and space for three more is most of a small one's memory besides its cells.
     pub(super) fn open(&mut self, stage: S) {
         self.stages.reserve_exact(1);
         self.stages.push(stage);
     }
 
-    /// Refuses another stage of `bytes` where the whole may not become so large.
+    /// Refuses another stage of `bytes` if the whole may not grow that large.
     pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
         let held = self.stages.iter().map(Filter::nbytes).fold(bytes, u64::saturating_add);
         let most = self.bound.most;
@@ -131,8 +131,8 @@ impl<S: Loadable> Chain<S> {
         self.stages.iter().try_for_each(S::check_cells)
     }
 
-    /// Reads back what [`Chain::container`] wrote of stages, which are of variant `kind`; `check` refuses one that
-    /// is not as planned. `whole` is the number of parameters of the whole, `most` that of stages.
+    /// Reads the stages that [`Chain::container`] wrote, which are of variant `kind`; `check` refuses one that does not
+    /// follow the plan. `whole` is the number of parameters of the whole, `most` that of stages.
     pub(super) fn load(
         header: &Header,
         hasher: KeyHasher,
@@ -190,4 +190,39 @@ impl<S: Addable> Chain<S> {
         self.spare = None;
         self.stages.iter_mut().try_for_each(S::clear)
     }
+}
+
+/// Calls `ask` on one stage after the other for those of `hashes` (at most [`CHUNK`]) that have no answer of 1 yet;
+/// `found` gets the answers.
+pub(super) fn ask_in_turn<S>(
+    stages: impl Iterator<Item = S>,
+    hashes: &[u64],
+    found: &mut [u8],
+    mut ask: impl FnMut(S, &[u64], &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut left, mut places, mut said) = ([0u64; CHUNK], [0u16; CHUNK], [0u8; CHUNK]);
+    let mut count = hashes.len();
+    left[..count].copy_from_slice(hashes);
+    places.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
+    found.fill(0);
+    for stage in stages {
+        if count == 0 {
+            break;
+        }
+        ask(stage, &left[..count], &mut said[..count])?;
+        let mut kept = 0;
+        for i in 0..count {
+            found[usize::from(places[i])] = said[i];
+            (left[kept], places[kept]) = (left[i], places[i]);
+            kept += usize::from(said[i] == 0);
+        }
+        count = kept;
+    }
+    Ok(())
+}
+
+/// A batch lookup in one stage.
+pub(super) fn look(stage: &impl Filter, hashes: &[u64], found: &mut [u8]) -> Result<()> {
+    stage.contains_hashes(hashes, found);
+    Ok(())
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::header::Parsed;
 use crate::error::{Error, Result, shown};
 
-/// A path that names another file each of so many times is not worth waiting for.
+/// After so many attempts the path still names another file: give up.
 const ATTEMPTS: u32 = 100;
-/// How often a lock is asked for before its holder counts as a writer, and how long between: on a busy machine a
-/// save may be held up between giving the file its name and letting it go.
+/// Attempts to take a lock before its holder counts as a writer, and the time between them: on a busy machine a save
+/// may pause between renaming the file and releasing it.
 const LOCK_ATTEMPTS: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
@@ -37,7 +37,7 @@ fn irregular(path: &Path) -> Error {
     Error::format(format!("{}: not a regular file, so not a fullbloom file", shown(path)))
 }
 
-/// True when `path` names the file that is open as `file`.
+/// True if `path` names the open `file`.
 pub(super) fn is_same(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -45,7 +45,7 @@ pub(super) fn is_same(file: &File, path: &Path) -> bool {
         let id = |m: fs::Metadata| (m.dev(), m.ino());
         file.metadata().map(id).ok().is_some_and(|ours| fs::metadata(path).map(id).ok() == Some(ours))
     }
-    // Elsewhere a file that is open keeps its name.
+    // On other systems an open file keeps its name.
     #[cfg(not(unix))]
     {
         file.metadata().is_ok() && path.exists()
@@ -54,19 +54,19 @@ pub(super) fn is_same(file: &File, path: &Path) -> bool {
 
 /// A file that is open for reading. Its header and its cells are read through one descriptor, so that they belong
 /// together whatever the path names by now.
-pub struct Opened {
+pub struct OpenFile {
     file: File,
-    /// What its header and tables say.
+    /// Its header and tables.
     pub parsed: Parsed,
 }
 
-impl Opened {
+impl OpenFile {
     /// Opens `path` and reads its header and tables.
     pub fn new(path: &Path) -> Result<Self> {
         // Opening a pipe would wait for its writer.
         if fs::metadata(path).map_err(|e| Error::io(e, path))?.is_file() {
             let file = File::open(path).map_err(|e| Error::io(e, path))?;
-            return Ok(Opened { parsed: parse(&file, path)?, file });
+            return Ok(OpenFile { parsed: parse(&file, path)?, file });
         }
         Err(irregular(path))
     }
@@ -77,8 +77,8 @@ impl Opened {
     }
 }
 
-/// Header and tables, read rather than mapped: a first fault on a cold mapping drags in megabytes of read-ahead
-/// (4 ms for an open that takes 0.2 ms this way).
+/// Header and tables, read rather than mapped: a first fault on a cold mapping reads megabytes ahead (4 ms for an open
+/// that takes 0.2 ms this way).
 fn parse(file: &File, path: &Path) -> Result<Parsed> {
     let (mut head, len) = head_of(file, path)?;
     let mut parsed = Parsed::from_head(&head, len);
@@ -128,7 +128,7 @@ fn map(file: &File, path: &Path) -> Result<Mmap> {
     Ok(map)
 }
 
-/// Takes the lock of a writer.
+/// Takes the writer's lock.
 fn lock(file: &File, path: &Path) -> Result<()> {
     for attempt in 1.. {
         match file.try_lock() {
@@ -145,7 +145,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file held open for writing in place; the lock lives as long as the value.
+/// A file open for writing in place; the lock lives as long as the value.
 ///
 /// A forked child inherits the value but not the right: [`Writer::is_ours`] is false there.
 pub struct Writer {
@@ -157,7 +157,7 @@ pub struct Writer {
 impl Writer {
     /// Opens and locks the file that `path` names; a second writer is refused.
     pub fn open(path: &Path) -> Result<Self> {
-        // Flushing asks later what the path names, from whatever directory.
+        // Flushing checks later which file the path names, from any directory.
         let path = std::path::absolute(path).map_err(|e| Error::io(e, path))?;
         for _ in 0..ATTEMPTS {
             if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
@@ -166,7 +166,7 @@ impl Writer {
             let file = OpenOptions::new().read(true).write(true).open(&path).map_err(|e| Error::io(e, &path))?;
             regular(&file, &path)?;
             lock(&file, &path)?;
-            // A file that was replaced between the two calls is nobody's any more.
+            // If the file was replaced between the two calls, the lock is on a deleted file.
             if is_same(&file, &path) {
                 let writer = Writer { file, process: std::process::id(), path };
                 #[cfg(unix)]
@@ -205,7 +205,7 @@ impl Writer {
         self.process == std::process::id()
     }
 
-    /// True when `path` names the file this writer holds.
+    /// True if `path` names the file of this writer.
     pub fn holds(&self, path: &Path) -> bool {
         #[cfg(unix)]
         {
@@ -217,7 +217,7 @@ impl Writer {
         }
     }
 
-    /// Gives up the lock, which a mapping of the file would otherwise keep.
+    /// Releases the lock, which a mapping of the file would otherwise hold.
     pub fn release(self) {
         if self.is_ours() {
             // Nothing can be done about a failure, and the lock ends with the process at latest.
@@ -230,8 +230,8 @@ impl Writer {
         map(&self.file, &self.path)
     }
 
-    /// Has the disk give room to the holes of the file: with none left, touching one through a mapping would end in a
-    /// signal (on a file system in memory reading as well).
+    /// Has the disk allocate the holes of the file: on a full disk, touching one through a mapping would end in a
+    /// signal (on a file system in memory, reading one as well).
     #[cfg(unix)]
     fn fill_holes(&self) -> std::io::Result<()> {
         use std::os::unix::fs::{FileExt, MetadataExt};

@@ -1,6 +1,5 @@
 //! Header, parameter table, section table: writing them, and reading them from hostile bytes.
 
-use super::reader::Reader;
 use super::tag;
 use crate::cells::{LINE_BYTES, Memory};
 use crate::error::{Error, Result};
@@ -12,14 +11,14 @@ pub const MAGIC: [u8; 8] = *b"\x89BLOOM\r\n";
 pub const FORMAT_VERSION: u16 = 1;
 
 const FIXED: usize = 64;
-/// Where the two table lengths stand in the fixed part.
+/// Offset of the two table lengths in the fixed part.
 const COUNTS_AT: usize = 44;
-/// Where the length of the file stands.
+/// Offset of the length of the file.
 const FILE_LEN_AT: usize = 32;
 const PARAM: usize = 16;
 const SECTION: usize = 32;
 const FLAG_OPEN_FOR_WRITING: u32 = 1;
-/// A filter has tens of parameters a stage at most; a table beyond this is a lie.
+/// A filter has tens of parameters a stage at most; a larger table is not plausible.
 const MAX_ENTRIES: usize = 1 << 15;
 
 /// How much to check when reading.
@@ -31,7 +30,7 @@ pub enum Verify {
     Full,
 }
 
-/// What stands in the header and the parameter table.
+/// The header and the parameter table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// Which structure.
@@ -62,17 +61,17 @@ impl Header {
         Header { variant, scheme, seed, secret_fingerprint, unclean: false, params }
     }
 
-    /// True where a parameter names the base hash.
+    /// True if a parameter names the base hash.
     pub fn names_hash(&self) -> bool {
         self.get(tag::HASH, 0).is_ok()
     }
 
-    /// True where a parameter, of any part, records the domains of keys.
+    /// True if a parameter, of any part, records the domains of keys.
     pub fn records_domains(&self) -> bool {
         self.params.iter().any(|(tag, ..)| *tag == tag::KEY_DOMAINS)
     }
 
-    /// Number of parameters that [`Header::new`] made of the hasher.
+    /// Number of parameters that [`Header::new`] wrote for the hasher.
     pub fn hasher_params(&self) -> usize {
         usize::from(self.names_hash()) + usize::from(self.records_domains())
     }
@@ -122,7 +121,7 @@ impl Header {
         Ok(f64::from_bits(self.get(tag, index)?))
     }
 
-    /// Takes in the parameters of a part, under `index`, but for the domains of keys, which the whole records.
+    /// Adds the parameters of a part, under `index`, without the domains of keys, which the whole records.
     pub fn nest(&mut self, index: u16, part: &Header) {
         let own = part.params.iter().filter(|(tag, ..)| *tag != tag::KEY_DOMAINS);
         self.params.extend(own.map(|&(tag, _, value)| (tag, index, value)));
@@ -157,31 +156,31 @@ impl Header {
 /// A run of payload bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
-    /// What it holds.
+    /// Its contents.
     pub kind: u32,
-    /// Which one of its kind.
+    /// Its number among sections of its kind.
     pub index: u32,
     /// The bytes.
     pub bytes: &'a [u8],
-    /// The checksum that they must have, where they lie in a file that nobody changes.
+    /// The expected checksum, if the bytes are in a file that nobody changes.
     pub checksum: Option<u32>,
 }
 
 impl<'a> Section<'a> {
-    /// The only one of its kind, with all of `memory`.
+    /// The only section of its kind, with all of `memory`.
     pub fn of(kind: u32, memory: &'a Memory) -> Self {
         Section { kind, index: 0, bytes: memory.bytes(), checksum: memory.checksum() }
     }
 
-    /// The checksum of the bytes. Damaged ones are refused: written anew, under a checksum of their own, nobody could
-    /// tell any more.
+    /// The checksum of the bytes. Damaged bytes are refused: once written again, under a new checksum, nobody could
+    /// detect the damage.
     pub fn checked(&self) -> Result<u32> {
         let crc = crc32fast::hash(self.bytes);
         if self.checksum.is_some_and(|wanted| wanted != crc) { Err(Memory::changed()) } else { Ok(crc) }
     }
 }
 
-/// A structure as it goes into a file.
+/// A structure in the form of a file.
 pub struct Container<'a> {
     /// The header.
     pub header: Header,
@@ -256,12 +255,12 @@ impl Container<'_> {
     }
 }
 
-/// A section found in a file: where its bytes lie.
+/// A section of a file: the position of its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// What it holds.
+    /// Its contents.
     pub kind: u32,
-    /// Which one of its kind.
+    /// Its number among sections of its kind.
     pub index: u32,
     /// First byte.
     pub offset: usize,
@@ -271,7 +270,7 @@ pub struct Span {
     pub crc: u32,
 }
 
-/// A file whose header and lengths were found sound.
+/// A file with a valid header and valid lengths.
 #[derive(Debug)]
 pub struct Parsed {
     /// The header.
@@ -290,13 +289,13 @@ impl Parsed {
         Ok(parsed)
     }
 
-    /// Bytes of header and tables of a file that begins with `bytes`; 64 when that cannot be told.
+    /// Bytes of header and tables of a file that begins with `bytes`; 64 if that is not readable.
     pub fn head_len(bytes: &[u8]) -> usize {
         let count = |at: usize| bytes.get(at..at + 2).map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
         head_len(count(COUNTS_AT), count(COUNTS_AT + 2))
     }
 
-    /// Bytes of the whole file that begins with `bytes`, as its header says; 0 when that cannot be told.
+    /// Bytes of the whole file that begins with `bytes`, as its header says; 0 if that is not readable.
     pub fn file_len(bytes: &[u8]) -> usize {
         let len = bytes.get(FILE_LEN_AT..).and_then(<[u8]>::first_chunk::<8>);
         // No memory is so large, and sums of such lengths are numbers yet.
@@ -422,5 +421,36 @@ impl Parsed {
         found.copied().ok_or_else(|| {
             Error::format(format!("the file lacks section {kind} (index {index}); it is damaged or foreign"))
         })
+    }
+}
+
+/// A reader over bytes that never runs past them.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| Error::format("the file is cut short"))?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.take()?))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    fn size(&mut self) -> Result<usize> {
+        usize::try_from(self.u64()?).map_err(|_| Error::format("the file names a length beyond this machine's"))
+    }
+
+    fn zero(&mut self) -> Result<()> {
+        if self.u32()? == 0 { Ok(()) } else { Err(Error::format("a reserved field of the file is not zero")) }
     }
 }

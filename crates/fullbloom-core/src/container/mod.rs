@@ -1,42 +1,41 @@
 //! The container: one file format for every structure.
 //!
-//! Described for other languages in `docs/format.md`; pinned by `tests/golden/*.bloom`. Parsing
-//! checks every length against the bytes present before anything is allocated.
+//! Described for other languages in `docs/format.md`; pinned by `tests/golden/*.bloom`. Parsing checks every length
+//! against the bytes present before anything is allocated.
 //!
 //! * [`header`]: the fixed 64 bytes, the parameter table and the section table;
 //! * [`file`]: reading, mapping, the writer's lock;
-//! * [`save`]: atomic save;
-//! * [`service`]: files of the service alone.
+//! * [`save`]: atomic save.
 
 pub mod file;
 pub mod header;
-mod reader;
 pub mod save;
-pub mod service;
+
+use crate::error::Error;
 
 pub use file::OpenMode;
 pub use header::{Container, Header, Parsed, Section, Verify};
 pub use save::save;
 
-/// A number with a meaning that it keeps for ever.
+/// A number whose meaning never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
     /// The number in files.
     pub number: u32,
-    /// Its name, as the code has it.
+    /// Its name in the code.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub meaning: &'static str,
 }
 
-/// A room of numbers: a constant each, and the list of all. Two names with one number are an error.
+/// A set of numbers: a constant for each, and the list of all. Two names with one number do not compile.
 macro_rules! numbers {
     ($(#[doc = $about:tt])* pub mod $room:ident: $T:ty { $($NAME:ident = $number:literal, $meaning:literal;)* }) => {
         $(#[doc = $about])*
         pub mod $room {
             $(#[doc = $meaning] pub const $NAME: $T = $number;)*
 
-            /// Every number of this room, in order.
+            /// All numbers of this set, in order.
             pub const ALL: &[super::Number] =
                 &[$(super::Number { number: $number, name: stringify!($NAME), meaning: $meaning },)*];
 
@@ -47,7 +46,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// Parameter tags. A tag keeps its meaning for ever.
+    /// Parameter tags. A tag never changes its meaning.
     pub mod tag: u16 {
         CAPACITY = 1, "Expected number of keys.";
         FPR = 2, "Target rate, an f64.";
@@ -119,7 +118,7 @@ numbers! {
 }
 
 numbers! {
-    /// Section kinds. A kind keeps its meaning for ever.
+    /// Section kinds. A kind never changes its meaning.
     pub mod kind: u32 {
         BITS = 1, "Cells of one bit.";
         COUNTERS = 20, "Cells that count.";
@@ -147,4 +146,30 @@ numbers! {
         FOREIGN = 90, "Cells of another program's filter, a layer each, as far as they have been loaded.";
         NOTE = 91, "The text of a note, which a service keeps beside its filters.";
     }
+}
+
+/// A Bloom filter of `RedisBloom`. This number and the next two are in files of the service; the registry has no row
+/// for them.
+pub const REDISBLOOM: u16 = 16_385;
+/// A cuckoo filter of `RedisBloom`.
+pub const REDISBLOOM_CUCKOO: u16 = 16_386;
+/// A small text stored beside the filters.
+pub const NOTE: u16 = 16_387;
+
+/// The error for a file of a structure without a class: one of the service, or of a later release.
+pub fn unreadable(variant: u16) -> Error {
+    let what = match variant {
+        REDISBLOOM => "a RedisBloom filter of the service (kind redisbloom)",
+        REDISBLOOM_CUCKOO => "a RedisBloom cuckoo filter of the service (kind redisbloom-cuckoo)",
+        NOTE => "a note of the service",
+        _ => {
+            return Error::format(format!(
+                "the file holds structure number {variant}, which this release does not know; use a newer release"
+            ));
+        }
+    };
+    Error::format(format!(
+        "the file holds {what}, which only the service reads: give it to one with RESTORE name bytes, or PUT \
+         /v1/filters/NAME/dump, and ask it there"
+    ))
 }

@@ -1,8 +1,8 @@
-//! Saving: the path names the old file or the new one, whole, and nothing else stays.
+//! Saving is atomic: the path names the old file or the new one, and no other file remains.
 //!
-//! A file is written under a random name beside its target, locked, and takes its name when it is on the disk. The
-//! lock says that its writer lives: what a killed one has left, nobody locks, and the next save in the directory
-//! removes it.
+//! A file is written under a random name beside its target, locked, and renamed once it is on the disk. The lock shows
+//! that its writer is alive. A file that a killed writer left is not locked, and the next save in the directory removes
+//! it.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,9 +17,9 @@ const PREFIX: &str = ".fullbloom-";
 const SUFFIX: &str = ".tmp";
 /// Hexadecimal digits between them.
 const DIGITS: usize = 32;
-/// Entries of a directory that are looked through for leftovers: a millisecond at most.
+/// Entries of a directory that are searched for leftovers: a millisecond at most.
 const LOOKED_THROUGH: usize = 4096;
-/// Names are random: that a second one is taken as well does not happen.
+/// Names are random, so a second collision does not happen.
 const ATTEMPTS: u32 = 100;
 
 /// Writes `container` to `path`, or to the file that the link `path` leads to, so that the path always names the
@@ -34,7 +34,7 @@ pub fn save(container: &Container<'_>, path: &Path) -> Result<()> {
             let _ = fs::remove_file(&temporary.path);
             return Err(error);
         }
-        // At once, as whoever opens the file for writing wants this lock.
+        // Immediately, because the next process that opens the file for writing needs this lock.
         drop(temporary);
         File::open(directory(&target))?.sync_all()
     });
@@ -45,9 +45,9 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The file that is to be written, where links have been followed, and what is there already.
+/// The file to write, with links followed, and the metadata of the existing one.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
-    // The kernel follows first: it refuses links that others have laid in a shared directory.
+    // The kernel follows first: it refuses links that other users have placed in a shared directory.
     match fs::metadata(path) {
         Ok(old) if old.is_file() => Ok((fs::canonicalize(path)?, Some(old))),
         #[cfg(unix)]
@@ -75,8 +75,8 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// A new file in the directory of `target`: for its writer alone where it replaces one whose mode it will
-    /// get, else with the mode of any new file.
+    /// A new file in the directory of `target`: private to its writer if it replaces one, whose mode it gets later;
+    /// otherwise with the default mode.
     fn beside(target: &Path, replaces: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -90,7 +90,7 @@ impl Temporary {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            // Another save may have come between the two calls, and removed it.
+            // Another save may have removed it between the two calls.
             if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && is_same(&file, &path) {
                 return Ok(Temporary { file, path });
             }
@@ -117,9 +117,9 @@ impl Temporary {
     }
 }
 
-/// A name that nobody else has or can foresee.
+/// A unique name that nobody can predict.
 fn name() -> String {
-    // The keys of this hasher come from the system's generator; a forked process has those of its parent.
+    // The system's random generator supplies the keys of this hasher; a forked process has those of its parent.
     let word = || {
         let mut hasher = RandomState::new().build_hasher();
         hasher.write_u32(std::process::id());
@@ -134,7 +134,7 @@ fn is_ours(name: &str) -> bool {
         .is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// Removes what killed writers have left. What goes wrong is not worth a failed save.
+/// Removes the files of killed writers. Errors are ignored: they are not worth a failed save.
 fn remove_leftovers(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.take(LOOKED_THROUGH).flatten() {
@@ -148,7 +148,7 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(());
     }
-    // For writing too, so that a pipe that came in between is not waited for.
+    // Open for writing too, so that this does not block on a pipe that appeared in the meantime.
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     if file.try_lock().is_ok() && is_same(&file, path) { fs::remove_file(path) } else { Ok(()) }
 }

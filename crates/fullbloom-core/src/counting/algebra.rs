@@ -1,9 +1,9 @@
-//! Two counting filters: intersection, inclusion, and what can be estimated from both.
+//! Two counting filters: intersection, inclusion, and estimates from both.
 //!
-//! Of two multisets, counters keep bounds. The least of two counters is at least what the keys add up to that are in
-//! both, each as often as in the one that has it less often: so the intersection keeps no key out and may be removed
-//! from. The largest of two would not do for a union: of one key in each filter that share a counter it says 1, and
-//! one removal would take both out. The union is the sum, [`Mergeable::merge`](crate::structure::Mergeable).
+//! The counters of two multisets are bounds. The smaller of two counters is at least the sum of the keys that are in
+//! both, each as often as in the filter that has it less often: so the intersection loses no key and supports removal.
+//! The larger of two would not do for a union: if each filter has one key that uses a shared counter, it would be 1,
+//! and one removal would take both out. The union is the sum, [`Mergeable::merge`](crate::structure::Mergeable).
 //!
 //! Numbers of keys are estimated from the counters that are not zero, as from the bits of a plain filter.
 
@@ -37,8 +37,8 @@ fn occurrences(keys: u64, loads: [&crate::structure::load::Load; 2]) -> u64 {
 }
 
 impl Intersectable for CountingBloomFilter {
-    /// Keys are as many as [`Intersectable::intersection_count`] says, no more than those of either, and 0 only
-    /// where no counter is in use; each as often as those of the filter that has them less often.
+    /// The number of keys is [`Intersectable::intersection_count`], at most that of either, and 0 only if no counter is
+    /// in use; each key counts as often as in the filter that has it less often.
     fn intersect(&mut self, other: &Self) -> Result<()> {
         let kept = self.common(other)?;
         let (packed, cells) = (self.packed, self.shape.num_cells);

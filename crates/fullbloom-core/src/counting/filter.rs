@@ -1,8 +1,8 @@
 //! [`CountingBloomFilter`]: a Bloom filter of counters, so that keys can be removed and counted.
 //!
-//! Fan, Cao, Almeida and Broder, "Summary cache", 2000. A key adds one to each of its counters and
-//! takes one from each when it is removed. A counter that has reached its maximum may stand for more
-//! and is never taken from again: it can only make the filter say yes too often.
+//! Fan, Cao, Almeida and Broder, "Summary cache", 2000. Adding a key increments each of its counters, and removing it
+//! decrements them. A counter at its maximum may represent more and is never decremented: it can only cause false
+//! positives.
 
 use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
@@ -14,8 +14,8 @@ use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -90,7 +90,7 @@ pub struct CountingBloomFilter {
     kernel: Kernel,
     pub(super) memory: Memory,
     hasher: KeyHasher,
-    /// Counts distinct keys: those that were new when added and those that were gone when removed.
+    /// Counts distinct keys: those that were new when added, less those that were absent after a removal.
     pub(super) load: Load,
 }
 
@@ -113,8 +113,8 @@ impl CountingBloomFilter {
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
-    /// An empty filter of so many counters (rounded up to what the layout needs), `num_hashes` of a key. Without a
-    /// capacity it is sized for the keys that set half of its counters, the optimum.
+    /// An empty filter of `num_counters` counters (rounded up to a multiple that the layout needs), `num_hashes` a key.
+    /// The default capacity is the number of keys that set half of its counters, the optimum.
     pub fn with_shape(
         num_counters: u64,
         num_hashes: u64,
@@ -136,7 +136,7 @@ impl CountingBloomFilter {
         Self::with_memory(shape, load, hasher, Memory::zeroed(shape.words())?)
     }
 
-    /// A filter over existing memory, which must be as long as the checked shape asks.
+    /// A filter over existing memory of the length that the checked shape needs.
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
         let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let kernel = match shape.layout {
@@ -153,7 +153,7 @@ impl CountingBloomFilter {
         self.memory.words()
     }
 
-    /// All counters, as they lie.
+    /// All counters, in order.
     #[cfg(test)]
     pub(crate) fn cells(&self) -> &[u64] {
         self.words()
@@ -164,9 +164,8 @@ impl CountingBloomFilter {
         &self.shape
     }
 
-    /// Marks in `found` each hash that seems to have come `least` times or more; the slices are
-    /// equally long. No counter tells more than its maximum, so beyond it the answer is that for the
-    /// maximum.
+    /// Marks in `found` each hash that was apparently added `least` times or more; the slices are equally long. A
+    /// counter shows at most its maximum, so a larger `least` is answered as the maximum.
     pub fn reach_hashes(&self, hashes: &[u64], least: u64, found: &mut [u8]) {
         let least = least.min(self.packed.max());
         match self.kernel {
@@ -178,14 +177,14 @@ impl CountingBloomFilter {
         }
     }
 
-    /// True when `hash` seems to have come `least` times or more.
+    /// True if `hash` was apparently added `least` times or more.
     #[inline(always)]
     pub fn reaches(&self, hash: u64, least: u64) -> bool {
         self.count_hash(hash) >= least.min(self.packed.max())
     }
 
-    /// Rate at which a key never added seems to have come `least` times or more, at the present load
-    /// and if no key came twice.
+    /// Rate at which a key never added seems to have been added `least` times or more, at the present load if no key
+    /// was added twice.
     pub fn fpr_at_least(&self, least: u64) -> f64 {
         let items = self.shape.law().items(self.fill());
         if items.is_finite() { self.shape.fpr(items, least.min(self.packed.max())) } else { 1.0 }
@@ -198,7 +197,7 @@ impl CountingBloomFilter {
 }
 
 impl Filter for CountingBloomFilter {
-    kept_in! { COUNTING, 0, load; memory: COUNTERS }
+    memory_methods! { COUNTING, 0, load; memory: COUNTERS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -211,7 +210,7 @@ impl Filter for CountingBloomFilter {
 
     load_answers!(occurrences);
 
-    /// At the threshold the filter was made for.
+    /// At the threshold that the filter was sized for.
     fn fpr(&self) -> f64 {
         self.fpr_at_least(self.shape.threshold)
     }
@@ -235,8 +234,8 @@ impl Filter for CountingBloomFilter {
 }
 
 impl CountingBloomFilter {
-    /// Adds one hash; `None` when the filter is read-only. A call of its own, with its answer in a
-    /// register: inlined into the scalar entry points, eight kinds of line took all registers.
+    /// Adds one hash; `None` if the filter is read-only. A separate call, with its answer in a register: inlined into
+    /// the scalar entry points, eight kinds of line took all registers.
     #[inline(never)]
     fn bump(&mut self, hash: u64) -> Option<bool> {
         let words = self.memory.words_mut()?;
@@ -272,7 +271,7 @@ impl Addable for CountingBloomFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Removable for CountingBloomFilter {
@@ -334,7 +333,7 @@ impl Countable for CountingBloomFilter {
         true
     }
 
-    /// The least of the key's counters. At the counters' maximum it says "so many or more".
+    /// The smallest counter of the key. At the maximum of the counters it means "that many or more".
     #[inline(always)]
     fn count_hash(&self, hash: u64) -> u64 {
         match self.kernel {
@@ -379,6 +378,3 @@ impl Loadable for CountingBloomFilter {
         Ok(filter)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@
 //!      counter p mod c of word j + 4 (p / c),                              j = 0..3
 //! ```
 //!
-//! A counter at its maximum stays there for ever. All loops are plain Rust over whole words, compiled
+//! A counter at its maximum never changes again. All loops are plain Rust over whole words, compiled
 //! twice: for any machine and for the vector set of this one.
 
 use crate::cells::LINE_WORDS;
@@ -22,7 +22,7 @@ use crate::scheme::pattern::InstructionSet;
 
 /// The multiplier of `columns`.
 const M1: u64 = 0xd134_2543_de82_ef95;
-/// Lines fetched ahead of the current key: 8.4 ns a look-up in 57 MB, with 32 lines 8.9.
+/// Lines fetched ahead of the current key: 8.4 ns a lookup in 57 MB, with 32 lines 8.9.
 const AHEAD: usize = 64;
 
 type Line = [u64; LINE_WORDS];
@@ -49,7 +49,7 @@ impl<const W: u32, const K: usize> Key<W, K> {
         Key { bits: hash.wrapping_mul(M1) }
     }
 
-    /// Shift of counter `j` in its word, and, where a lane is two words, all ones for the second.
+    /// Shift of counter `j` in its word, and, for a lane of two words, all ones for the second.
     #[inline(always)]
     fn place(&self, j: usize) -> (u64, u64) {
         let b = if K == LINE_WORDS { Self::LOG } else { Self::LOG + 1 };
@@ -89,13 +89,13 @@ impl<const W: u32, const K: usize> Key<W, K> {
         self.values(line).into_iter().fold(u64::MAX, u64::min)
     }
 
-    /// True when every counter is `least` or more.
+    /// True if every counter is `least` or more.
     #[inline(always)]
     fn reaches(&self, line: &Line, least: u64) -> bool {
         self.values(line).into_iter().fold(0, |below, value| below | u64::from(value < least)) == 0
     }
 
-    /// Adds one to each counter below the maximum; true when one was 0.
+    /// Increments each counter below the maximum; true if one was 0.
     #[inline(always)]
     fn add(&self, line: &mut Line) -> bool {
         let values = self.values(line);
@@ -103,8 +103,7 @@ impl<const W: u32, const K: usize> Key<W, K> {
         values.into_iter().fold(0, |zeros, value| zeros | u64::from(value == 0)) != 0
     }
 
-    /// Takes one from each counter below the maximum, unless one is 0; tells whether none was, and
-    /// whether one is now.
+    /// Decrements each counter below the maximum, unless one is 0; reports whether none was, and whether one is now.
     #[inline(always)]
     fn remove(&self, line: &mut Line) -> (bool, bool) {
         let values = self.values(line);
@@ -149,7 +148,7 @@ impl Nibbles {
     }
 }
 
-/// The line of `hash`; none only where there are no lines.
+/// The line of `hash`; `None` only if there are no lines.
 #[inline(always)]
 fn line_of(lines: &[Line], hash: u64) -> Option<&Line> {
     lines.get(fastrange(hash, lines.len() as u64) as usize)
@@ -166,7 +165,7 @@ fn fetch_line(lines: &[Line], hash: u64) {
     prefetch(lines.as_ptr().wrapping_add(fastrange(hash, lines.len() as u64) as usize).cast());
 }
 
-/// Tells which keys have no counter below `least`.
+/// Reports which keys have no counter below `least`.
 struct Reach<'a, const W: u32, const K: usize> {
     lines: &'a [Line],
     least: u64,
@@ -185,7 +184,7 @@ impl<const W: u32, const K: usize> Visit for Reach<'_, W, K> {
     }
 }
 
-/// Tells the least counter of keys.
+/// Reports the smallest counter of keys.
 struct Count<'a, const W: u32, const K: usize> {
     lines: &'a [Line],
     counts: &'a mut [u64],
@@ -203,13 +202,13 @@ impl<const W: u32, const K: usize> Visit for Count<'_, W, K> {
     }
 }
 
-/// Adds keys, or removes them; `mask`, if given, tells of each key whether it was new, or was there.
+/// Adds or removes keys; `mask`, if given, records whether each was new, or present.
 struct Change<'a, const W: u32, const K: usize, const ADD: bool> {
     lines: &'a mut [Line],
     mask: Option<&'a mut [u8]>,
-    /// Those that were new, or there.
+    /// Keys that were new, or present.
     count: u64,
-    /// Those that were there and are absent now.
+    /// Keys that were present and are absent now.
     gone: u64,
 }
 
@@ -244,14 +243,14 @@ impl Nibbles {
         with_constants!(self, W, K => Key::<W, K>::new(hash).least(line))
     }
 
-    /// Adds one hash; true when it was new.
+    /// Adds one hash; true if it was new.
     #[inline(always)]
     pub fn add_one(&self, words: &mut [u64], hash: u64) -> bool {
         let Some(line) = line_of_mut(words.as_chunks_mut().0, hash) else { return false };
         with_constants!(self, W, K => Key::<W, K>::new(hash).add(line))
     }
 
-    /// Removes one hash unless it is certainly absent; tells whether, and whether it is absent now.
+    /// Removes one hash unless it is certainly absent; reports whether it did, and whether the hash is absent now.
     #[inline(always)]
     pub fn remove_one(&self, words: &mut [u64], hash: u64) -> (bool, bool) {
         let Some(line) = line_of_mut(words.as_chunks_mut().0, hash) else { return (false, false) };

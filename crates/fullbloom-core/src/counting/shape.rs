@@ -10,7 +10,7 @@ use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, check_reachable, check_sized, shown, smallest};
 use crate::structure::declaration::{choice, names, narrow};
 
-/// Where the counters of a key may lie. The number stands in files.
+/// Where the counters of a key may lie. Files contain the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Layout {
@@ -24,11 +24,11 @@ names! { Layout, "layout": Classic "classic", Blocked "blocked", }
 
 /// Cells beyond any machine; below it all position arithmetic fits 64 bits.
 pub const MAX_CELLS: u64 = 1 << 56;
-/// The law is a sum of so many terms.
+/// The law is a sum of this many terms.
 const MAX_THRESHOLD: u64 = 255;
 /// Space is no argument below a page.
 const SMALL_BITS: u64 = 8 * 4096;
-/// `auto` takes the blocked layout up to this multiple of the classic one's space.
+/// `auto` chooses the blocked layout up to this multiple of the classic one's space.
 const BLOCKED_MAY_COST: f64 = 1.6;
 
 /// Counters, probes and their arrangement.
@@ -42,11 +42,11 @@ pub struct Shape {
     pub num_cells: u64,
     /// k.
     pub num_hashes: u32,
-    /// Occurrences for which the rate was asked.
+    /// Number of occurrences to which the rate applies.
     pub threshold: u64,
 }
 
-/// Says that no machine holds what was asked for.
+/// The error for a size that no machine has.
 pub(super) fn impossible(capacity: u64, fpr: f64) -> Error {
     Error::Memory(format!(
         "a capacity of {capacity} at fpr {} needs more bytes than any machine can give; \
@@ -55,8 +55,8 @@ pub(super) fn impossible(capacity: u64, fpr: f64) -> Error {
     ))
 }
 
-/// Refuses at once what cannot be built: wild parameters, or more cells of `bits` bits than memory
-/// holds even at the information bound.
+/// Refuses impossible parameters early: invalid ones, or more cells of `bits` bits than memory holds even at the
+/// information bound.
 pub(super) fn check_possible(capacity: u64, fpr: f64, bits: u32) -> Result<()> {
     check_sized(capacity, fpr)?;
     if capacity as f64 * f64::from(bits) / 8.0 > ADDRESSABLE_BYTES as f64 {
@@ -66,7 +66,7 @@ pub(super) fn check_possible(capacity: u64, fpr: f64, bits: u32) -> Result<()> {
 }
 
 impl Shape {
-    /// The smallest shape of the layout of this name, or of the one that `auto` stands for.
+    /// The smallest shape of the layout with this name, or of the one that `auto` chooses.
     pub fn named(layout: &str, counter_bits: u64, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
         match choice("layout", layout, Layout::NAMES)? {
             None => Self::auto(narrow(counter_bits), threshold, capacity, fpr),
@@ -113,7 +113,7 @@ impl Shape {
         best.ok_or_else(|| impossible(capacity, fpr))?.check()
     }
 
-    /// A shape given outright; "auto" stands for classic.
+    /// A shape of given numbers; "auto" means classic.
     pub fn explicit(layout: &str, counter_bits: u32, threshold: u64, num_cells: u64, num_hashes: u32) -> Result<Self> {
         let layout = choice("layout", layout, Layout::NAMES)?.unwrap_or(Layout::Classic);
         Self::check_cells(counter_bits, threshold)?;
@@ -124,8 +124,7 @@ impl Shape {
         Shape { layout, counter_bits, num_cells, num_hashes, threshold }.check()
     }
 
-    /// What `auto` stands for: `blocked` while it costs at most 1.6 times the space of `classic` or
-    /// fits a page.
+    /// The choice of `auto`: `blocked` while it costs at most 1.6 times the space of `classic` or fits a page.
     pub fn auto(counter_bits: u32, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
         let classic = Self::for_capacity(Layout::Classic, counter_bits, threshold, capacity, fpr)?;
         let Ok(blocked) = Self::for_capacity(Layout::Blocked, counter_bits, threshold, capacity, fpr) else {
@@ -144,7 +143,7 @@ impl Shape {
         }
     }
 
-    /// Refuses what no constructor makes: the check for shapes read from files.
+    /// Refuses shapes that no constructor creates: the check for shapes read from files.
     pub fn check(self) -> Result<Self> {
         Self::check_cells(self.counter_bits, self.threshold)?;
         let hashes_fit = match self.layout {
@@ -177,14 +176,14 @@ impl Shape {
         }
     }
 
-    /// Lines, and counters of one of a key's lanes.
+    /// Lines, and counters in one of a key's lanes.
     fn blocks(&self) -> (u64, u64) {
         let line = Self::granule(Layout::Blocked, self.counter_bits);
         (self.num_cells / line, line / u64::from(self.num_hashes.max(1)))
     }
 
-    /// Rate at which a key never added seems to have come `threshold` times or more, once `items`
-    /// keys came once each.
+    /// Rate at which a key never added seems to have been added `threshold` times or more, after `items` keys were
+    /// added once each.
     pub fn fpr(&self, items: f64, threshold: u64) -> f64 {
         if threshold <= 1 {
             return self.law().fpr(items);
@@ -198,7 +197,7 @@ impl Shape {
         }
     }
 
-    /// The rate that sizing goes by: never below the true one.
+    /// The rate used for sizing: never below the true one.
     fn sizing_fpr(&self, items: f64) -> f64 {
         match (self.layout, self.threshold) {
             (Layout::Classic, 1) => Classic { num_bits: self.num_cells, num_hashes: self.num_hashes }.safe_fpr(items),

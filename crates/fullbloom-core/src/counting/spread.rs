@@ -1,7 +1,7 @@
-//! k cells anywhere: the positions of a key, each distinct one once.
+//! k cells anywhere: the distinct positions of a key.
 //!
-//! Position i is that of scheme 1, `mcg`; a position that an earlier probe of the same key has taken
-//! is left out, so that a key adds to a cell once and takes from it once.
+//! Position i is that of scheme 1, `mcg`; positions that repeat an earlier probe of the same key are left out, so that
+//! a key changes a cell once when it is added and once when it is removed.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::positions;
 use crate::scheme::probes::Sequence;
 
-/// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
+/// Keys fetched ahead; each needs k lines, and a core has 10 to 12 line-fill buffers.
 pub(super) const AHEAD: usize = 8;
 
 /// Cells of one width, k of them a key.
@@ -57,7 +57,7 @@ impl Spread {
         positions
     }
 
-    /// Asks for the lines of `hash`.
+    /// Prefetches the lines of `hash`.
     #[inline(always)]
     pub fn fetch(&self, words: &[u64], hash: u64) {
         let mut sequence = Mcg::start(hash, self.num_cells);
@@ -67,14 +67,14 @@ impl Spread {
         }
     }
 
-    /// Answers each of `hashes` into `out`, cells fetched ahead.
+    /// Writes an answer for each of `hashes` into `out`, cells fetched ahead.
     #[inline(always)]
     pub fn answer<T>(&self, words: &[u64], hashes: &[u64], out: &mut [T], answer: impl Fn(u64) -> T) {
         answer_ahead(AHEAD, hashes, out, |hash| self.fetch(words, hash), answer);
     }
 
-    /// Changes `words` for each of `hashes`, cells fetched ahead; `mask`, if given, tells which changes are true. How
-    /// many are.
+    /// Changes `words` for each of `hashes`, cells fetched ahead; `mask`, if given, records which changes returned
+    /// true. Returns how many did.
     #[inline(always)]
     pub fn change(
         &self,
@@ -121,8 +121,8 @@ impl Spread {
         least
     }
 
-    /// Takes one from every cell that is not at its maximum, unless one is zero; the least value
-    /// before, so 0 when nothing changed.
+    /// Decrements every cell that is not at its maximum, unless one is zero; returns the smallest value before, so 0 if
+    /// nothing changed.
     #[inline(always)]
     pub fn remove(&self, words: &mut [u64], hash: u64) -> u64 {
         let least = self.least(words, hash);
@@ -148,8 +148,8 @@ pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u
         }
         return;
     }
-    // Adding without the top bit of each cell cannot carry into the next; the top bit and its carry
-    // are made up for by hand, and a carry becomes all ones.
+    // Adding without the top bit of each cell cannot carry into the next; the top bit and its carry are computed
+    // separately, and a carry becomes all ones.
     let top = (u64::MAX / max) << (width - 1);
     for (a, &b) in words.iter_mut().zip(other) {
         let (x, y) = (u64::from_le(*a), u64::from_le(b));
@@ -159,7 +159,7 @@ pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u
     }
 }
 
-/// Cells as wide as these lie side by side in words, none in two.
+/// True if no cell of this width spans two words.
 fn is_aligned(packed: Packed) -> bool {
     packed.width().is_power_of_two()
 }
@@ -169,7 +169,7 @@ fn masks(packed: Packed) -> impl Iterator<Item = u64> {
     (0..64 / packed.width()).map(move |i| packed.max() << (i * packed.width()))
 }
 
-/// Number of cells that are not zero in one of the two.
+/// Number of cells that are not zero in at least one of the two.
 pub fn count_union(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> u64 {
     if is_aligned(packed) {
         return words.iter().zip(other).map(|(&a, &b)| packed.count_set(&[a | b], 1)).sum();
@@ -177,7 +177,7 @@ pub fn count_union(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> 
     (0..cells).map(|i| u64::from(packed.get(words, i) | packed.get(other, i) != 0)).sum()
 }
 
-/// Lowers the cells of `words` to those of `other` where these are lower; true when none was.
+/// Lowers the cells of `words` to those of `other` if these are lower; true if none was.
 pub fn keep_least(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) -> bool {
     let mut same = true;
     if is_aligned(packed) {
@@ -199,7 +199,7 @@ pub fn keep_least(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) 
     same
 }
 
-/// True when no cell of `words` is above that of `other`.
+/// True if no cell of `words` exceeds that of `other`.
 pub fn is_at_most(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> bool {
     if is_aligned(packed) {
         return words.iter().zip(other).all(|(&a, &b)| {
@@ -210,7 +210,7 @@ pub fn is_at_most(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> b
     (0..cells).all(|i| packed.get(words, i) <= packed.get(other, i))
 }
 
-/// True when a bit after the last of `cells` cells is set.
+/// True if a bit after the last of `cells` cells is set.
 pub fn has_bits_past(packed: Packed, words: &[u64], cells: u64) -> bool {
     positions::has_bits_past(words, cells * u64::from(packed.width()))
 }

@@ -1,9 +1,9 @@
-//! [`BitSet`]: an exact set of the whole numbers below a bound, one bit each.
+//! [`BitSet`]: an exact set of the integers below a bound, one bit each.
 //!
-//! A structure sees only the hash of a key. That of an integer can be inverted ([`KeyHasher::signed_of`]), so the
-//! number is known and has a bit of its own: no two numbers meet. A key that is no number of the universe inverts
-//! to a random 64-bit number, which lies below N with probability N / 2^64: that is the rate for such keys, and it
-//! is all that `add` knows when it refuses them. Under a secret the hash has no inverse.
+//! A structure sees only the hash of a key. The hash of an integer can be inverted ([`KeyHasher::signed_of`]), so that
+//! each integer has a bit of its own. A key that is not an integer of the universe inverts to a random 64-bit number,
+//! which is below N with probability N / 2^64: that is the rate for such keys, and `add` refuses the others. With a
+//! secret the hash has no inverse.
 
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::{Header, kind};
@@ -12,8 +12,8 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::BIT_SET;
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
-use crate::structure::traits::written;
+use crate::structure::memories::memory_methods;
+use crate::structure::traits::write_methods;
 use crate::structure::{
     Addable, Declared, Filter, Intersectable, Loadable, Mergeable, Positioned, Removable, Sections,
 };
@@ -91,20 +91,20 @@ impl BitSet {
         Ok(words(universe)?.next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
-    /// The number whose hash is `hash`, if it lies in the universe.
+    /// The number whose hash is `hash`, if it is in the universe.
     #[inline(always)]
     fn number(&self, hash: u64) -> Option<u64> {
         self.hasher.number_below(self.universe, hash)
     }
 
-    /// Sets or clears the bit of a number of the universe; true when that changed it.
+    /// Sets or clears the bit of a number of the universe; true if that changed it.
     #[inline(always)]
     fn put(&mut self, number: u64, member: bool) -> Result<bool> {
         let words = self.memory.writable()?;
         let (word, mask) = (&mut words[(number / 64) as usize], bits::mask(number));
         let changed = (*word & mask == 0) == member;
         *word = if member { *word | mask } else { *word & !mask };
-        // The count of a file that lies may be anything.
+        // The count of a forged file may be anything.
         self.members = match member {
             true => self.members.saturating_add(changed.into()),
             false => self.members.saturating_sub(changed.into()),
@@ -123,7 +123,7 @@ impl BitSet {
 }
 
 impl Filter for BitSet {
-    kept_in! { BIT_SET, 0; memory: BITS }
+    memory_methods! { BIT_SET, 0; memory: BITS }
 
     /// Keys fetched ahead: one line each, and a core has 10 to 12 line-fill buffers.
     const AHEAD: usize = 16;
@@ -172,7 +172,7 @@ impl Addable for BitSet {
         }
     }
 
-    written!(memory);
+    write_methods!(memory);
 
     fn clear(&mut self) -> Result<()> {
         self.memory.writable()?.fill(0);
@@ -201,12 +201,12 @@ impl BitSet {
         Ok(())
     }
 
-    /// Takes out the members of `other`.
+    /// Removes the members of `other`.
     pub fn subtract(&mut self, other: &Self) -> Result<()> {
         self.combine(other, bits::and_not_assign)
     }
 
-    /// Keeps and takes in what is a member of one of the two, not of both.
+    /// Keeps the members of exactly one of the two sets.
     pub fn differ(&mut self, other: &Self) -> Result<()> {
         self.combine(other, bits::xor_assign)
     }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_the_universe_is_refused_and_changes_nothing() {
+    fn keys_outside_of_the_universe_are_refused_and_change_nothing() {
         let hasher = KeyHasher::seeded(0);
         let mut set = BitSet::construct(1000, hasher).unwrap();
         for key in [hasher.signed(1000), hasher.signed(-1), hasher.signed(i64::MIN), hash(5)] {

@@ -1,4 +1,4 @@
-//! Filters as other programs keep them: their hashes, sizes and bytes, so that what one of them has made goes on here,
-//! and back. They are no rows of the registry: their keys do not come as hashes of 64 bits.
+//! Filters in the formats of other programs: their hashes, sizes and bytes, so that a filter of such a program
+//! continues here, and back. The registry has no rows for them: their keys are not hashes of 64 bits.
 
 pub mod redisbloom;

@@ -58,7 +58,7 @@ const fn inverse(odd: u64) -> u64 {
 pub fn xxh3_u64_inverse(hash: u64, folded_seed: u64) -> u64 {
     const BACK: u64 = inverse(PRIME_MX2);
     let mut x = (hash ^ (hash >> 28) ^ (hash >> 56)).wrapping_mul(BACK);
-    // The sum changes bits below 30 only, so the 29 bits that it is made of stand as they were.
+    // The sum changes bits below 30 only, so the 29 bits that it depends on are unchanged.
     x = (x ^ (x >> 35).wrapping_add(8)).wrapping_mul(BACK);
     // Rotations commute, and the 64th power of x ^ rotl(x, 49) ^ rotl(x, 24) is x itself: its 63rd power inverts
     // it, the product of six squares, of which the last three rotate by 8, 16 and 32.
@@ -95,7 +95,7 @@ mod avx2 {
     use std::arch::x86_64::*;
 
     /// How far ahead keys are fetched: batches hash a few KiB at a time, and the hardware's own
-    /// prefetcher starts anew each time (1.4 ns a key more without).
+    /// prefetcher starts over each time (1.4 ns a key more without).
     const AHEAD_BYTES: usize = 2048;
 
     /// Low 64 bits of each lane times `PRIME_MX2`: AVX2 multiplies 32 bits at a time.

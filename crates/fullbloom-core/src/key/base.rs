@@ -1,13 +1,14 @@
-//! [`BaseHash`]: the function under the hash of a key, where it is not XXH3-64.
+//! [`BaseHash`]: the function under the hash of a key, if it is not XXH3-64.
 //!
 //! ```text
 //! w = first 64 bits of the function of the canonical bytes, seed 0; digests little-endian
-//!     mix(w) where these are weak (`fnv1a`, whose upper bits a last byte hardly reaches) or 32 (`murmur3-32`)
+//!     mix(w) for weak ones (`fnv1a`, whose upper bits a last byte hardly reaches) and 32 bits (`murmur3-32`)
 //! hash = w if s = 0, else mix(w ^ s),     s = seed ^ domain * 0x9e3779b97f4a7c15
 //! ```
 //!
-//! `mix` is the finalizer of SplitMix64, a bijection: equal hashes are those of equal words. So the hash of a text
-//! under seed 0 is what programs that use the function have, and a seed moves positions, not collisions.
+//! `mix` is the finalizer of SplitMix64, a bijection, so two hashes are equal only if their words are. The hash of a
+//! text under seed 0 is therefore the one that other programs compute with the function, and a seed moves positions,
+//! not collisions.
 
 use md5::Md5;
 use sha1::Sha1;
@@ -20,15 +21,15 @@ use crate::hash::murmur3::{Murmur32, Murmur128};
 use crate::hash::splitmix::mix;
 use crate::hash::xxh3::xxh3_pieces;
 
-/// The base hash of a key rule. The number stands in files.
+/// The base hash of a key rule. Files contain the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum BaseHash {
-    /// XXH3-64, the rule of every filter that names no other.
+    /// XXH3-64, the default.
     Xxh3 = 1,
     /// xxHash64.
     Xxh64 = 2,
-    /// `MurmurHash3_x86_32`: no more than 2^32 keys are told apart.
+    /// `MurmurHash3_x86_32`: distinguishes at most 2^32 keys.
     Murmur32 = 3,
     /// `MurmurHash3_x64_128`.
     Murmur128 = 4,
@@ -62,7 +63,7 @@ impl BaseHash {
         BaseHash::Sha256,
     ];
 
-    /// The one of this number.
+    /// The base hash with this number.
     pub fn numbered(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|hash| *hash as u64 == number)
     }
@@ -81,7 +82,7 @@ impl BaseHash {
         if s == 0 { word } else { mix(word ^ s) }
     }
 
-    /// [`BaseHash::pieces`] of bytes that lie in one place.
+    /// [`BaseHash::pieces`] of contiguous bytes.
     #[inline(never)]
     pub(super) fn bytes(self, s: u64, bytes: &[u8]) -> u64 {
         self.pieces(s, |push| push(bytes))

@@ -5,7 +5,7 @@ use std::io::{Result, Write};
 /// Digits of 256 bits.
 const MOST_DIGITS: usize = 78;
 
-/// Bytes that a [`Decimal`] takes beside its digits: a sign, the letter, and an exponent of 64 bits.
+/// Bytes of a [`Decimal`] besides its digits: a sign, the letter, and an exponent of 64 bits.
 pub const BESIDE_DIGITS: usize = 22;
 
 /// A finite decimal number without zeros at either end: digits times a power of ten.
@@ -43,7 +43,7 @@ pub struct DecimalBytes {
 }
 
 impl DecimalBytes {
-    /// Those of the two's complement in up to 32 `little_endian` bytes, times 10 to the `exponent`.
+    /// The two's complement in up to 32 `little_endian` bytes, times 10 to the `exponent`.
     pub fn of(little_endian: &[u8], exponent: i64) -> Self {
         let negative = little_endian.last().is_some_and(|&byte| byte >> 7 == 1);
         let mut bytes = [if negative { 0xff } else { 0 }; 32];
@@ -59,7 +59,7 @@ impl DecimalBytes {
         let first = write_digits(&mut limbs, &mut digits);
         let mut made = DecimalBytes { bytes: [0; MOST_DIGITS + BESIDE_DIGITS], len: 0 };
         let mut room = made.bytes.as_mut_slice();
-        // There is room for all digits and what stands beside them.
+        // The buffer has space for all digits, the sign and the exponent.
         let _ = Decimal::new(negative, &digits[first..], exponent).write(&mut room);
         made.len = MOST_DIGITS + BESIDE_DIGITS - room.len();
         made
@@ -79,7 +79,7 @@ fn negate(limbs: &mut [u64; 4]) {
     }
 }
 
-/// Writes the digits of a number to the end of `out`, and zero to `limbs`; where the first one stands.
+/// Writes the digits of a number to the end of `out` and zeroes `limbs`; returns the index of the first digit.
 fn write_digits(limbs: &mut [u64; 4], out: &mut [u8; MOST_DIGITS]) -> usize {
     /// The highest power of ten in a limb, 10^19.
     const POWER: u64 = 10_000_000_000_000_000_000;

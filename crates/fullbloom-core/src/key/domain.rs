@@ -21,7 +21,7 @@ pub enum Domain {
     Date = 4,
     /// Nanoseconds since midnight, as an integer.
     Time = 5,
-    /// A date and a time of day of no known zone: nanoseconds since 1970-01-01T00:00, as an integer.
+    /// A date and time of day without a time zone: nanoseconds since 1970-01-01T00:00, as an integer.
     LocalTimestamp = 6,
     /// An instant: nanoseconds since 1970-01-01T00:00 UTC, as an integer.
     Timestamp = 7,
@@ -87,7 +87,7 @@ impl DomainHasher {
         }
     }
 
-    /// Hashes of many keys of 8 bytes each, `words` holding them one after the other.
+    /// Hashes of many keys of 8 bytes each, stored one after the other in `words`.
     pub fn words(&self, words: &[u8], out: &mut [u64]) {
         if let Rule::Public = self.rule {
             return xxh3_words(words, self.folded, out);

@@ -1,5 +1,5 @@
-//! [`KeyDomains`]: the domains of the keys that a structure holds. A key of another domain is absent, whatever it
-//! shows: whoever looks up texts in a filter of integers is told so once.
+//! [`KeyDomains`]: the domains of the keys in a structure. A key of another domain is absent, even if it prints the
+//! same; a lookup of text in a filter of integers therefore warns once.
 
 use super::Domain;
 
@@ -26,7 +26,7 @@ impl KeyDomains {
     pub const TEXT: Self = Self::of(Domain::Text);
     /// No domain.
     pub const NONE: Self = KeyDomains(0);
-    /// The mark of ready hashes, whose keys may be of any domain.
+    /// Ready hashes, whose keys may be of any domain.
     pub const HASHED: Self = KeyDomains(1 << 32);
     /// Every domain.
     const ALL: Self = KeyDomains(u64::MAX);
@@ -66,12 +66,12 @@ impl KeyDomains {
         self.0
     }
 
-    /// The set of a file; `None` for bits that this release does not know.
+    /// The set with this number in a file; `None` for bits that this release does not know.
     pub fn numbered(number: u64) -> Option<Self> {
         (number >> 33 == 0).then_some(KeyDomains(number))
     }
 
-    /// The domain of a name, as lists of names show it; `None` for an unknown name.
+    /// The domain with this name; `None` for an unknown name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "hashed" => Some(Self::HASHED),
@@ -81,7 +81,7 @@ impl KeyDomains {
 }
 
 impl std::fmt::Display for KeyDomains {
-    /// Names in the order of the domains; "none" of an empty set.
+    /// Names in the order of the domains; "none" for an empty set.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut names: Vec<&str> =
             NAMED.iter().filter(|(domain, _)| self.holds(Self::of(*domain))).map(|(_, name)| *name).collect();
@@ -96,12 +96,12 @@ impl std::fmt::Display for KeyDomains {
     }
 }
 
-/// The domains of the keys that were added to a structure, and what follows for lookups.
+/// The domains of the keys that were added to a structure, and those that lookups may have.
 #[derive(Clone, Copy, Debug)]
 pub struct AddedDomains {
-    /// Those of the keys; all of them where files say nothing.
+    /// Domains of the added keys; all of them if the file does not record any.
     added: KeyDomains,
-    /// Those that may be looked up without a warning.
+    /// Domains that may be looked up without a warning.
     expected: KeyDomains,
     /// False for a structure of a file of an earlier release, which does not record them.
     recorded: bool,
@@ -122,19 +122,19 @@ impl AddedDomains {
     pub const UNKNOWN: Self =
         AddedDomains { added: KeyDomains::ALL, expected: KeyDomains::ALL, recorded: false, warned: false };
 
-    /// What a file records; `None` for a number of a newer release.
+    /// From the number in a file; `None` for a number of a newer release.
     pub(crate) fn stored(number: u64) -> Option<Self> {
         let mut added = Self::NONE;
         added.insert(KeyDomains::numbered(number)?);
         Some(added)
     }
 
-    /// The number for a file, where it records one.
+    /// The number for a file, if it records one.
     pub(crate) fn number(&self) -> Option<u64> {
         self.recorded.then_some(self.added.number())
     }
 
-    /// Takes in the domains of keys that were added.
+    /// Adds the domains of added keys.
     #[inline(always)]
     pub fn insert(&mut self, domains: KeyDomains) {
         if !self.added.holds(domains) {
@@ -143,13 +143,13 @@ impl AddedDomains {
         }
     }
 
-    /// Takes in what another structure holds, whose keys came into this one.
+    /// Adds the domains of another structure that was merged into this one.
     pub fn join(&mut self, other: &Self) {
         self.insert(if other.recorded { other.added } else { KeyDomains::HASHED });
     }
 
-    /// Back to those of an empty structure. What comes from a file that records nothing records nothing later either:
-    /// the length of its header stays.
+    /// Resets to an empty structure. One whose file records no domains goes on without them: the length of its header
+    /// stays.
     pub fn clear(&mut self) {
         *self = if self.recorded { Self::NONE } else { Self::UNKNOWN };
     }
@@ -160,14 +160,14 @@ impl AddedDomains {
         self.added.holds(domains)
     }
 
-    /// True when a lookup of keys of these domains is worth no warning: there are such keys, or none at all, or it is
-    /// not known, or the warning was given.
+    /// True if a lookup of keys of these domains needs no warning: such keys were added, or none at all, or that is
+    /// unknown, or the warning was given.
     #[inline(always)]
     pub fn expects(&self, domains: KeyDomains) -> bool {
         self.expected.holds(domains)
     }
 
-    /// Those of `asked` of which no key was added, once; afterwards every lookup is expected.
+    /// The domains among `asked` of which no key was added, once; after that, every lookup is expected.
     pub fn surprise(&mut self, asked: KeyDomains) -> Option<Surprise> {
         let missing = asked.without(self.expected);
         if missing.is_empty() {

@@ -1,8 +1,8 @@
 //! Keys: canonical bytes, their domain, and their 64-bit hash.
 //!
-//! A filter sees nothing of a key but its hash, so every input path (scalar, batch, file, command
-//! line) must come through here. The rule is version 1, written down for other languages in
-//! `docs/keys.md` and pinned by `tests/golden/keys.json`; it is never edited, only added to.
+//! A filter sees nothing of a key but its hash, so every input path (scalar, batch, file, command line) uses this
+//! module. The rule is version 1, described for other languages in `docs/keys.md` and pinned by
+//! `tests/golden/keys.json`; it is never edited, only added to.
 
 mod base;
 pub mod decimal;
@@ -14,8 +14,8 @@ pub mod source;
 use crate::hash::siphash::{SipKey, sip_key, sip13};
 use crate::hash::xxh3::{fold_seed, xxh3, xxh3_u64, xxh3_u64_inverse};
 
-/// What the fingerprint of a secret is a hash of. Frozen, with the project's first name in it: files and data folders
-/// recognise their secret by it.
+/// The text that the fingerprint of a secret hashes. Frozen, with the project's first name in it: files and data
+/// folders recognise their secret by it.
 pub const FINGERPRINT_LABEL: &[u8] = b"bloomery secret fingerprint";
 
 /// Version of the rule in this file; written into every container.
@@ -48,7 +48,7 @@ pub fn end_part(out: &mut [u8], start: usize, domain: Domain) {
     out[start + 1..start + PART_HEADER].copy_from_slice(&length.to_le_bytes());
 }
 
-/// The function, with the keys of the first domains where it has any.
+/// The function, with the keys of the first domains if it is keyed.
 #[derive(Clone, Copy)]
 enum Rule {
     Public,
@@ -65,13 +65,13 @@ pub struct KeyHasher {
     secret_fingerprint: u64,
     seeds: [u64; EAGER],
     folded: [u64; EAGER],
-    /// The secret itself, from which the keys of other domains are drawn; nothing without one.
+    /// The secret itself, from which the keys of other domains are derived; zero without one.
     master: SipKey,
     drawn: bool,
     added: AddedDomains,
 }
 
-/// Domains, the first ones, whose seeds and keys are at hand; those of the others are drawn when they are wanted.
+/// The first domains, whose seeds and keys are precomputed; those of the others are derived on demand.
 const EAGER: usize = 4;
 
 impl KeyHasher {
@@ -103,17 +103,17 @@ impl KeyHasher {
         KeyHasher { rule, ..KeyHasher::seeded(seed) }
     }
 
-    /// The function of the public hash; that of a secret goes by the same name as the default.
+    /// The function of the public hash; with a secret, the default.
     pub fn base(&self) -> BaseHash {
         if let Rule::Based(base) = self.rule { base } else { BaseHash::Xxh3 }
     }
 
-    /// As [`KeyHasher::keyed`] with a secret that nobody was told yet.
+    /// [`KeyHasher::keyed`] with a random secret that the caller has not retrieved yet.
     pub fn drawn(seed: u64, secret: &[u8; 16]) -> Self {
         KeyHasher { drawn: true, ..KeyHasher::keyed(seed, secret) }
     }
 
-    /// The secret, where it was drawn.
+    /// The secret, if it was drawn at random.
     pub fn drawn_secret(&self) -> Option<[u8; 16]> {
         let (low, high) = self.master;
         self.drawn.then(|| (u128::from(high) << 64 | u128::from(low)).to_le_bytes())
@@ -129,7 +129,7 @@ impl KeyHasher {
         KeyHasher { added, ..*self }
     }
 
-    /// The domains of the keys that were added to the structure whose hasher this is.
+    /// The domains of the keys that were added to the structure of this hasher.
     #[inline(always)]
     pub fn added(&self) -> &AddedDomains {
         &self.added
@@ -175,7 +175,7 @@ impl KeyHasher {
         if (domain as usize) < EAGER { self.at_hand(domain, bytes) } else { self.other(domain, bytes) }
     }
 
-    /// [`KeyHasher::bytes`] in one of the first domains.
+    /// [`KeyHasher::bytes`] in one of the first domains, whose seeds are precomputed.
     #[inline]
     fn at_hand(&self, domain: Domain, bytes: &[u8]) -> u64 {
         match &self.rule {
@@ -185,7 +185,7 @@ impl KeyHasher {
         }
     }
 
-    /// [`KeyHasher::bytes`] in a domain whose seed and key are not at hand.
+    /// [`KeyHasher::bytes`] in another domain.
     #[cold]
     fn other(&self, domain: Domain, bytes: &[u8]) -> u64 {
         self.of(domain).bytes(bytes)
@@ -196,7 +196,7 @@ impl KeyHasher {
         self.of(domain).pieces(feed)
     }
 
-    /// Hash of a key that is 8 bytes long in `domain`, one of those at hand; equals [`KeyHasher::bytes`] of them.
+    /// Hash of a key of 8 bytes in `domain`, one of the first; equals [`KeyHasher::bytes`] of them.
     #[inline]
     fn word(&self, domain: Domain, value: u64) -> u64 {
         match &self.rule {
@@ -218,21 +218,20 @@ impl KeyHasher {
         matches!(self.rule, Rule::Public)
     }
 
-    /// [`KeyHasher::signed`] without a secret; `None` with one, or by another function.
+    /// [`KeyHasher::signed`] by the default function; `None` with a secret or another function.
     #[inline(always)]
     pub fn signed_in_public(&self, value: i64) -> Option<u64> {
         self.is_default().then(|| xxh3_u64(value as u64, self.folded[Domain::Integer as usize]))
     }
 
-    /// The signed 64-bit integer whose public hash is `hash`; `None` with a secret or
-    /// by another function, whose hashes have no inverse. Every
-    /// hash has one, also that of a key that is no integer.
+    /// The signed 64-bit integer whose public hash is `hash`; `None` with a secret or another function, whose hashes
+    /// have no inverse. Every hash has one, even that of a key that is not an integer.
     #[inline]
     pub fn signed_of(&self, hash: u64) -> Option<i64> {
         self.is_default().then(|| xxh3_u64_inverse(hash, self.folded[Domain::Integer as usize]) as i64)
     }
 
-    /// The whole number below `bound` whose public hash is `hash`, if there is one.
+    /// The integer below `bound` whose public hash is `hash`, if there is one.
     #[inline(always)]
     pub fn number_below(&self, bound: u64, hash: u64) -> Option<u64> {
         let number = self.signed_of(hash)? as u64; // one below 0 lies beyond every bound

@@ -8,7 +8,7 @@ pub struct NumberBytes {
 }
 
 impl NumberBytes {
-    /// Those of `value`.
+    /// The bytes of `value`.
     pub fn of(value: i128) -> Self {
         // Bits of the magnitude, or of the complement below zero, and one for the sign.
         let bits = 128 - (value ^ (value >> 127)).leading_zeros() + 1;

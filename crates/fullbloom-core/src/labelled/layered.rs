@@ -1,11 +1,11 @@
 //! [`LayeredBloomFilter`]: layers of equal size; adding puts a key into the first that lacks it.
 //!
-//! Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010. The
-//! depth of a key, the number of leading layers that hold it, is at least the number of times it
-//! was added (up to the number of layers) and exceeds it by one with the rate of the next layer, by r with that at
-//! which r layers hold the key: more than the r-th power of one ([`blocked::layers`]), since layers share the loads
-//! of lines. All layers are lines side by side ([`crate::scheme::planes`]), each sized for `capacity` keys at
-//! rate `fpr`, since nothing says how many keys come twice.
+//! Zhiwang, Jungang and Jian, "A multi-layer Bloom filter for duplicated URL detection", 2010. The depth of a key, the
+//! number of leading layers that hold it, is at least the number of times it was added (up to the number of layers) and
+//! exceeds it by one with the rate of the next layer, by r with the rate at which r layers hold the key: more than the
+//! r-th power of one ([`blocked::layers`]), since layers share the loads of lines. The lines of all layers are
+//! interleaved ([`crate::scheme::planes`]), and each layer is sized for `capacity` keys at rate `fpr`, since the number
+//! of repeated keys is unknown.
 
 use crate::cells::Memory;
 use crate::container::{Header, kind};
@@ -17,8 +17,8 @@ use crate::scheme::planes::{MAX_PLANES, Planes};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::{Law, blocked};
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Sections};
 
 structure! {
@@ -57,7 +57,7 @@ structure! {
     }
 }
 
-/// Tells how often a key was added, up to the number of layers.
+/// Counts how often a key was added, up to the number of layers.
 pub struct LayeredBloomFilter {
     load: Load,
     planes: Planes,
@@ -145,7 +145,7 @@ impl Countable for LayeredBloomFilter {
 }
 
 impl Filter for LayeredBloomFilter {
-    kept_in! {
+    memory_methods! {
         LAYERED, Scheme::Columns as u16, load; memory: PLANES;
         |a, b| (a.planes, a.lines, a.load.capacity) == (b.planes, b.lines, b.load.capacity)
             && a.load.target_fpr == b.load.target_fpr
@@ -163,7 +163,7 @@ impl Filter for LayeredBloomFilter {
 
     load_answers!(added);
 
-    /// Rate of the first layer, which `in` asks.
+    /// Rate of the first layer, which `in` reads.
     fn fpr(&self) -> f64 {
         self.law().fpr_of_fill(self.fill_of(0))
     }
@@ -199,7 +199,7 @@ impl Addable for LayeredBloomFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Loadable for LayeredBloomFilter {

@@ -1,15 +1,15 @@
-//! [`SpatialBloomFilter`]: in which of several areas a key lies; the higher label wins.
+//! [`SpatialBloomFilter`]: which of several areas a key is in; the higher label wins.
 //!
-//! Palmieri, Calderoni and Maio, "Spatial Bloom filters: enabling privacy in location-aware
-//! applications", 2014. Cells hold labels 1 to s, writing takes the larger, a key's label is the
-//! smallest of its k cells, 0 when one of them is empty. A key is never missed and never reported
-//! below its own label; it is reported above it when others have overwritten all its cells.
+//! Palmieri, Calderoni and Maio, "Spatial Bloom filters: enabling privacy in location-aware applications", 2014. Cells
+//! hold labels 1 to s, and writing keeps the larger; a key's label is the smallest of its k cells, 0 if one of them is
+//! empty. A key is never missed and never reported below its own label; it is reported above it if others have
+//! overwritten all its cells.
 
 use super::valued::{Cells, Kind, Lattice, Valued, valued};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPATIAL;
-use crate::sizing::labels;
+use crate::sizing::classic::label_rates;
 
 valued! {
     /// A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
@@ -86,7 +86,7 @@ impl SpatialBloomFilter {
     /// Chance that a key of no area is reported in each, from the cells as they are, label 1 first:
     /// `p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j`.
     pub fn label_rates(&self) -> Vec<f64> {
-        labels::rates(&self.label_cells(), self.num_cells(), self.num_hashes())
+        label_rates(&self.label_cells(), self.num_cells(), self.num_hashes())
     }
 }
 

@@ -1,10 +1,9 @@
-//! [`Valued`]: k cells a key, joined with its value when it is added, met when it is asked.
+//! [`Valued`]: k cells a key; adding joins its value into them, and a lookup returns their meet.
 //!
-//! Boldi and Vigna, "Mutable strings in Java: design, implementation and lightweight text-search
-//! algorithms", 2005 (compact approximators). Cells hold elements of a lattice and begin as its
-//! bottom, 0. Adding a pair joins the value into the key's k cells; the meet of the k cells is
-//! never below the join of the values added with the key. Cells of w bits lie side by side
-//! ([`Packed`]), the positions are those of scheme `mcg` below m. Stored as:
+//! Boldi and Vigna, "Mutable strings in Java: design, implementation and lightweight text-search algorithms", 2005
+//! (compact approximators). Cells hold elements of a lattice, initially its bottom, 0. Adding a pair joins the value
+//! into the key's k cells; the meet of the k cells is never below the join of the values added with the key. Cells of w
+//! bits are packed ([`Packed`]), the positions are those of scheme `mcg` below m. Stored as:
 //!
 //! | lattice | stored | join | meet |
 //! |---|---|---|---|
@@ -12,8 +11,8 @@
 //! | `min` | largest - value, for values 0 to largest - 1 | max | min |
 //! | `or` | the value, a set of bits, not empty | or | and |
 //!
-//! The bottom cannot be added, so that a key is found exactly when its meet is not the bottom, at
-//! the rate of a classic filter of m bits.
+//! The bottom cannot be added, so that a key is found exactly if its meet is not the bottom, at the rate of a classic
+//! filter of m bits.
 
 use std::marker::PhantomData;
 
@@ -30,16 +29,16 @@ use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::sizing::classic::Classic;
 use crate::structure::declaration::names;
-use crate::structure::kept::kept_in;
 use crate::structure::load::{Load, load_answers};
+use crate::structure::memories::memory_methods;
 use crate::structure::{Declared, Filter, Mergeable, Sections};
 
-/// Keys fetched ahead; each asks for k lines.
+/// Keys fetched ahead; each needs k lines.
 const AHEAD: usize = 8;
 /// 2^46 bytes, beyond any machine.
 const MAX_BITS: u64 = 1 << 49;
 
-/// How cells are joined. The number stands in files.
+/// How cells are joined. Files contain the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Lattice {
@@ -65,13 +64,13 @@ impl Lattice {
     }
 }
 
-/// What tells one variant of valued filters from another.
+/// The difference between one variant of valued filters and another.
 pub trait Kind: Send + Sync + Sized + 'static {
     /// Number in files.
     const VARIANT: u16;
-    /// What a value is called in messages.
+    /// The word for a value in messages.
     const WORD: &'static str;
-    /// True when a file may hold this lattice with this largest stored value.
+    /// True if a file may have this lattice with this largest stored value.
     fn allows(lattice: Lattice, width: u32, largest: u64) -> bool;
 }
 
@@ -90,7 +89,8 @@ pub(super) struct Cells {
     pub(super) largest: u64,
 }
 
-/// A [`structure!`](crate::structure::declaration) with the fields of all valued filters, and what reads its files.
+/// A [`structure!`](crate::structure::declaration) with the fields of all valued filters, and the reader of their
+/// files.
 macro_rules! valued {
     (
         $(#[doc = $summary:tt])* class $Class:ident;
@@ -211,7 +211,7 @@ impl<V: Kind> Valued<V> {
         met
     }
 
-    /// Joins `stored` into the cells; true when the key was certainly new.
+    /// Joins `stored` into the cells; true if the key was certainly new.
     #[inline(always)]
     fn join(&mut self, hash: u64, stored: u64) -> Result<bool> {
         let (packed, lattice) = (self.packed, self.cells.lattice);
@@ -239,7 +239,7 @@ impl<V: Kind> Valued<V> {
         }
     }
 
-    /// Adds a pair; true when the key was certainly new.
+    /// Adds a pair; true if the key was certainly new.
     pub fn put_hash(&mut self, hash: u64, value: u64) -> Result<bool> {
         let stored = self.encode(value)?;
         self.join(hash, stored)
@@ -282,7 +282,7 @@ impl<V: Kind> Valued<V> {
         Ok(())
     }
 
-    /// Calls `visit` with what every cell stores.
+    /// Calls `visit` with the stored value of every cell.
     pub(super) fn each_cell(&self, visit: impl FnMut(u64)) {
         let words = self.memory.words();
         (0..self.cells.num_cells).map(|cell| self.packed.get(words, cell)).for_each(visit);
@@ -297,7 +297,7 @@ impl<V: Kind> Filter for Valued<V>
 where
     Self: Declared,
 {
-    kept_in! { V::VARIANT, Scheme::Mcg as u16, load; memory: CELLS }
+    memory_methods! { V::VARIANT, Scheme::Mcg as u16, load; memory: CELLS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -325,7 +325,7 @@ where
         set as f64 / self.cells.num_cells as f64
     }
 
-    /// From the share of cells that are not the bottom; infinite when none is.
+    /// From the share of cells that are not the bottom; infinite if all are.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.law().estimate(self.fill()))
     }
@@ -335,7 +335,7 @@ impl<V: Kind> Mergeable for Valued<V>
 where
     Self: Declared,
 {
-    /// Joins cell by cell: what adding the pairs of both would have given.
+    /// Joins cell by cell, with the result of adding the pairs of both.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         let (packed, lattice) = (self.packed, self.cells.lattice);
@@ -356,7 +356,7 @@ impl<V: Kind> Valued<V>
 where
     Self: Declared,
 {
-    /// What [`valued!`] read from a file, checked.
+    /// Restores the fields that [`valued!`] read from a file, checked.
     pub(super) fn restore(load: Load, hasher: KeyHasher, memory: Sections<'_>, cells: Cells) -> Result<Self> {
         let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
         let packed = Packed::new(cells.cell_bits).ok_or_else(|| damaged("width of cells"))?;

@@ -1,7 +1,7 @@
-//! Compacts the hashes of a range out of many, in their order and without a branch a hash; scatters what was
-//! found about them back to where they stood.
+//! Compacts the hashes of a range out of many, in order and without a branch a hash; scatters the answers about them
+//! back to their places.
 
-// What vectors do here only x86-64 has.
+// Only x86-64 has vectors for this.
 #![cfg_attr(not(target_arch = "x86_64"), allow(unused_imports, unused_mut))]
 
 use crate::isa::Isa;
@@ -21,9 +21,9 @@ impl Range {
         hash.wrapping_sub(self.first) <= self.span
     }
 
-    /// Copies those of `hashes` that are in the range to the first of `out`, and the others to the second, if
-    /// there is one; returns how many each got. 0.2 ns a hash with 256-bit vectors, 0.9 without; to two 0.3 and
-    /// 1.2. Panics when one of `out` is too short.
+    /// Copies those of `hashes` that are in the range to the first of `out`, and the others to the second, if there is
+    /// one; returns the number of each. 0.2 ns a hash with 256-bit vectors, 0.9 without; to two 0.3 and 1.2. Panics if
+    /// one of `out` is too short.
     pub(super) fn compact<const N: usize>(self, hashes: &[u64], mut out: [Compacted<'_>; N]) -> [usize; N] {
         let tells = out[0].tells();
         assert!(N <= 2 && out.iter().all(|out| out.fits(hashes.len()) && out.tells() == tells));
@@ -45,7 +45,7 @@ impl Range {
             for (lane, &hash) in eight.iter().enumerate() {
                 let held = self.holds(hash);
                 for (side, out) in out.iter_mut().enumerate() {
-                    // Written to all, kept by one: no branch.
+                    // Written to both, kept by one: no branch.
                     out.kept[len[side]] = hash;
                     let keep = held == (side == 0);
                     sets[side] |= u8::from(keep) << lane;
@@ -62,11 +62,11 @@ impl Range {
     }
 }
 
-/// Where compacted hashes go.
+/// The destination of compacted hashes.
 pub(super) struct Compacted<'a> {
-    /// The hashes, in order from the front; as long as those to compact. Past those kept it holds rubbish.
+    /// The hashes, in order from the front; as long as the input. The rest is undefined.
     pub(super) kept: &'a mut [u64],
-    /// A bit for each hash to compact, lowest first: 1 when it was kept. Empty when nobody asks. With bits
+    /// A bit for each hash of the input, lowest first: 1 if it was kept. Empty if answers are not wanted. With bits
     /// instead of a list of numbers, two threads add 10 million keys with answers in 4.0 instead of 4.4 ns.
     pub(super) mask: &'a mut [u8],
 }
@@ -81,9 +81,9 @@ impl Compacted<'_> {
     }
 }
 
-/// Scatters `found`, a 0 or 1 for each hash kept, to where the hashes stood, as the bits of `mask` tell. `out`
-/// has one place a hash, 0 where they go. 0.08 ns a place with vectors, 1 without. Panics when `mask` or `found`
-/// is shorter than `out`.
+/// Scatters `found`, a 0 or 1 for each hash kept, to the places of the hashes, by the bits of `mask`. `out` has one
+/// place a hash, initially 0. 0.08 ns a place with vectors, 1 without. Panics if `mask` or `found` is shorter than
+/// `out`.
 pub(super) fn scatter(mask: &[u8], found: &[u8], out: &mut [u8]) {
     assert!(mask.len() * 8 >= out.len() && found.len() >= out.len());
     let (mut next, mut done) = (0, 0);
@@ -126,7 +126,7 @@ mod avx2 {
         table
     };
 
-    /// For each set of bytes kept: where each byte comes from, -1 for none.
+    /// For each set of bytes kept: the source of each byte, -1 for none.
     const BYTES: [[i8; 8]; 256] = {
         let mut table = [[-1; 8]; 256];
         let mut set = 0;
@@ -144,10 +144,10 @@ mod avx2 {
         table
     };
 
-    /// Writes the lanes of `hashes` in `set`, a number below 16, to `kept`, and returns how many they are.
+    /// Writes the lanes of `hashes` in `set`, a number below 16, to `kept`, and returns their number.
     ///
     /// # Safety
-    /// `kept` holds four.
+    /// `kept` has space for four.
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     unsafe fn pack(hashes: __m256i, set: usize, kept: *mut u64) -> usize {
@@ -169,7 +169,7 @@ mod avx2 {
     /// [`Range::compact`] for eights of hashes.
     ///
     /// # Safety
-    /// Each of `out` fits that many hashes, and tells if `TELL`.
+    /// Each of `out` has space for that many hashes, and for their mask if `TELL`.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) unsafe fn compact<const N: usize, const TELL: bool>(
         range: Range,
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::isa::on_each;
 
-    /// Outputs for some hashes, full of rubbish, and one more that nobody may touch.
+    /// Outputs for some hashes, with undefined contents, and one more that must not change.
     struct Outputs {
         kept: Vec<u64>,
         mask: Vec<u8>,

@@ -13,7 +13,7 @@ use crate::scheme::pattern::LineScheme;
 
 /// Keys of a round, which touches 164 KiB with answers.
 const ROUND: usize = 1 << 14;
-/// What is put into buckets at a time begins at a byte of [`Bucket::mask`].
+/// Each chunk put into buckets begins at a byte of [`Bucket::mask`].
 const _: () = assert!(CHUNK.is_multiple_of(8) && ROUND.is_multiple_of(CHUNK));
 
 /// Adds all keys of `source` to the filter in `words` on `threads` threads; writes 1 for each new
@@ -64,14 +64,14 @@ struct Bucket {
     /// How many they are: the first of `hashes` and `new`.
     len: usize,
     hashes: Box<[u64]>,
-    /// A bit for each key of the round: 1 when it is in this bucket; empty when nobody asks for answers.
+    /// A bit for each key of the round: 1 if it is in this bucket; empty if answers are not wanted.
     mask: Box<[u8]>,
-    /// The owner's answers.
+    /// The answers for this owner's keys.
     new: Box<[u8]>,
 }
 
 impl Bucket {
-    /// Where hashes go, the first of which is number `start` of the round.
+    /// The free space of the bucket; its first hash is number `start` of the round.
     fn rest(&mut self, start: usize) -> Compacted<'_> {
         Compacted { kept: &mut self.hashes[self.len..], mask: self.mask.get_mut(start / 8..).unwrap_or_default() }
     }

@@ -85,7 +85,7 @@ impl<S: Sequence> Partition for ByWord<S> {
     fn fill(&self, hashes: &[u64], start: usize, buckets: &mut [MutexGuard<'_, Bucket>]) {
         let bits = self.per_owner * 64;
         if let [low, high] = buckets {
-            // Whose a position is is a coin toss: both buckets get it, one keeps it, and no branch depends on it.
+            // The owner of a position is unpredictable: both buckets get it, one keeps it, and no branch depends on it.
             let (mut lens, low, high) = ([low.len, high.len], &mut **low, &mut **high);
             self.positions(hashes, start, |bit, number| {
                 low.positions[lens[0]] = bit << NUMBER | number;
@@ -96,7 +96,7 @@ impl<S: Sequence> Partition for ByWord<S> {
             (low.len, high.len) = (lens[0], lens[1]);
             return;
         }
-        // Division by multiplication; one too many at most, which is taken back.
+        // Division by multiplication; at most one too many, which is corrected.
         let reciprocal = u64::MAX / bits + 1;
         self.positions(hashes, start, |bit, number| {
             let guess = ((u128::from(bit) * u128::from(reciprocal)) >> 64) as u64;

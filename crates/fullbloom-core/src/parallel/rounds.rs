@@ -1,28 +1,27 @@
 //! Several threads build one filter: sort the keys into buckets by the owner of their words, then apply them.
 //!
-//! The words of the filter are partitioned: each thread owns a range. Keys come in rounds: one thread hashes
-//! the keys of a round and puts them, or their positions, into a bucket an owner; then every owner applies its
-//! bucket. Owners apply the rounds in order, so that the bits and the answers are those of one thread; each
-//! key is hashed once and each word has one writer.
+//! The words of the filter are partitioned: each thread owns a range. Keys are processed in rounds: one thread hashes
+//! the keys of a round and puts them, or their positions, into one bucket for each owner; then every owner applies its
+//! bucket. Owners apply the rounds in order, so that the bits and the answers are those of one thread; each key is
+//! hashed once and each word has one writer.
 //!
-//! A thread that has no bucket to apply fills those of the next round, whoever filled the last ones. Threads
-//! that met in each round lost the time that the machine took from either, twice: on a busy one, adding 10
-//! million keys was 1.50 instead of 1.57 times as fast as on one thread, with answers 1.42 instead of 1.64.
+//! A thread without a bucket to apply fills those of the next round. When threads met in each round, they lost the time
+//! that the machine took from either, twice: on a busy one, adding 10 million keys was 1.50 instead of 1.57 times as
+//! fast as on one thread, with answers 1.42 instead of 1.64.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use super::backoff::Backoff;
+use super::workers::Backoff;
 use super::workers::{self, lock};
 use crate::key::source::{CHUNK, HashSource};
 
-/// Rounds under way at a time: what they touch stays in the second-level cache. With 3 or 6, two threads
-/// are slower.
+/// Rounds in flight: their memory stays in the second-level cache. With 3 or 6, two threads are slower.
 const IN_FLIGHT: usize = 4;
 
 /// How the work of a filter is partitioned among the owners of its words.
 pub(super) trait Partition: Sync {
-    /// What one owner gets of one round.
+    /// The part of a round for one owner.
     type Bucket: Send;
     /// Keys of a round.
     const ROUND: usize;
@@ -33,10 +32,10 @@ pub(super) trait Partition: Sync {
     fn clear(bucket: &mut Self::Bucket);
     /// Puts `hashes` into `buckets`, one an owner; the first one is number `start` of the round.
     fn fill(&self, hashes: &[u64], start: usize, buckets: &mut [MutexGuard<'_, Self::Bucket>]);
-    /// Adds the bucket of `owner` to its `words`; returns how many keys it knows to be new.
+    /// Adds the bucket of `owner` to its `words`; returns how many of its keys are certainly new.
     fn apply(&self, owner: usize, words: &mut [u64], bucket: &mut Self::Bucket) -> u64;
-    /// Brings what the owners found about the `keys` of a round into `new`, which is empty when nobody
-    /// asks; returns how many more keys are new.
+    /// Merges the owners' answers for the `keys` of a round into `new`, which is empty if answers are not wanted;
+    /// returns how many more keys are new.
     fn merge(&self, buckets: &[Mutex<Self::Bucket>], keys: usize, new: &mut [u8]) -> u64;
 }
 
@@ -72,18 +71,18 @@ impl<B> Round<B> {
     }
 }
 
-/// What the threads share.
+/// The state that threads share.
 struct Rounds<'a, P: Partition> {
     partition: &'a P,
     source: &'a dyn HashSource,
     count: usize,
-    /// Rounds that somebody has filled or is filling.
+    /// Number of rounds that are filled or being filled.
     claimed: AtomicUsize,
-    /// Whether a thread left by a panic: the others need not wait for it.
+    /// Whether a thread panicked: the others need not wait for it.
     abandoned: AtomicBool,
     /// Round `r` is `in_flight[r % IN_FLIGHT]`.
     in_flight: Vec<Round<P::Bucket>>,
-    /// One part a round; none when nobody asks for answers.
+    /// One part a round; empty if answers are not wanted.
     answers: Vec<Mutex<&'a mut [u8]>>,
 }
 
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_panicked() {
+    fn no_thread_waits_for_one_that_panicked() {
         let keys: Vec<u64> = (0..1003).collect();
         for faulty in 0..3 {
             let mut words = [0u64; 3];

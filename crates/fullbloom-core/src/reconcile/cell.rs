@@ -5,7 +5,7 @@ use crate::hash::splitmix::mix;
 /// Parts the check from the positions, which are mixed from the hash, too.
 const CHECK: u64 = 0x6a09_e667_f3bc_c909;
 
-/// The check of a key: a cell that holds others is taken for one that holds a single key with probability 2^-32.
+/// The check of a key: a cell with several keys passes for one with a single key with probability 2^-32.
 #[inline(always)]
 pub fn check(hash: u64) -> u32 {
     (mix(hash ^ CHECK) >> 32) as u32
@@ -14,7 +14,7 @@ pub fn check(hash: u64) -> u32 {
 /// A cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Keys added less keys taken, modulo 2^64 (2^32 in files: differences alone are read from it).
+    /// Keys added less keys removed, modulo 2^64 (2^32 in files: only differences are read from it).
     pub count: i64,
     /// Xor of the keys.
     pub key: u64,
@@ -37,13 +37,13 @@ impl Cell {
         self.put(other.key, other.check, other.count.wrapping_mul(times));
     }
 
-    /// True when there is nothing in it.
+    /// True if it is empty.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self == Cell::default()
     }
 
-    /// True when it seems to hold one key, added or taken once.
+    /// True if it seems to hold one key, added or removed once.
     #[inline(always)]
     pub fn is_pure(self) -> bool {
         (self.count == 1 || self.count == -1) && check(self.key) == self.check
@@ -55,7 +55,7 @@ impl Cell {
         [self.key.to_le(), (u64::from(self.count as u32) | u64::from(self.check) << 32).to_le()]
     }
 
-    /// Reads back what [`Cell::to_words`] gave.
+    /// Reads the words of [`Cell::to_words`].
     #[inline(always)]
     pub fn from_words([key, rest]: [u64; 2]) -> Self {
         let rest = u64::from_le(rest);

@@ -1,4 +1,4 @@
-//! [`CharacteristicSketch`]: values of the characteristic polynomial of a set, from which a peer tells up to `bound`
+//! [`CharacteristicSketch`]: values of the characteristic polynomial of a set, from which a peer decodes up to `bound`
 //! differences: 8 bytes each, the least that any message of so many keys can take.
 //!
 //! Minsky, Trachtenberg and Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE Transactions on
@@ -10,23 +10,23 @@
 //! The bytes: `\x89BCS`, version 1 as four bytes, a number for the hash, the number of keys, then the values, 8 bytes each, all
 //! little-endian. Points are drawn from that number, so that both sides have the same, and the shorter message counts.
 
-use super::field::{P, evaluate, inverse, mul, rational, roots, sub};
 use super::peel::Decoded;
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
+use crate::field::{P, evaluate, inverse, mul, rational, roots, sub};
 use crate::hash::splitmix::mix;
 use crate::key::KeyHasher;
 
 const MAGIC: [u8; 8] = *b"\x89BCS\x01\0\0\0";
 /// Magic, number of the hash, number of keys.
 const HEAD: usize = 24;
-/// Values beyond those that are interpolated: a wrong answer passes each with a chance of 2^-50.
+/// Values beyond those that are interpolated: a wrong result passes each with a chance of 2^-50.
 pub const CHECKS: usize = 2;
 /// Values of a sketch beyond its bound: one for the interpolation, and the checks.
 const BEYOND: usize = 1 + CHECKS;
-/// The largest bound: telling keys takes a second then, and grows with its square.
+/// The largest bound: decoding then takes a second, and grows with its square.
 pub const MOST: u64 = 1024;
-/// Parts points from other uses of the number of the hash.
+/// Separates points from other uses of the number of the hash.
 const POINTS: u64 = 0x6a09_e667_f3bc_c908;
 /// Points that are worked on together: their values stay in registers and the first-level cache.
 const TOGETHER: usize = 16;
@@ -40,19 +40,20 @@ pub struct CharacteristicSketch {
     hash: u64,
 }
 
-/// What both sides must have in common.
+/// The hash that both sides must share.
 fn hash_number(hasher: &KeyHasher) -> u64 {
     mix(hasher.seed()) ^ hasher.secret_fingerprint()
 }
 
 /// The point `i`.
 fn point(hash: u64, i: usize) -> u64 {
-    // A bijection of 64 bits, so that no two are the same but where 59 numbers are folded over others.
+    // A bijection of 64 bits, so that no two are equal except where 59 numbers are folded over others.
     mix(mix(hash ^ POINTS).wrapping_add(i as u64)) % P
 }
 
 impl CharacteristicSketch {
-    /// Of the set of these hashes, which `hasher` gave, for up to `bound` differences. `breathe` is asked now and then.
+    /// The sketch of the set of these hashes, which `hasher` computed, for up to `bound` differences. `breathe` is
+    /// called now and then.
     pub fn new(
         mut hashes: Vec<u64>,
         bound: u64,
@@ -95,12 +96,12 @@ impl CharacteristicSketch {
         self.keys.len() as u64
     }
 
-    /// The most differences that it tells.
+    /// The largest number of differences that it can decode.
     pub fn bound(&self) -> u64 {
         (self.values.len() - BEYOND) as u64
     }
 
-    /// Bytes held.
+    /// Its size in bytes.
     pub fn nbytes(&self) -> usize {
         8 * (self.keys.len() + self.values.len())
     }
@@ -111,8 +112,8 @@ impl CharacteristicSketch {
         head.into_iter().chain(self.values.iter().map(|value| value.to_le_bytes())).flatten().collect()
     }
 
-    /// What this set and that of a peer, who sent `message`, have not in common: all of it (`complete`), or nothing where
-    /// there are more differences than the smaller bound.
+    /// The differences between this set and that of a peer, who sent `message`: all of them (`complete`), or none if
+    /// there are more than the smaller bound.
     pub fn decode(&self, message: &[u8]) -> Result<Decoded> {
         let (keys, theirs) = self.read(message)?;
         let nothing = Decoded { mine: Vec::new(), theirs: Vec::new(), complete: false };
@@ -122,7 +123,8 @@ impl CharacteristicSketch {
         if more.abs() > bound {
             return Ok(nothing);
         }
-        // A key that is a point makes its value zero, on either side: it is left out. By chance that never comes.
+        // A key that is a point makes its value zero, on either side: such a value is left out. By chance that never
+        // happens.
         let both = self.values.iter().zip(&theirs).enumerate().take(number);
         let ratios: Vec<(u64, u64)> = both
             .filter(|(_, (own, other))| **own != 0 && **other != 0)
@@ -140,7 +142,7 @@ impl CharacteristicSketch {
         let Some([upper, lower]) = found else { return Ok(nothing) };
         let (Some(mine), Some(theirs)) = (roots(&lower), roots(&upper)) else { return Ok(nothing) };
         let has = |key: &u64| self.keys.binary_search(key).is_ok();
-        // What is missing there is here, and what is missing here is not: else the peer does not say the truth.
+        // Keys that the peer lacks are here, and keys missing here are not; otherwise the peer's message is false.
         if !mine.iter().all(has) || theirs.iter().any(has) {
             return Ok(nothing);
         }
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_of_peers_are_found_out() {
+    fn false_messages_of_peers_are_detected() {
         let here = sketch(0..20, 8);
         let own = hashes(0..20);
         let said = |hashes: &[u64], keys: u64| here.decode(&lie(hashes, keys, 8, here.hash)).unwrap();

@@ -1,8 +1,8 @@
-//! [`InvertibleBloomFilter`]: a table whose keys can be listed, also those of a difference of two.
+//! [`InvertibleBloomFilter`]: a table whose keys can be listed, even those of a difference of two tables.
 //!
-//! Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011; Eppstein et al., "What's the difference?", 2011. Four
-//! sub-tables of cells; in each a key lies in one cell. Two tables subtracted hold the difference of their sets, whatever
-//! these have in common, and [`peel`](super::peel) lists it. A cell is two words: see [`Cell::to_words`].
+//! Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011; Eppstein et al., "What's the difference?", 2011.
+//! Four sub-tables of cells; a key is in one cell of each. Two tables subtracted hold the difference of their sets,
+//! whatever they have in common, and [`peel`](super::peel) lists it. A cell is two words: see [`Cell::to_words`].
 
 use super::cell::{Cell, check};
 use super::peel::{Decoded, PROBES, peel, places};
@@ -15,9 +15,9 @@ use crate::key::KeyHasher;
 use crate::registry::INVERTIBLE;
 use crate::sizing::{check_reachable, check_sized, invertible as sizing};
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::traits::written;
+use crate::structure::memories::{clear_method, memory_methods};
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -125,15 +125,15 @@ impl InvertibleBloomFilter {
         Ok(())
     }
 
-    /// Takes the keys of `other` out, also such as are not in: from then on it holds a difference, and its number of keys is
-    /// by how many they were more or fewer.
+    /// Removes the keys of `other`, even those that are absent: the table then holds a difference, and its number of
+    /// keys is the difference of the two numbers.
     pub fn subtract(&mut self, other: &Self) -> Result<()> {
         self.join(other, -1)?;
         self.load.added = self.load.added.abs_diff(other.load.added);
         Ok(())
     }
 
-    /// The keys, by sign. Takes O(cells), and as much memory again; ends whatever the cells hold.
+    /// The keys, by sign. Takes O(cells), and as much memory again; terminates for any cells.
     pub fn decode(&self) -> Result<Decoded> {
         let mut cells = Vec::new();
         reserve(&mut cells, self.each as usize * PROBES)?;
@@ -141,7 +141,7 @@ impl InvertibleBloomFilter {
         Ok(peel(&mut cells))
     }
 
-    /// Share of the cells of each sub-table of which this is true.
+    /// Share of the cells of each sub-table for which `test` is true.
     fn shares(&self, test: impl Fn(Cell) -> bool) -> [f64; PROBES] {
         let each = self.each as usize;
         std::array::from_fn(|table| {
@@ -152,10 +152,10 @@ impl InvertibleBloomFilter {
 }
 
 impl Filter for InvertibleBloomFilter {
-    kept_in! { INVERTIBLE, 0, load; sums: SUMS }
+    memory_methods! { INVERTIBLE, 0, load; sums: SUMS }
     load_answers!(added);
 
-    /// Keys fetched ahead, each four lines of the 10 to 12 that a core asks for at a time.
+    /// Keys fetched ahead, each four lines of the 10 to 12 that a core can fetch at a time.
     const AHEAD: usize = 4;
 
     #[inline(always)]
@@ -194,8 +194,8 @@ impl Addable for InvertibleBloomFilter {
         Ok(new)
     }
 
-    written!(sums);
-    cleared!(sums);
+    write_methods!(sums);
+    clear_method!(sums);
 }
 
 impl Removable for InvertibleBloomFilter {
@@ -233,14 +233,14 @@ impl Loadable for InvertibleBloomFilter {
         Ok(InvertibleBloomFilter { each, load, sums: memory(kind::SUMS, 0, words(each))?, hasher })
     }
 
-    /// Every key lies in one cell of each sub-table, so that these have the same sums; an empty table has none.
+    /// Every key is in one cell of each sub-table, so that these have equal sums; those of an empty table are zero.
     fn check_cells(&self) -> Result<()> {
         let sums: [Cell; PROBES] = std::array::from_fn(|table| {
             let mut sum = Cell::default();
             for at in table * self.each as usize..(table + 1) * self.each as usize {
                 sum.join(get(self.sums.words(), at), 1);
             }
-            // Counts are those of a file: modulo 2^32.
+            // Counts as in a file: modulo 2^32.
             Cell { count: i64::from(sum.count as u32), ..sum }
         });
         if sums.iter().any(|sum| *sum != sums[0]) {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_says_so_and_ends() {
+    fn undecodable_tables_say_so_and_terminate() {
         let mut twice = table(10);
         (0..2).for_each(|_| assert!(twice.add_hash(7).is_ok()));
         assert_eq!(twice.decode().unwrap(), Decoded::default());

@@ -1,15 +1,14 @@
-//! Reconciliation: what two sets have not in common, by messages as long as their difference.
+//! Reconciliation: the differences of two sets, by messages as long as the differences.
 //!
-//! * [`cell`]: a sum of keys that gives a key back when one is left in it;
-//! * [`peel`]: taking keys out of cells until none is left; [`Decoded`], what came out;
-//! * [`invertible`]: a table of such cells, for a number of differences known beforehand;
+//! * [`cell`]: a sum of keys that reveals the last key in it;
+//! * [`peel`]: removing keys from cells until none is left; [`Decoded`], the result;
+//! * [`invertible`]: a table of such cells, for a known number of differences;
 //! * [`walk`] and [`rateless`]: a stream of them, for any number of differences;
-//! * [`characteristic`]: values of a polynomial, for a number of differences known beforehand, in the fewest bytes;
-//! * [`strata`]: how many differences there are.
+//! * [`characteristic`]: values of a polynomial, for a known number of differences, in the fewest bytes;
+//! * [`strata`]: an estimate of the number of differences.
 
 pub mod cell;
 pub mod characteristic;
-mod field;
 pub mod invertible;
 pub mod peel;
 pub mod rateless;

@@ -1,8 +1,8 @@
-//! Peeling: a cell that holds one key gives it; taken out of its other cells, it leaves more of such.
+//! Peeling: a cell with a single key reveals it; removing the key from its other cells leaves more such cells.
 //!
-//! Eppstein, Goodrich, Uyeda and Varghese, "What's the difference?", SIGCOMM 2011. Cells are a sum of keys, so that what
-//! a peer or a file made of nonsense holds can look as if it held keys. Then a key comes out that was never in: it is
-//! taken back when it comes out again with the other sign, and no more keys come out than there are cells.
+//! Eppstein, Goodrich, Uyeda and Varghese, "What's the difference?", SIGCOMM 2011. Cells are a sum of keys, so that the
+//! nonsense of a peer or a file can look like keys. Then a key that was never added comes out: it is dropped if it
+//! comes out again with the other sign, and at most as many keys come out as there are cells.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::scheme::fastrange;
 /// two of a hundred keys then share all their cells too often.
 pub const PROBES: usize = 4;
 
-/// What came out: ascending hashes.
+/// The decoded keys: ascending hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Keys that were added more often than taken out.
+    /// Keys that were added more often than removed.
     pub mine: Vec<u64>,
-    /// Keys that were taken out more often.
+    /// Keys that were removed more often than added.
     pub theirs: Vec<u64>,
-    /// True when nothing is left: these are all.
+    /// True if no cell is left, so that these are all.
     pub complete: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn places(hash: u64, each: u64) -> [usize; PROBES] {
     std::array::from_fn(|i| (i as u64 * each + fastrange(splitmix::at(hash, i as u64), each)) as usize)
 }
 
-/// Takes all keys out that come out; `cells` are 4 sub-tables, and hold what is left.
+/// Removes all keys that can be decoded; `cells` are 4 sub-tables, and keep the rest.
 pub fn peel(cells: &mut [Cell]) -> Decoded {
     let each = (cells.len() / PROBES) as u64;
     let mut ready: Vec<usize> = (0..cells.len()).filter(|&i| cells[i].is_pure()).collect();
@@ -39,7 +39,7 @@ pub fn peel(cells: &mut [Cell]) -> Decoded {
     while let Some(at) = ready.pop() {
         let Cell { count, key, .. } = cells[at];
         let places = places(key, each);
-        // What only looks like one key mostly belongs elsewhere.
+        // A cell that only looks like one key mostly belongs elsewhere.
         if !cells[at].is_pure() || !places.contains(&at) {
             continue;
         }

@@ -26,10 +26,10 @@ const FIXED: usize = 12;
 const VARINT: usize = 10;
 /// The first horizon.
 const NEAR: usize = 64;
-/// Most symbols of a stream; nobody sends so many instead of the keys.
+/// Most symbols of a stream; sending the keys would be shorter.
 pub const MOST: u64 = 1 << 31;
 
-/// What both sides must have in common, as 8 bytes.
+/// The hash that both sides must share, as 8 bytes.
 fn hash_number(hasher: &KeyHasher) -> u64 {
     mix(hasher.seed()) ^ hasher.secret_fingerprint()
 }
@@ -47,7 +47,7 @@ struct Symbols {
 }
 
 impl Symbols {
-    /// Of these keys, each once.
+    /// The symbols of these keys, each once.
     fn of(mut hashes: Vec<u64>, times: i64) -> Result<Self> {
         hashes.sort_unstable();
         hashes.dedup();
@@ -65,7 +65,7 @@ impl Symbols {
         self.walks.binary_search_by_key(&hash, |walk| walk.hash).is_ok()
     }
 
-    /// Makes at least the first `symbols`; true when the horizon moved.
+    /// Computes at least the first `symbols`; true if the horizon moved.
     fn reach(&mut self, symbols: usize) -> Result<bool> {
         if symbols <= self.cells.len() {
             return Ok(false);
@@ -106,7 +106,7 @@ impl Encoder {
         self.sent as u64
     }
 
-    /// Bytes held.
+    /// Its size in bytes.
     pub fn nbytes(&self) -> usize {
         self.symbols.walks.len() * size_of::<Walk>() + self.symbols.cells.len() * size_of::<Cell>()
     }
@@ -141,14 +141,14 @@ impl Encoder {
     }
 }
 
-/// Receives: tells the sender's set from its own.
+/// Receives symbols, and decodes how the sender's set differs from its own.
 pub struct Decoder {
-    /// The sender's symbols less those of the own keys and of the keys that came out.
+    /// The sender's symbols less those of the own keys and of the decoded keys.
     symbols: Symbols,
     hash: u64,
     limit: u64,
     received: usize,
-    /// Keys of the sender, once its head has come.
+    /// Number of the sender's keys, once its head has arrived.
     peer: Option<u64>,
     /// The beginning of a head or a symbol that is not whole.
     rest: Vec<u8>,
@@ -178,28 +178,28 @@ impl Decoder {
         self.symbols.keys()
     }
 
-    /// Keys that the sender says to have, once it has.
+    /// The number of keys that the sender states, once its head has arrived.
     pub fn peer_keys(&self) -> Option<u64> {
         self.peer
     }
 
-    /// Symbols taken.
+    /// Number of symbols received.
     pub fn received(&self) -> u64 {
         self.received as u64
     }
 
-    /// True when all differences are known.
+    /// True if all differences are decoded.
     pub fn is_complete(&self) -> bool {
         self.done
     }
 
-    /// Bytes held, approximately.
+    /// Its approximate size in bytes.
     pub fn nbytes(&self) -> usize {
         let walks = self.symbols.walks.len() + 3 * self.out.len();
         walks * size_of::<Walk>() + self.symbols.cells.len() * size_of::<Cell>()
     }
 
-    /// What is known by now.
+    /// The keys decoded so far.
     pub fn decoded(&self) -> Decoded {
         let of = |sign: i64| {
             let mut keys: Vec<u64> = self.out.iter().filter(|out| out.1 == sign).map(|out| out.0.hash).collect();
@@ -209,7 +209,8 @@ impl Decoder {
         Decoded { mine: of(-1), theirs: of(1), complete: self.done }
     }
 
-    /// Takes bytes of the stream, cut anywhere; true when no more are needed. After the end all bytes are passed over.
+    /// Reads bytes of the stream, in pieces of any length; true if no more are needed. After the end all bytes are
+    /// ignored.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<bool> {
         while !self.done && !bytes.is_empty() {
             if self.rest.is_empty() && self.peer.is_some() && bytes.len() >= FIXED + VARINT {
@@ -217,7 +218,7 @@ impl Decoder {
                 bytes = &bytes[len..];
                 continue;
             }
-            // Byte by byte only where a symbol is cut, and at the end of a piece.
+            // Byte by byte only within a symbol that is cut, and at the end of a piece.
             self.rest.push(bytes[0]);
             bytes = &bytes[1..];
             let rest = std::mem::take(&mut self.rest);
@@ -248,7 +249,7 @@ impl Decoder {
         Ok(true)
     }
 
-    /// Takes the symbol at the front of `bytes`, if it is whole; its length.
+    /// Reads the symbol at the front of `bytes`, if it is whole; returns its length.
     fn symbol(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         let Some((fixed, count)) = bytes.split_at_checked(FIXED) else { return Ok(None) };
         let Some(last) = count.iter().take(VARINT).position(|byte| *byte < 0x80) else {
@@ -289,7 +290,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes out what comes out, beginning with symbol `at`.
+    /// Decodes keys, beginning with symbol `at`.
     fn peel(&mut self, at: usize) -> Result<()> {
         if !self.symbols.cells[at].is_pure() {
             return Ok(());
@@ -297,7 +298,7 @@ impl Decoder {
         let (mut ready, mut path) = (vec![at], Vec::new());
         while let Some(at) = ready.pop() {
             let cell = self.symbols.cells[at];
-            // An own key can only be missing there, a foreign one only here; none comes out twice.
+            // An own key can only be missing there, a foreign one only here; no key is decoded twice.
             let Cell { count: times, key, .. } = cell;
             if !cell.is_pure() || self.symbols.has(key) != (times < 0) || self.known.contains(&key) {
                 continue;

@@ -1,8 +1,10 @@
-//! [`Strata`]: how many keys two sets have not in common, by tables of samples of 1/2, 1/4, 1/8, ... of the keys.
+//! [`Strata`]: an estimate of the number of differences between two sets, by tables of samples of 1/2, 1/4, 1/8, ... of
+//! the keys.
 //!
-//! Eppstein, Goodrich, Uyeda and Varghese, "What's the difference?", SIGCOMM 2011. A key goes to the stratum of the zeros at
-//! the end of a mix of its hash. From the sparsest stratum down, differences are listed and counted, until one cannot be:
-//! the count is then multiplied by what the sample leaves out. Within 25 % or so, from 40 KB.
+//! Eppstein, Goodrich, Uyeda and Varghese, "What's the difference?", SIGCOMM 2011. The number of trailing zeros in a
+//! mix of its hash selects the stratum of a key. From the sparsest stratum down, differences are decoded and counted,
+//! until a stratum cannot be decoded: the count is then multiplied by the inverse of the sample's share. Within 25 % or
+//! so, from 40 KB.
 
 use super::cell::{Cell, check};
 use super::peel::{PROBES, peel, places};
@@ -10,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::hash::splitmix::mix;
 use crate::key::KeyHasher;
 
-/// Strata; the last takes all keys of more zeros.
+/// Strata; the last holds all keys with more zeros.
 pub const STRATA: usize = 32;
 /// Cells of a sub-table: 80 a stratum, which decode up to 50 differences.
 const EACH: usize = 20;
@@ -19,7 +21,7 @@ const CELLS: usize = EACH * PROBES;
 const STRATUM: u64 = 0xbb67_ae85_84ca_a73b;
 const MAGIC: [u8; 8] = *b"\x89BST\x01\0\0\0";
 
-/// A sample of a set, of a size whatever that of the set.
+/// A sample of a set, whose size does not depend on that of the set.
 #[derive(Clone)]
 pub struct Strata {
     cells: Vec<Cell>,
@@ -37,7 +39,7 @@ impl Strata {
         &self.hasher
     }
 
-    /// Adds a key, which must not come twice.
+    /// Adds a key, which must not be repeated.
     pub fn add(&mut self, hash: u64) {
         let stratum = (mix(hash ^ STRATUM).trailing_zeros() as usize).min(STRATA - 1);
         let check = check(hash);
@@ -46,7 +48,7 @@ impl Strata {
         }
     }
 
-    /// Estimated number of keys that are in one of the two sets alone; exact up to about 50.
+    /// Estimated number of keys in only one of the two sets; exact up to about 50.
     pub fn differences(&self, other: &Self) -> Result<u64> {
         if self.hash_number() != other.hash_number() {
             return Err(Error::Incompatible(
@@ -67,7 +69,7 @@ impl Strata {
         Ok(found)
     }
 
-    /// What both sides must have in common.
+    /// The hash that both sides must share.
     fn hash_number(&self) -> u64 {
         mix(self.hasher.seed()) ^ self.hasher.secret_fingerprint()
     }
@@ -78,7 +80,7 @@ impl Strata {
         MAGIC.into_iter().chain(self.hash_number().to_le_bytes()).chain(cells).collect()
     }
 
-    /// Reads back what [`Strata::to_bytes`] gave.
+    /// Reads the bytes of [`Strata::to_bytes`].
     pub fn from_bytes(bytes: &[u8], hasher: KeyHasher) -> Result<Self> {
         let mut strata = Strata::new(hasher);
         let (words, rest) = bytes.as_chunks::<8>();

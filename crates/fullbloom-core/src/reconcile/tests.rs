@@ -33,7 +33,7 @@ fn run(encoder: &mut Encoder, decoder: &mut Decoder, piece: usize) {
 }
 
 #[test]
-fn symbols_tell_what_each_side_has_alone_however_they_are_cut() {
+fn symbols_decode_both_sides_however_they_are_cut() {
     for (mine, both, theirs) in
         [(0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 5000, 0), (3, 5000, 4), (700, 2000, 800), (0, 3, 900)]
     {

@@ -27,18 +27,18 @@ impl Walk {
         Walk { hash, steps: 0, at: 0 }
     }
 
-    /// Goes to the next symbol.
+    /// Advances to the next symbol.
     #[inline(always)]
     pub fn step(&mut self) {
         let uniform = ((splitmix::at(self.hash, u64::from(self.steps)) >> 11) + 1) as f64 * f64::EPSILON / 2.0;
         let here = f64::from(self.at);
         let next = (((here + 1.0) * (here + 2.0) / uniform + 0.25).sqrt() - 1.5).ceil();
-        // What is too large for 32 bits is the largest of these.
+        // Saturates at 32 bits.
         self.at = (next as u32).max(self.at.saturating_add(1));
         self.steps = self.steps.wrapping_add(1);
     }
 
-    /// The symbols before `end` from here on, each handed to `visit`.
+    /// Calls `visit` with each remaining symbol before `end`.
     #[inline(always)]
     pub fn until(&mut self, end: u32, mut visit: impl FnMut(usize)) {
         while self.at < end {

@@ -1,11 +1,11 @@
-//! Fetching ahead: loops over hashes in order that ask for a key's memory some keys before they touch it.
+//! Prefetching: loops over hashes, in order, that prefetch the memory of a key some keys before they use it.
 
 use super::pattern::{InstructionSet, Portable, Vector};
 use crate::isa::Isa;
 
-/// How far ahead hashes and positions in a bucket are fetched. Those that another core put there lie in its
-/// cache, and the hardware comes too late: a key took up to 6.4 ns to add, one from its own core 2.9; fetched,
-/// they take the same. 256 and 512 measure like 128, 1024 is too far.
+/// How far ahead hashes and positions in a bucket are fetched. Those that another core wrote are in that core's cache,
+/// and the hardware prefetcher is too late: a key took up to 6.4 ns to add, one from the same core 2.9; with
+/// prefetching they take the same. 256 and 512 measure like 128, 1024 is too far.
 pub(crate) const BUCKET_AHEAD: usize = 128;
 
 /// Calls `step` for each of `hashes` in order, with its number, up to the first error; `fetch` is called for the
@@ -30,7 +30,7 @@ pub fn ahead<S: ?Sized, E>(
     Ok(())
 }
 
-/// Writes `yes` as 1 or 0 at place `i` of the answers, if they were asked for.
+/// Writes `yes` as 1 or 0 at index `i` of the answers, if the caller wants them.
 #[inline(always)]
 pub fn mark(answers: &mut Option<&mut [u8]>, i: usize, yes: bool) {
     if let Some(answers) = answers {
@@ -38,7 +38,7 @@ pub fn mark(answers: &mut Option<&mut [u8]>, i: usize, yes: bool) {
     }
 }
 
-/// Answers each of `hashes` into `out`, which is as long.
+/// Writes one answer for each of `hashes` into `out`; the slices are equally long.
 #[inline(always)]
 pub fn answer_ahead<T>(distance: usize, hashes: &[u64], out: &mut [T], fetch: impl Fn(u64), answer: impl Fn(u64) -> T) {
     hashes.iter().take(distance).for_each(|&hash| fetch(hash));
@@ -74,13 +74,13 @@ pub fn change_ahead<S: ?Sized, E>(
     )
 }
 
-/// Work on one key after the other, as a trait: closures would not inherit the instruction set (130 ns a key in
-/// place of 6).
+/// Work on one key after the other, as a trait: closures would not inherit the instruction set (130 ns a key instead of
+/// 6).
 pub trait Visit {
     /// Keys between fetching and visiting.
     const AHEAD: usize;
 
-    /// Asks for the memory of a key.
+    /// Prefetches the memory of a key.
     fn fetch(&self, hash: u64);
 
     /// Works on key number `i`; false ends the loop.

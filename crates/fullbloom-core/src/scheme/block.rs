@@ -1,5 +1,5 @@
-//! Blocks: the bits of a line, or those of a key in its line, in the registers of an instruction set. What line
-//! kernels do with blocks stands here, once for all sets; a scheme says how a key's block is made.
+//! Blocks: the bits of a line, or those of a key in its line, in the registers of an instruction set. The operations of
+//! line kernels on blocks are written here once for all sets; a scheme computes a key's block.
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use std::arch::aarch64::*;
@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 /// A register of bits.
 ///
 /// # Safety
-/// The methods are instructions of a vector set: call them only where that is available.
+/// The methods are instructions of a vector set: call them only on a machine that has it.
 #[allow(clippy::missing_safety_doc)] // one for all
 pub trait Register: Copy {
     /// The bits of both.
@@ -76,7 +76,7 @@ pub const fn widest(words: usize) -> usize {
 /// The bits of a line, or those of a key in its line.
 ///
 /// # Safety
-/// As [`Register`].
+/// See [`Register`].
 pub trait Block: Copy {
     /// 64-bit words of a block.
     const WORDS: usize = size_of::<Self>() / 8;
@@ -94,13 +94,13 @@ pub trait Block: Copy {
     /// Sets the bits of `self` in `held`, which was read from `line`.
     ///
     /// # Safety
-    /// As [`Register`]; `line` is valid for writing a block, aligned to its size and nobody else's.
+    /// See [`Register`]; `line` is valid for writing a block, aligned to its size, and nobody else accesses it.
     unsafe fn set(self, held: Self, line: *mut u64);
 
-    /// True when a bit of `self` is missing in `held`.
+    /// True if a bit of `self` is missing in `held`.
     ///
     /// # Safety
-    /// As [`Register`].
+    /// See [`Register`].
     unsafe fn misses(self, held: Self) -> bool;
 }
 

@@ -32,6 +32,7 @@ const M2: u64 = 0xaf25_1af3_b0f0_25b5;
 pub const MAX_PER_COLUMN: u32 = 3;
 
 /// The scheme with `T` positions a column.
+#[derive(Clone, Copy, Debug)]
 pub struct Columns<const T: usize>;
 
 #[rustfmt::skip] // one arm a line

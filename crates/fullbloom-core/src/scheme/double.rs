@@ -28,7 +28,7 @@ pub(super) fn add_mod(a: u64, b: u64, range: u64) -> u64 {
 }
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Double {
     a: u64,
     b: u64,

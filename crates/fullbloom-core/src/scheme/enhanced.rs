@@ -7,7 +7,7 @@ use super::double::{add_mod, pair};
 use super::probes::Sequence;
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct EnhancedDouble {
     a: u64,
     b: u64,

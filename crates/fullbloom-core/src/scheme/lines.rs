@@ -1,5 +1,5 @@
-//! Line kernels: filters that touch one line a key. The loops are written once, here, and
-//! compiled twice: for any machine and for the vector set of this one.
+//! Line kernels: filters that touch one line a key. The loops are written once and compiled twice: for any machine, and
+//! for the vector set of this one.
 
 use std::marker::PhantomData;
 
@@ -16,7 +16,7 @@ const AHEAD: usize = 32;
 /// thread can work on its own part of a larger filter.
 #[derive(Clone, Copy)]
 pub struct Lines {
-    /// The first line held here.
+    /// The first line of the range.
     pub base: *mut u64,
     /// Its number in the whole filter.
     pub first: u64,
@@ -67,12 +67,12 @@ pub fn contains<S: LineScheme>(words: &[u64], hashes: &[u64], found: &mut [u8]) 
     each(hashes, Contains { lines, found, scheme: PhantomData::<S> });
 }
 
-/// Adds `hashes` in order with lines fetched ahead; tells each one's novelty to `tell` and returns how many
-/// were new (counted here, in a register, rather than through `tell`). A turn takes a cache line of hashes:
-/// asking at each key whether a line begins costs 0.35 ns.
+/// Adds `hashes` in order with lines fetched ahead; reports to `tell` whether each was new and returns how many were
+/// (counted here, in a register, rather than through `tell`). One iteration handles a cache line of hashes: checking at
+/// each key whether a line begins costs 0.35 ns.
 ///
 /// # Safety
-/// Every hash's line must lie in `lines`, which nobody else accesses meanwhile.
+/// Every hash's line must be in `lines`, which nobody else accesses meanwhile.
 #[inline(always)]
 unsafe fn add_loop<S: LineScheme>(
     set: impl InstructionSet,
@@ -110,7 +110,7 @@ unsafe fn add_loop<S: LineScheme>(
     count
 }
 
-/// Adds `hashes` to a whole filter; tells each one's novelty to `tell`, returns how many were new.
+/// Adds `hashes` to a whole filter; reports to `tell` whether each was new and returns how many were.
 #[inline]
 pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
     // SAFETY: `line` maps every hash below `total`; `&mut` excludes everyone else.
@@ -120,7 +120,7 @@ pub fn add<S: LineScheme>(words: &mut [u64], hashes: &[u64], tell: impl FnMut(us
 /// Adds `hashes` to `lines` on the instruction set in use; see [`add`].
 ///
 /// # Safety
-/// Every hash's line must lie in `lines`, which nobody else accesses meanwhile.
+/// Every hash's line must be in `lines`, which nobody else accesses meanwhile.
 pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell: impl FnMut(usize, bool)) -> u64 {
     if Isa::is_vector() {
         // SAFETY: the vector set was detected; the caller vouches for the lines.
@@ -131,12 +131,12 @@ pub(crate) unsafe fn add_lines<S: LineScheme>(lines: Lines, hashes: &[u64], tell
     }
 }
 
-/// Looks at one line: 1 when the cells of the hash are set, else 0. By the C convention and with its
-/// answer, so that a look can be the last jump of the interpreter's call.
+/// Looks up a hash in its line: 1 if its cells are set, else 0. The C convention and return type make the lookup the
+/// last jump of the interpreter's call.
 type LookFn = unsafe extern "C" fn(base: *mut u64, total: u64, hash: u64) -> i32;
 
-/// Looks at single lines, on the instruction set that was in use when the filter was made: the
-/// scalar path has no choice left to make.
+/// Lookups in single lines, on the instruction set that was in use when the filter was created: the scalar path has no
+/// choice left to make.
 #[derive(Clone, Copy)]
 pub struct OneLine {
     look: LookFn,
@@ -163,10 +163,10 @@ impl OneLine {
     }
 }
 
-/// The bits of a hash in its line, for lines that lie elsewhere than in memory.
+/// The bits of a hash in its line, for lines that are not in this process's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// The first word of the line among those of the filter.
+    /// The index of the line's first word in the filter.
     pub first: u64,
     /// Words of a line.
     pub words: usize,
@@ -228,7 +228,7 @@ pub fn contains_one<S: LineScheme>(words: &[u64], hash: u64) -> bool {
     }
 }
 
-/// Adds one hash; true when it was new.
+/// Adds one hash; true if it was new.
 #[inline(always)]
 pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
     let Lines { base, total, .. } = Lines::all::<S>(words.as_mut_ptr(), words.len());
@@ -238,8 +238,8 @@ pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
     }
 }
 
-/// Single keys in plain Rust: calls of their own, so that the scalar entry points keep their registers
-/// for the vectors. The parts of [`Lines`] come in registers.
+/// Single keys in plain Rust: separate calls, so that the scalar entry points keep their registers for the vectors. The
+/// fields of [`Lines`] are passed in registers.
 mod portable {
     use super::{InstructionSet, LineScheme, Lines, Portable};
 
@@ -253,7 +253,7 @@ mod portable {
     }
 
     /// # Safety
-    /// As [`look`], and the line is nobody else's meanwhile.
+    /// As [`look`], and nobody else accesses the line meanwhile.
     #[inline(never)]
     pub(super) unsafe fn add<S: LineScheme>(base: *mut u64, total: u64, hash: u64) -> bool {
         let lines = Lines { base, first: 0, total };
@@ -276,7 +276,7 @@ mod vector {
     }
 
     /// # Safety
-    /// As [`look`], and the line is nobody else's meanwhile.
+    /// As [`look`], and nobody else accesses the line meanwhile.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
     pub(super) unsafe fn add<S: LineScheme>(base: *mut u64, total: u64, hash: u64) -> bool {
         let lines = Lines { base, first: 0, total };

@@ -16,6 +16,7 @@ const SALT: [u32; 8] =
 pub const BLOCK_WORDS: usize = 4;
 
 /// The scheme.
+#[derive(Clone, Copy, Debug)]
 pub struct Parquet;
 
 impl LineScheme for Parquet {

@@ -22,7 +22,7 @@ pub trait LineScheme {
     unsafe fn registers(hash: u64) -> Self::Registers;
 }
 
-/// An instruction set; who holds a value of it runs on a machine that has it.
+/// An instruction set. A value of it proves that this machine has the set.
 pub trait InstructionSet: Copy {
     /// Blocks of a scheme.
     type Block<S: LineScheme>: Block;
@@ -30,7 +30,7 @@ pub trait InstructionSet: Copy {
     /// The bits of `hash` in its line.
     fn pattern<S: LineScheme>(self, hash: u64) -> Self::Block<S>;
 
-    /// True when all bits of `hash` are set in `line`.
+    /// True if all bits of `hash` are set in `line`.
     ///
     /// # Safety
     /// `line` is valid for reading a block and aligned to its size.
@@ -40,10 +40,10 @@ pub trait InstructionSet: Copy {
         unsafe { !self.pattern::<S>(hash).misses(Block::read(line)) }
     }
 
-    /// Sets all bits of `hash` in `line`; true when one of them was clear.
+    /// Sets all bits of `hash` in `line`; true if one of them was clear.
     ///
     /// # Safety
-    /// As [`InstructionSet::contains`], and the line is nobody else's.
+    /// As [`InstructionSet::contains`], and nobody else accesses the line.
     #[inline(always)]
     unsafe fn add<S: LineScheme>(self, line: *mut u64, hash: u64) -> bool {
         let bits = self.pattern::<S>(hash);
@@ -74,7 +74,7 @@ impl InstructionSet for Portable {
 pub struct Vector(());
 
 impl Vector {
-    /// The set, where it is present.
+    /// The set of this machine.
     ///
     /// # Safety
     /// Call it only in a function compiled for the set, on a machine that has it.

@@ -1,14 +1,13 @@
-//! Planes: several line filters side by side, so that one key's lines are neighbours in memory.
+//! Planes: several line filters interleaved, so that the lines of a key are adjacent in memory.
 //!
-//! Slot `s` of a structure of `g` planes is the lines `g s .. g s + g`, line `g s + j` being line
-//! `s` of the filter in plane `j`. A key chooses its slot as `columns` chooses its line, and its
-//! cells in each of the slot's lines by the same scheme:
+//! Slot `s` of a structure of `g` planes is the lines `g s .. g s + g`, line `g s + j` being line `s` of the filter in
+//! plane `j`. A key chooses its slot as `columns` chooses its line, and its cells in each of the slot's lines by the
+//! same scheme:
 //!
 //! * [`Planes::find`] and [`Planes::write`] (generations of a window) use one pattern in all planes;
-//! * [`Planes::depths`] and [`Planes::deepen`] (layers) use a pattern of its own in each plane `j`,
-//!   that of `x = h + j * 0x9e3779b97f4a7c15` after `x = (x ^ x >> 32) * 0xd6e8feb86659fd93` twice
-//!   and `x ^ x >> 32` (`h` itself in plane 0), or a false answer in one layer would be repeated
-//!   in the next, which holds the same keys.
+//! * [`Planes::depths`] and [`Planes::deepen`] (layers) use a separate pattern in each plane `j`, that of `x = h + j *
+//!   0x9e3779b97f4a7c15` after `x = (x ^ x >> 32) * 0xd6e8feb86659fd93` twice and `x ^ x >> 32` (`h` itself in plane
+//!   0); otherwise a false positive of one layer would be repeated in the next, which holds the same keys.
 
 use std::marker::PhantomData;
 
@@ -19,7 +18,7 @@ use super::pattern::{InstructionSet, LineScheme};
 use crate::cells::{LINE_BYTES, LINE_WORDS};
 use crate::isa::prefetch;
 
-/// Keys fetched ahead; each asks for one to several neighbouring lines.
+/// Keys fetched ahead; each needs one to several adjacent lines.
 const AHEAD: usize = 16;
 /// Lines of a slot that are fetched ahead: a window reads two or three, a layered key seldom more.
 const FETCHED: usize = 4;
@@ -33,18 +32,18 @@ pub struct Planes {
     per_column: u32,
 }
 
-/// What [`Planes::write`] does with a key.
+/// The rule by which [`Planes::write`] writes a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// The plane that is written to; must be below the number of planes.
     pub active: usize,
-    /// Keys it still takes.
+    /// Keys it still accepts.
     pub capacity: u64,
-    /// True: a key is written unless the active plane has it; false: unless any plane has it.
+    /// True: a key is written unless the active plane holds it; false: unless any plane holds it.
     pub refresh: bool,
 }
 
-/// The cells as the loops see them; valid for the slice they were made of.
+/// The cells in the form that loops use; valid as long as the slice they come from.
 #[derive(Clone, Copy)]
 struct View<S> {
     base: *mut u64,
@@ -78,7 +77,7 @@ impl<S: LineScheme> View<S> {
         for plane in 0..self.planes {
             // SAFETY: the slot has that many lines.
             let missing = unsafe { bits.misses(Block::read(slot.wrapping_add(plane * LINE_WORDS))) };
-            // No shift by a variable: 2.7 against 3.3 ns a look at three planes.
+            // No shift by a variable: 2.7 against 3.3 ns a lookup at three planes.
             held |= bit & u64::from(missing).wrapping_sub(1);
             bit <<= 1;
         }
@@ -86,7 +85,7 @@ impl<S: LineScheme> View<S> {
     }
 }
 
-/// The hash a layer takes its pattern from.
+/// The hash for the pattern in a layer.
 #[inline(always)]
 fn twisted(hash: u64, plane: usize) -> u64 {
     if plane == 0 {
@@ -99,7 +98,7 @@ fn twisted(hash: u64, plane: usize) -> u64 {
     x ^ (x >> 32)
 }
 
-/// Tells which planes hold a key.
+/// Reports which planes hold a key.
 struct Find<S, T> {
     view: View<S>,
     tell: T,
@@ -117,13 +116,13 @@ impl<S: LineScheme, T: FnMut(usize, u64)> Visit for Find<S, T> {
     }
 }
 
-/// Writes keys to one plane; tells whether no plane held them.
+/// Writes keys to one plane; reports whether no plane held them.
 struct Write<S, T> {
     view: View<S>,
     active: usize,
-    /// The planes whose keys are not written.
+    /// The planes that a key must not be in to be written.
     mask: u64,
-    /// Keys that the active plane still takes.
+    /// Keys that the active plane still accepts.
     capacity: u64,
     tell: T,
 }
@@ -150,7 +149,7 @@ impl<S: LineScheme, T: FnMut(usize, bool)> Visit for Write<S, T> {
     }
 }
 
-/// Tells how many leading planes hold a key, and adds it to the next one if `ADD`.
+/// Reports how many leading planes hold a key, and adds it to the next one if `ADD`.
 struct Depth<S, T, const ADD: bool> {
     view: View<S>,
     tell: T,
@@ -200,7 +199,7 @@ impl Planes {
         slots.checked_mul((self.planes * LINE_WORDS) as u64)
     }
 
-    /// Tells for each hash which planes hold it, one bit each.
+    /// Reports for each hash which planes hold it, one bit each.
     #[inline(always)]
     pub fn find(&self, words: &[u64], hashes: &[u64], tell: impl FnMut(usize, u64)) {
         by_columns!(self.per_column, S => { each(hashes, Find { view: self.view::<S>(words), tell }); })
@@ -214,8 +213,8 @@ impl Planes {
         planes
     }
 
-    /// Writes hashes in order by `rule` until one finds no capacity; tells for each whether no plane held
-    /// it. Returns how many were looked at, and how many of them were written.
+    /// Writes hashes in order by `rule` until one finds no capacity; reports for each whether no plane held it. Returns
+    /// how many were looked up, and how many of them were written.
     #[inline(always)]
     pub fn write(&self, words: &mut [u64], rule: Rule, hashes: &[u64], tell: impl FnMut(usize, bool)) -> (usize, u64) {
         let Rule { active, capacity, refresh } = rule;
@@ -228,7 +227,7 @@ impl Planes {
         })
     }
 
-    /// Tells for each hash how many leading planes hold it.
+    /// Reports for each hash how many leading planes hold it.
     #[inline(always)]
     pub fn depths(&self, words: &[u64], hashes: &[u64], tell: impl FnMut(usize, usize)) {
         by_columns!(self.per_column, S => {
@@ -236,7 +235,7 @@ impl Planes {
         })
     }
 
-    /// Adds each hash to the first plane that does not hold it; tells how many held it before.
+    /// Adds each hash to the first plane that does not hold it; reports how many held it before.
     #[inline(always)]
     pub fn deepen(&self, words: &mut [u64], hashes: &[u64], tell: impl FnMut(usize, usize)) {
         by_columns!(self.per_column, S => {

@@ -1,4 +1,4 @@
-//! [`Positions`]: the k bits of a key among m, as scheme `mcg` places them, and how many bits to take.
+//! [`Positions`]: the k bits of a key among m by scheme `mcg`, and the choice of m and k.
 
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Positions {
         Ok(Positions { num_bits: found.num_bits, num_hashes: found.num_hashes })
     }
 
-    /// Refuses what no constructor makes.
+    /// Refuses numbers that no constructor chooses.
     pub fn check(self) -> Result<Self> {
         let Positions { num_bits, num_hashes } = self;
         if num_bits == 0 || num_bits > MAX_BITS {
@@ -72,7 +72,7 @@ impl Positions {
         self.kernel().contains::<Mcg>(words, hash)
     }
 
-    /// The bits of `hash`, each once, in the order of the probes.
+    /// The distinct bits of `hash`, in the order of the probes.
     #[inline(always)]
     pub(crate) fn distinct(self, hash: u64, buffer: &mut [u64; 64]) -> &[u64] {
         let mut sequence = Mcg::start(hash, self.num_bits);
@@ -87,7 +87,7 @@ impl Positions {
         &buffer[..len]
     }
 
-    /// Asks for the lines of `words` that hold the cells of `hash`, `1 << per_word` cells a word.
+    /// Prefetches the lines of `words` with the cells of `hash`, `1 << per_word` cells a word.
     #[inline(always)]
     pub(crate) fn fetch(self, words: &[u64], per_word: u32, hash: u64) {
         let mut sequence = Mcg::start(hash, self.num_bits);
@@ -97,7 +97,7 @@ impl Positions {
     }
 }
 
-/// True when a bit from number `num_bits` on is set.
+/// True if a bit from number `num_bits` on is set.
 pub(crate) fn has_bits_past(words: &[u64], num_bits: u64) -> bool {
     let (last, used) = ((num_bits / 64) as usize, num_bits % 64);
     let partial = words.get(last).is_some_and(|word| u64::from_le(*word) >> used != 0);

@@ -6,7 +6,7 @@ use super::ahead::{ahead, answer_ahead};
 use crate::cells::bits::mask;
 use crate::isa::prefetch;
 
-/// Keys fetched ahead; each asks for k lines, and a core has 10 to 12 line-fill buffers.
+/// Keys fetched ahead; each needs k lines, and a core has 10 to 12 line-fill buffers.
 const AHEAD: usize = 8;
 
 /// Successive positions of one hash below `range`.
@@ -17,8 +17,8 @@ pub trait Sequence: Copy {
     fn next(&mut self) -> u64;
 }
 
-/// Where probes fall: `classic` has one range of all bits (`stride` 0), `partitioned` a slice of
-/// `range` bits for each probe (`stride` = `range`).
+/// The range of probes: `classic` has one range of all bits (`stride` 0), `partitioned` a slice of `range` bits for
+/// each probe (`stride` = `range`).
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeKernel {
     /// Bits a probe chooses from.
@@ -66,14 +66,14 @@ impl ProbeKernel {
         (0..u64::from(self.num_hashes)).map(|i| i * self.stride + sequence.next()).collect()
     }
 
-    /// [`ProbeKernel::contains`], a call of its own: inlined into the scalar entry points, the loops of
-    /// three sequences would take the registers of the line kernels.
+    /// [`ProbeKernel::contains`] as a separate call: inlined into the scalar entry points, the loops of three sequences
+    /// would occupy the registers of the line kernels.
     #[inline(never)]
     pub fn contains_one<S: Sequence>(&self, words: &[u64], hash: u64) -> bool {
         self.contains::<S>(words, hash)
     }
 
-    /// [`ProbeKernel::add`] to a whole filter, likewise.
+    /// [`ProbeKernel::add`] as a separate call, likewise.
     #[inline(never)]
     pub fn add_one<S: Sequence>(&self, words: &mut [u64], hash: u64) -> bool {
         self.add::<S>(words, hash)
@@ -95,7 +95,7 @@ impl ProbeKernel {
         answer_ahead(AHEAD, hashes, found, fetch, contains);
     }
 
-    /// Adds `hashes` in order; tells for each whether it was new, returns how many were.
+    /// Adds `hashes` in order; reports for each whether it was new, returns how many were.
     pub fn add_all<S: Sequence>(&self, words: &mut [u64], hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> u64 {
         let mut count = 0;
         let fetch = |words: &[u64], _, hash| self.fetch::<S>(words, hash);

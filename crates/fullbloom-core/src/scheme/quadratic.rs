@@ -1,13 +1,13 @@
-//! Scheme 9, `quadratic`: `(a + i b + i^2) mod range`, a and b those of `double`.
+//! Scheme 9, `quadratic`: `(a + i b + i^2) mod range`, with the a and b of `double`.
 //!
-//! Tutorials call it enhanced double hashing, which is another rule ([`enhanced`](super::enhanced)). Emit a;
-//! `a += b + 2i + 1`. Weak as `double` is, though less so: a shift or a reflection of one key's probes is another's.
+//! Tutorials call it enhanced double hashing, which is another rule ([`enhanced`](super::enhanced)). Emit a; `a += b +
+//! 2i + 1`. Less weak than `double`, but still weak: the probes of one key are a shift or a reflection of another's.
 
 use super::double::{add_mod, pair};
 use super::probes::Sequence;
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Quadratic {
     a: u64,
     b: u64,

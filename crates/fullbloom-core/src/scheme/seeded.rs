@@ -1,13 +1,13 @@
 //! Scheme 6, `seeded`: k hashes of the key's hash, under seeds 0 to k - 1.
 //!
-//! Position i = `fastrange(XXH3-64(h as 8 bytes, seed i), range)`: what a textbook's k independent functions are.
+//! Position i = `fastrange(XXH3-64(h as 8 bytes, seed i), range)`: the k independent functions of a textbook.
 
 use super::fastrange;
 use super::probes::Sequence;
 use crate::hash::xxh3::{fold_seed, xxh3_u64};
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Seeded {
     hash: u64,
     seed: u64,

@@ -12,7 +12,7 @@ use crate::hash::xxh3::{fold_seed, xxh3_u64};
 const NARROW: u64 = 1 << 24;
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sliced {
     hash: u64,
     word: u64,

@@ -1,12 +1,12 @@
 //! Scheme 8, `triple`: `(a + i b + i (i - 1) / 2 c) mod range`: emit a; `a += b`; `b += c`.
 //!
-//! a and b are those of `double`; `c = (q ^ q >> 32) mod range` with `q = h * 0xd1342543de82ef95 (mod 2^64)`.
+//! With the a and b of `double`; `c = (q ^ q >> 32) mod range` with `q = h * 0xd1342543de82ef95 (mod 2^64)`.
 
 use super::double::{add_mod, pair};
 use super::probes::Sequence;
 
 /// The sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Triple {
     a: u64,
     b: u64,

@@ -1,4 +1,4 @@
-//! Scheme 11, `two-lines`: two 512-bit lines a key, one in each half of the bits, each as scheme 2, [`columns`].
+//! Scheme 11, `two-lines`: two 512-bit lines a key, one in each half of the bits, each by scheme 2, [`columns`](super::columns).
 //!
 //! ```text
 //! h'          = splitmix.mix(h)
@@ -6,10 +6,11 @@
 //! second line = line and positions of h', likewise, among the second half
 //! ```
 //!
-//! k = 8T, T in 1..=3. Why halves: the lines of a key are never one, and how full they are is independent, so that the rate
-//! is the square of the one that `columns` has with half of the bits. Why two lines: what one line has too many keys by,
-//! the other seldom has as well: at 1, 0.01 and 0.0001 % 9.77, 20.1 and 31.3 bits a key, where one line takes 10.1, 22.0 and
-//! 40.3, and bits anywhere 9.59, 19.2 and 28.8. Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters", 2007.
+//! k = 8T, T in 1..=3. Why halves: the two lines of a key never coincide, and their fills are independent, so that the
+//! rate is the square of the rate of `columns` with half of the bits. Why two lines: if one line is overfull, the other
+//! seldom is too: at 1, 0.01 and 0.0001 % 9.77, 20.1 and 31.3 bits a key, where one line takes 10.1, 22.0 and 40.3, and
+//! bits anywhere 9.59, 19.2 and 28.8. Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters",
+//! 2007.
 
 use super::columns::Columns;
 use super::lines;
@@ -17,6 +18,7 @@ use crate::hash::splitmix;
 use crate::key::source::CHUNK;
 
 /// The scheme with `T` positions a column of each line.
+#[derive(Clone, Copy, Debug)]
 pub struct TwoLines<const T: usize>;
 
 /// The hash that chooses the second line and its bits.
@@ -41,7 +43,7 @@ impl<const T: usize> TwoLines<T> {
         lines::contains_one::<Columns<T>>(one, hash) && lines::contains_one::<Columns<T>>(other, second(hash))
     }
 
-    /// Adds one hash; true when it was new.
+    /// Adds one hash; true if it was new.
     #[inline(never)]
     pub fn add_one(words: &mut [u64], hash: u64) -> bool {
         let (one, other) = words.split_at_mut(words.len() / 2);
@@ -49,7 +51,7 @@ impl<const T: usize> TwoLines<T> {
         lines::add_one::<Columns<T>>(other, second(hash)) || new
     }
 
-    /// The bits of one hash among `words`, those of the first line first.
+    /// The bits of one hash among `words`, first those of the first line.
     pub fn positions(words: usize, hash: u64) -> Vec<u64> {
         let half = words / 2;
         let other = lines::positions::<Columns<T>>(half, second(hash)).into_iter();
@@ -68,7 +70,7 @@ impl<const T: usize> TwoLines<T> {
         }
     }
 
-    /// Adds `hashes` in order; tells for each whether it was new, returns how many were.
+    /// Adds `hashes` in order; reports for each whether it was new, returns how many were.
     pub fn add(words: &mut [u64], hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> u64 {
         let (one, other) = words.split_at_mut(words.len() / 2);
         let (mut mixed, mut new, mut count) = ([0; CHUNK], [false; CHUNK], 0);

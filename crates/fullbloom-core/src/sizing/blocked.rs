@@ -12,10 +12,10 @@ pub fn law(lines: u64, per_column: u32) -> Lanes {
     Lanes { blocks: lines, lanes: 4, width: 128, per_lane: per_column }
 }
 
-/// The law of so many layers, each of such lines, where a key has its line at one place in all layers and a pattern of
-/// its own in each: of absent keys that all of them hold. Layers share the load of a line, so that the rate is
-/// E[q(I)^layers] of the rate q(I) of a line of I keys, above the power of the rate of one: 2.2 times its square at
-/// 0.1 %. It holds where all layers hold the same keys, and bounds it where later ones hold fewer.
+/// The law of `layers` layers of such lines, in which a key has the same line number in all layers and a separate
+/// pattern in each: the rate of absent keys that all layers hold. Layers share the load of a line, so that the rate is
+/// E[q(I)^layers] of the rate q(I) of a line of I keys, above the power of the rate of one: 2.2 times its square at 0.1
+/// %. It is exact if all layers hold the same keys, and a bound if later ones hold fewer.
 pub fn layers(lines: u64, per_column: u32, layers: u32) -> Lanes {
     let one = law(lines, per_column);
     Lanes { lanes: one.lanes * layers, ..one }

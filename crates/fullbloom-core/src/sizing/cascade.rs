@@ -1,11 +1,12 @@
-//! Laws of cascades: levels over a closed world of `included` and `excluded` keys, each over what the one before
-//! takes wrongly.
+//! Laws of cascades: levels over a closed world of `included` and `excluded` keys, each for the false positives of the
+//! one before.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
 use super::classic::MAX_HASHES;
 
-/// Rate of every level but the first: as many keys go on as stay, and one probe into a half-full level has it.
+/// Rate of every level but the first: half of the keys go on to the next, and one probe into a half-full level has this
+/// rate.
 pub const HALF: f64 = 0.5;
 
 /// Rate of the first level, over the smaller set: `sqrt(1/2) r / s` leaves the least bits in all.
@@ -23,8 +24,8 @@ pub fn bits(included: f64, excluded: f64) -> f64 {
     r * ((s / r).log2() + 0.5 + FRAC_1_SQRT_2 / (1.0 - FRAC_1_SQRT_2)) / LN_2
 }
 
-/// The least bits of a level of `keys` keys with its whole number of probes, by the mean fill: what little a rate is
-/// missed by, deeper levels take up.
+/// The least bits of a level of `keys` keys with its integer number of probes, by the mean fill: deeper levels make up
+/// for a rate that is missed by little.
 pub fn level(keys: u64, fpr: f64) -> (u64, u32) {
     let best = (-fpr.log2()).floor().clamp(1.0, f64::from(MAX_HASHES - 1)) as u32;
     let sized = [best, best + 1].map(|num_hashes| {
@@ -36,11 +37,11 @@ pub fn level(keys: u64, fpr: f64) -> (u64, u32) {
     if b.0 < a.0 { b } else { a }
 }
 
-/// Shapes differ by an eighth, or by so many bits, before a level of another version of a set gets one of its own.
+/// The sizes of two versions may differ by an eighth, or by this many bits, before a level gets a size of its own.
 const SLACK: u64 = 512;
 
-/// Whether a level that would have `wanted` bits may have as many as the one of another version, so that bits of keys that
-/// both have lie in the same places: at rates up to 0.54 in place of 1/2, in up to an eighth more bits; in twice as many where it
+/// Whether a level that needs `wanted` bits may have the size of another version's level, so that bits of keys in both
+/// are in the same places: at rates up to 0.54 instead of 1/2, in up to an eighth more bits; in twice as many if it
 /// `grows`.
 pub fn keeps(wanted: u64, other: u64, grows: bool) -> bool {
     let more = if grows { wanted } else { wanted / 8 };

@@ -1,21 +1,21 @@
-//! The rate of a chain: of filters that are asked one after the other.
+//! The rate of a chain of filters that are looked up one after the other.
 //!
-//! An absent key is found by the chain when stage j of it finds the key and no stage before did. Stages that know
-//! nothing of each other find it independently. A growing chain stores a key only where no earlier stage finds
-//! it: so a later stage holds nothing that an earlier one finds, and finds fewer of its false positives.
+//! The chain finds an absent key when stage j finds it and no stage before did. Unrelated stages find it independently.
+//! A growing chain stores a key only if no earlier stage finds it, so a later stage holds no key that an earlier one
+//! finds, and finds fewer of its false positives.
 //!
-//! **Fingerprints** are parts of one hash. A key that is found by stage i is equal in all that stage j
-//! compares to some key of stage i, and one stored in j is not: the two never find the same key, and rates add
-//! up. What a stage finds by chance beside (the spare of bins) earlier ones may find, too.
+//! **Fingerprints** are parts of one hash. A key that stage i finds is equal, in all that stage j compares, to some key
+//! of stage i, and a key stored in j is not: the two never find the same key, and rates add up. What a stage finds by
+//! other means (the spare of bins) earlier ones may find, too.
 //!
-//! **Pairs** of buckets, of which a fingerprint lies in one: half of the keys that a stage finds have the first bucket
-//! of the key that they are equal to, and so in each stage; the others have its second one, in this stage only. Even
-//! the former are told apart where a boundary of stage i, of buckets or of fingerprints, lies between the two keys.
+//! **Pairs** of buckets, one of which holds a fingerprint: half of the keys that a stage finds have the first bucket of
+//! the key that they are equal to, and so in each stage; the others have its second one, in this stage only. Even the
+//! former are distinguished if a boundary of stage i, of buckets or of fingerprints, lies between the two keys.
 //!
-//! **Bits**: of the keys of stage j, probes that are among the first k_i fall on set bits of stage i, of which
-//! half are set, less often than by chance: the share P_i of keys whose probes all would is missing. That is a
-//! factor 1 - P_i / (1 - P_i) in the density of keys, ln 2 of it in the share of set bits, over the k_i probes that
-//! the absent key has there, for k_i of the k_j probes of a stored key. With k = log2(1 / P):
+//! **Bits**: for the keys of stage j, probes that are among the first k_i fall on set bits of stage i, half of which
+//! are set, less often than by chance: the share P_i of keys whose probes all would is missing. That is a factor 1 -
+//! P_i / (1 - P_i) in the density of keys, ln 2 of it in the share of set bits, over the k_i probes that the absent key
+//! has there, for k_i of the k_j probes of a stored key. With k = log2(1 / P):
 //!
 //! ```text
 //! P(i and j) = P_i P_j (1 - a_ij)
@@ -30,12 +30,12 @@
 //! sum -5 to -8, -2 to -3 and -0.6 to -0.9 %. At tightening 0.8 and 0.2 and fpr 0.3: -0.2 to +0.1 and 0 to +1.0 %.
 //!
 //! **Blocks** of all stages follow the first bits of the hash, so those of a later stage lie in those of an earlier one.
-//! More keys pass a block of low rate R, in proportion to 1 - R, and more come to what lies in it. Loads w of mean 1
-//! and variance V, for the law f at m keys, with e = m f' / f and c = m^2 f'' / f, change what is found of keys that
-//! come as often, and lower the fill, which tells m:
+//! More keys pass a block of low rate R, in proportion to 1 - R, and more reach the blocks inside it. Loads w of mean 1
+//! and variance V, for the law f at m keys, with e = m f' / f and c = m^2 f'' / f, change the rate of keys that arrive
+//! equally often, and lower the fill, from which m is estimated:
 //!
 //! ```text
-//! E[w f(m w)] = f(m) (1 + V (e + c / 2))       E[1 - exp(-l w)]: m is told too low by the factor 1 - V l / 2
+//! E[w f(m w)] = f(m) (1 + V (e + c / 2))       E[1 - exp(-l w)]: m is underestimated by the factor 1 - V l / 2
 //! u_j = 1 + V (e + c / 2 + e l / 2),    V = sum over i < j of Var(R_i) / (1 - R_i)^2 * nested(B_i, B_j)
 //! ```
 //!
@@ -44,7 +44,7 @@
 
 use super::Law;
 
-/// What the stages of a chain know of each other.
+/// How the stages of a chain are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stages {
     /// Nothing: every stage may hold any key.
@@ -53,11 +53,11 @@ pub enum Stages {
     OfBits,
     /// The same; keys are stored as fingerprints.
     OfFingerprints,
-    /// The same; a fingerprint lies in one of two buckets.
+    /// Fingerprints, each in one of two buckets.
     OfPairs,
 }
 
-/// A stage as others know it.
+/// A stage, as far as other stages depend on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     /// Its rate for any absent key.
@@ -97,7 +97,7 @@ impl Member {
 }
 
 impl Stages {
-    /// How far the later stage avoids what the earlier one finds; rates above 0.
+    /// How far the later stage avoids the false positives of the earlier one; for rates above 0.
     fn avoidance(self, earlier: &Member, later: &Member) -> f64 {
         match self {
             Stages::Independent => 0.0,
@@ -135,7 +135,7 @@ impl Stages {
     }
 }
 
-/// The share of the variance between so many parts that is left between so many others.
+/// The share of the variance between `parts` parts that remains between `others` parts.
 fn nested(parts: u64, others: u64) -> f64 {
     let (few, many) = (parts.min(others).max(1), parts.max(others).max(1));
     let share = few as f64 / many as f64;
@@ -158,7 +158,7 @@ pub fn stage_rate(fpr: f64, tightening: f64, index: u32) -> f64 {
     fpr * (1.0 - tightening) * tightening.powi(index as i32)
 }
 
-/// Keys of stage `index`, before they are rounded down: `n0 s^i`, no more than 10^18.
+/// Keys of stage `index`, before rounding down: `n0 s^i`, at most 10^18.
 pub fn stage_keys(initial_capacity: f64, growth: f64, index: u32) -> f64 {
     (initial_capacity * growth.powi(index as i32)).min(1e18)
 }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_variance_is_that_of_the_means() {
+    fn the_remaining_variance_is_that_of_the_means() {
         for (parts, others) in [(1, 1), (3, 3), (2, 6), (6, 2), (4, 7), (7, 4), (10, 13), (9, 6), (1, 5)] {
             let share = |part: u64, parts: u64| [part, part + 1].map(|edge| edge as f64 / parts as f64);
             let mut left = 0.0;

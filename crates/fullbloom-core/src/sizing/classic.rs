@@ -18,7 +18,7 @@ pub struct Classic {
     pub num_hashes: u32,
 }
 
-/// No more probes than this are ever of use at rates from 1e-15 on.
+/// At rates from 1e-15 on, no more probes than this are useful.
 pub const MAX_HASHES: u32 = 64;
 
 /// The upper bound `(1 - e^(-k(n + 1/2)/(m - 1)))^k` of the exact rate, for m above 1: Goel and Gupta, "Small subset
@@ -56,7 +56,7 @@ impl Classic {
         goel_gupta(items, m, k).max(self.second_order(items))
     }
 
-    /// The rate by mean and variance of the occupied cells: what sizes, and so files, go by.
+    /// The rate by mean and variance of the occupied cells, which sizes, and so files, are based on.
     pub fn second_order(&self, items: f64) -> f64 {
         let (m, k, throws) = (self.num_bits as f64, f64::from(self.num_hashes), self.throws(items));
         if items <= 0.0 {
@@ -103,7 +103,7 @@ impl Law for Classic {
         (-fill).ln_1p() / (f64::from(self.num_hashes) * (-1.0 / self.num_bits as f64).ln_1p())
     }
 
-    /// Exact where the cells are known: each of k probes finds a set one by itself.
+    /// Exact if the cells are known: each of k probes finds a set one independently.
     fn fpr_of_fill(&self, fill: f64) -> f64 {
         all_of(fill, self.num_hashes)
     }
@@ -119,6 +119,36 @@ impl Law for Classic {
     fn cell_worth(&self, items: f64) -> f64 {
         (self.throws(items) / self.num_bits as f64).exp() / f64::from(self.num_hashes)
     }
+}
+
+/// Share of the keys of a deletable filter that can be deleted now: `1 - (1 - free / throws)^k`, each of the k throws
+/// of a key being one of the `free` set bits in regions where no keys met; 1 for an empty filter. Rothenberg, Macapuna,
+/// Verdi and Magalhaes, "The deletable Bloom filter", 2010.
+pub fn deletability(free: f64, throws: f64, num_hashes: u32) -> f64 {
+    if throws <= 0.0 {
+        return 1.0;
+    }
+    any_of((free / throws).min(1.0), f64::from(num_hashes))
+}
+
+/// Share of the keys of a retouched filter that are missed when a share of their bits was cleared: `1 - (1 - x)^k`.
+/// Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006.
+pub fn missed(lost: f64, num_hashes: f64) -> f64 {
+    any_of(lost, num_hashes)
+}
+
+/// Chance that a key of no area is given each label, 1 first, from the cells c_j of m that hold label j:
+/// `p_i = (sum_(j>=i) c_j / m)^k - sum_(j>i) p_j`. Palmieri, Calderoni and Maio, "Spatial Bloom filters", 2014.
+pub fn label_rates(label_cells: &[u64], num_cells: u64, num_hashes: u32) -> Vec<f64> {
+    let mut rates = label_cells.iter().map(|&cells| cells as f64).collect::<Vec<_>>();
+    let (mut above, mut total) = (0.0, 0.0);
+    for rate in rates.iter_mut().rev() {
+        above += *rate;
+        let at_least = all_of(above / num_cells as f64, num_hashes);
+        *rate = (at_least - total).max(0.0);
+        total = at_least;
+    }
+    rates
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub fn binomial_tail(n: f64, p: f64, least: u64) -> f64 {
     let log = (0..least).fold(n * (-p).ln_1p(), |log, j| log + rise(j as f64).ln());
     let (mut term, mut sum, mut j) = (log.exp(), 0.0, least as f64);
     if j <= n * p {
-        // From the least down: what is nearest to the mean counts most.
+        // Downwards from the mean, where terms are largest.
         while j > 0.0 && term > NEGLIGIBLE * sum {
             j -= 1.0;
             term /= rise(j);
@@ -80,15 +80,15 @@ pub fn threshold_fpr(items: f64, cells: f64, hashes: u32, threshold: u64) -> f64
     all_accept(binomial_tail(items, share(cells, hashes), threshold), cells, hashes)
 }
 
-/// The same where a key has one cell in each of `lanes` lanes of `width` cells of one of `blocks`
-/// blocks: exact, since lanes are independent once the keys of the block are known.
+/// The same for a key with one cell in each of `lanes` lanes of `width` cells of one of `blocks` blocks: exact, since
+/// lanes are independent given the keys of the block.
 pub fn lane_threshold_fpr(items: f64, blocks: f64, lanes: u32, width: f64, threshold: u64) -> f64 {
     let found = |keys: f64| binomial_tail(keys, 1.0 / width, threshold).powi(lanes as i32);
     if blocks <= 1.0 { found(items) } else { binomial_mean(items, 1.0 / blocks, found) }
 }
 
-/// Share of cells that accept a probe of a variable-increment filter (increments L to 2L - 1): all
-/// but empty ones, those with one other increment, and those whose two increments cannot hold it.
+/// Share of cells that accept a probe of a variable-increment filter (increments L to 2L - 1): all except empty ones,
+/// those with one other increment, and those whose two increments cannot contain it.
 pub fn variable_accepts(items: f64, cells: f64, hashes: u32, l: f64) -> f64 {
     let s = share(cells, hashes);
     if s >= 1.0 {
@@ -101,7 +101,7 @@ pub fn variable_accepts(items: f64, cells: f64, hashes: u32, l: f64) -> f64 {
     (1.0 - none - (l - 1.0) / l * one - (l * l - 1.0) / (6.0 * l * l) * two).clamp(0.0, 1.0)
 }
 
-/// Rate of a variable-increment filter: of k probes all accept. Rottenstreich, Kanizo and Keslassy, "The
+/// Rate of a variable-increment filter: all k probes accept. Rottenstreich, Kanizo and Keslassy, "The
 /// variable-increment counting Bloom filter", 2014, whose form is (share that accepts)^k.
 pub fn variable_fpr(items: f64, cells: f64, hashes: u32, l: f64) -> f64 {
     if items <= 0.0 { 0.0 } else { all_accept(variable_accepts(items, cells, hashes, l), cells, hashes) }

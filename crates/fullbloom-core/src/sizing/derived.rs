@@ -1,7 +1,8 @@
 //! Laws of positions that follow from each other: double hashing and its kin.
 //!
-//! Two or three numbers of a key give all its k positions, so that some keys have fewer of them (b = 0: one), and the
-//! positions of two keys may lie on each other in long runs. With range m, fill r, n keys, and the ideal rate beside:
+//! All k positions of a key follow from two or three numbers, so that some keys have fewer distinct positions (b = 0:
+//! one), and the positions of two keys may coincide in long runs. With range m, fill r, n keys, and the ideal rate
+//! added:
 //!
 //! ```text
 //! excess = S + n / m^2 sum_j W_j r^(k - j) P(Binomial(j, 1 - r) >= 3)
@@ -9,13 +10,12 @@
 //! W_j    = how often two keys have j positions in common, in all m^2 choices of the other
 //! ```
 //!
-//! What two independent keys have in common once or twice stands in the ideal law already, hence the tail from 3 on
-//! and the subtraction in S. For `double`, d has probability phi(d) / m for every divisor d of m (b of that order), and
-//! W counts progressions whose steps stand in a ratio of small numbers. At m = 2000, n = 100, k = 14 this gives
-//! 7.5e-4 for `double`, 3.7e-4 for `odd-step`, 9.3e-5 for `enhanced-double`, where chance gives 6.8e-5; simulations lie
-//! within 6 % of the excess.
-//! After Dillinger and Manolios, "Bloom filters in probabilistic verification", 2004, who name the sources of the
-//! excess; the sums are worked out here.
+//! The ideal law already includes one or two common positions of independent keys, hence the tail from 3 on and the
+//! subtraction in S. For `double`, d has probability phi(d) / m for every divisor d of m (b of that order), and W
+//! counts progressions with steps in a ratio of small numbers. At m = 2000, n = 100, k = 14 this gives 7.5e-4 for
+//! `double`, 3.7e-4 for `odd-step`, 9.3e-5 for `enhanced-double`, where chance gives 6.8e-5; simulations lie within 6 %
+//! of the excess. After Dillinger and Manolios, "Bloom filters in probabilistic verification", 2004, who name the
+//! sources of the excess; the sums are derived here.
 
 use std::sync::OnceLock;
 
@@ -37,7 +37,7 @@ pub enum Derivation {
     Triple,
 }
 
-/// An ideal law, and what the derivation adds to its rate.
+/// An ideal law, and the excess of the derivation over its rate.
 pub struct Derived<L> {
     /// The law of independent positions.
     pub ideal: L,
@@ -63,7 +63,7 @@ fn totient(d: u64) -> f64 {
 /// Runs of positions in common, by length.
 type Runs = Vec<f64>;
 
-/// Of progressions whose steps stand in a ratio s : t of small numbers with greatest common divisor g, by g: the runs of
+/// For progressions with steps in a ratio s : t of small numbers with greatest common divisor g, by g: the runs of
 /// those with s / g and t / g odd, and of the others.
 fn ratios(k: u32) -> &'static [[Runs; 2]] {
     static TABLE: [OnceLock<Vec<[Runs; 2]>>; MAX_HASHES as usize + 1] =
@@ -76,7 +76,7 @@ fn ratios(k: u32) -> &'static [[Runs; 2]] {
             let common = gcd(s, t);
             let kind = usize::from(((s / common) * (t / common)).is_multiple_of(2));
             let runs = &mut tables[common as usize][kind];
-            // Where a run of common positions begins, in both; the other may go in both directions.
+            // The start of a run of common positions, in both keys; the other key may run in both directions.
             for (i, j) in (0..k).flat_map(|i| (0..k).map(move |j| (i, j))).filter(|&(i, j)| i < s || j < t) {
                 runs[1 + ((k - 1 - i) / s).min((k - 1 - j) / t) as usize] += 2.0;
             }
@@ -85,7 +85,7 @@ fn ratios(k: u32) -> &'static [[Runs; 2]] {
     })
 }
 
-/// `r^(k - j) P(Binomial(j, 1 - r) >= 3)`: what j positions in common are worth beyond chance.
+/// `r^(k - j) P(Binomial(j, 1 - r) >= 3)`: the effect of j common positions beyond chance.
 fn gain(k: u32, run: usize, fill: f64) -> f64 {
     let (free, run) = (1.0 - fill, run as f64);
     let below = fill.powf(run)
@@ -127,8 +127,8 @@ impl<L> Derived<L> {
         (found - chance) / m
     }
 
-    /// Of keys whose probes i and s - i meet, for each s: the sum of what they are found more. Only pairs whose distance
-    /// is a multiple of `order` meet.
+    /// For keys whose probes i and s - i coincide, for each s: the sum of their excess. Only pairs whose distance is a
+    /// multiple of `order` coincide.
     fn mirrored(&self, order: u64, more: &impl Fn(f64) -> f64) -> f64 {
         let k = u64::from(self.num_hashes);
         let meet = |s: u64| {
@@ -154,8 +154,8 @@ impl<L> Derived<L> {
         }
     }
 
-    /// Runs of windows of `length` positions that go on side by side, `times` each: all of one, or every d-th of it where
-    /// the difference of the steps has order d.
+    /// Runs of windows of `length` positions that go on side by side, `times` each: all of one, or every d-th if the
+    /// difference of the steps has order d.
     fn windows(&self, every: bool, times: impl Fn(u32) -> f64) -> Runs {
         let k = self.num_hashes;
         let mut runs = vec![0.0; k as usize + 1];
@@ -170,7 +170,7 @@ impl<L> Derived<L> {
         runs
     }
 
-    /// Runs of progressions whose steps stand in a ratio of small numbers, up to a difference of order d.
+    /// Runs of progressions with steps in a ratio of small numbers, up to a difference of order d.
     fn progressions(&self, every: bool) -> Runs {
         let tables = ratios(self.num_hashes);
         let mut sum = vec![0.0; self.num_hashes as usize + 1];
@@ -189,7 +189,8 @@ impl<L> Derived<L> {
         sum
     }
 
-    /// What the derivation adds at this load; `every`: an upper bound that no divisor of the range matters to.
+    /// The excess of the derivation at this load; `every`: an upper bound that does not depend on the divisors of the
+    /// range.
     fn excess(&self, items: f64, fill: f64, every: bool) -> f64 {
         if fill <= 0.0 || fill >= 1.0 || !items.is_finite() {
             return 0.0;

@@ -8,22 +8,21 @@
 //! V(n) = sum over pairs of cells of (P(both free) / P(free)^2 - 1) / (dn's share of the cells)^2
 //! ```
 //!
-//! where V(n) is the variance of y at n keys, [`Law::items_sd`] squared: a cell is free in S and another in T when
-//! no key of S and T sets either and no other key sets its own, so that all but the common keys divide out. Linear
-//! counting (Whang, Vander-Zanden and Taylor, 1990) is V of the classic law.
+//! where V(n) is the variance of y at n keys, [`Law::items_sd`] squared: a cell is free in S and another in T if no key
+//! of S and T sets either and no other key sets its own, so that all but the common keys divide out. Linear counting
+//! (Whang, Vander-Zanden and Taylor, 1990) is V of the classic law.
 //!
-//! **Whole cells.** Cells are whole numbers: of few keys that meet in λ cells by chance, λ below 10, two deviations
-//! of the Poisson number hold as little as 84 % (at λ = 0.17). Half a cell is added in quadrature, but no more than
-//! three times the variance, so that what cannot differ (λ = 0) has deviation 0: then they hold 94 % at least, and
-//! more than 98 % only below λ = 1.5, where most filters tell the same number.
+//! **Whole cells.** Cells are whole numbers: if few keys share λ cells by chance, λ below 10, two deviations of the
+//! Poisson number cover as little as 84 % (at λ = 0.17). Half a cell is added in quadrature, but no more than three
+//! times the variance, so that an exact number (λ = 0) has deviation 0: then they cover 94 % at least, and more than 98
+//! % only below λ = 1.5, where most filters have the same number.
 //!
-//! **Keys taken for known.** Where only the keys are counted that were new, those are missing that were found wrongly:
-//! of N keys that a look-up of rate f let pass, N f / (1 - f) were not, with variance N f / (1 - f)^2 (negative
-//! binomial). Keys, too, are whole.
+//! **Wrongly found keys.** If only new keys are counted, those that were wrongly found are missing: besides N keys that
+//! a lookup of rate f let pass, N f / (1 - f) did not pass, with variance N f / (1 - f)^2 (negative binomial). Keys are
+//! whole numbers, too.
 
 use super::Law;
 use super::chain::{Member, Stages};
-use super::whole::{mean_over, of_whole};
 
 /// An estimate, with its variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,8 +41,8 @@ impl Estimate {
     }
 }
 
-/// Keys of both sets, `a + b - union`, from the estimates of each and of the union: below 0 now and then where there
-/// are none. NaN, with an infinite variance, when all cells of the union are set: nothing is known then.
+/// Keys of both sets, `a + b - union`, from the estimates of each and of the union: sometimes below 0 if there are
+/// none. NaN, with an infinite variance, if all cells of the union are set.
 ///
 /// Var = V(union) - V(a) - V(b) + 2 V(both), from the covariance above. Swamidass and Baldi, 2007.
 pub fn common(law: &dyn Law, a: f64, b: f64, union: f64) -> Estimate {
@@ -56,8 +55,8 @@ pub fn common(law: &dyn Law, a: f64, b: f64, union: f64) -> Estimate {
     Estimate { items, variance: of_whole(spread, law.cell_worth(union)) }
 }
 
-/// Keys that a table took for known, of those that came to it as they come to a filter of its own: it holds `stored`,
-/// and has rate `fpr` now; `relative` tells the rate at less keys, up to a factor.
+/// Added keys that a table wrongly found, if keys were added to it as to a separate filter: it holds `stored`, and has
+/// rate `fpr` now; `relative` is the rate at fewer keys, up to a factor.
 pub fn lost_in_table(stored: f64, fpr: f64, relative: impl Fn(f64) -> f64) -> Estimate {
     if fpr <= 0.0 || stored <= 0.0 {
         return Estimate { items: 0.0, variance: 0.0 };
@@ -72,7 +71,7 @@ pub fn lost_in_table(stored: f64, fpr: f64, relative: impl Fn(f64) -> f64) -> Es
     Estimate { items: stored * found, variance: stored * variance }
 }
 
-/// The same of cells filled to `fill`, whose rate at less keys `law` tells.
+/// The same for cells filled to `fill`; `law` gives the rate at fewer keys.
 pub fn lost_in_cells(law: &dyn Law, fill: f64) -> Estimate {
     let items = law.items(fill);
     if items.is_infinite() {
@@ -84,23 +83,23 @@ pub fn lost_in_cells(law: &dyn Law, fill: f64) -> Estimate {
 
 /// A stage of a chain.
 #[derive(Clone, Copy, Debug)]
-pub struct Passed {
-    /// The keys that it holds: those that were new. This number tells more than the fill, which is lower where keys
+pub struct StageKeys {
+    /// The keys that it holds: those that were new. This number is more exact than the fill, which is lower if keys
     /// that passed earlier stages fill lines unevenly.
     pub stored: f64,
-    /// Those it took for known, had the others not been.
+    /// Keys that it would have wrongly found without the other stages.
     pub lost: Estimate,
-    /// What others know of it.
+    /// The stage, as far as others depend on it.
     pub member: Member,
     /// The deviation of its rate.
     pub fpr_sd: f64,
 }
 
-/// Keys that came to a chain, oldest stage first: what came to each stage is what passed those before it.
+/// Keys added to a chain, oldest stage first: those that reach a stage are those that passed the ones before.
 ///
-/// All but the newest stage were full when a later one took its first key. What is wrong with the rate f of a stage is
-/// wrong for all keys N that came after it: the share that passes is a product with 1 - f, so N / (1 - f) of it.
-pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
+/// All but the newest stage were full when a later one took its first key. The error in the rate f of a stage affects
+/// all keys N that came after it: the share that passes is a product with 1 - f, so N / (1 - f) of it.
+pub fn reached_chain(kind: Stages, stages: &[StageKeys]) -> Estimate {
     let members: Vec<Member> = stages.iter().map(|stage| stage.member).collect();
     if stages.iter().any(|stage| !stage.lost.items.is_finite()) {
         return Estimate { items: f64::INFINITY, variance: f64::INFINITY };
@@ -119,7 +118,7 @@ pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
         // A key that passed is found at another rate than any key.
         let share = if fpr > 0.0 { first / pass / fpr } else { 1.0 };
         let (came, own) = (stage.stored + stage.lost.items * share, stage.lost.variance * share);
-        // Those that it found itself are the variance of what came to it.
+        // The keys that the stage itself found are the variance of those that reached it.
         let asked = later + if first > 0.0 { own / first } else { 0.0 };
         let missed = (1.0 - fpr).max(f64::MIN_POSITIVE);
         spread += (asked * stage.fpr_sd / missed).powi(2);
@@ -127,22 +126,49 @@ pub fn came_to_chain(kind: Stages, stages: &[Passed]) -> Estimate {
         later += came / pass;
     }
     let variance = of_whole(lost, 1.0) + spread;
-    // A stage that finds every key lets nothing pass: how many came after it nobody knows.
+    // A stage that finds every key lets none pass: the number of later keys is unknown.
     if !later.is_finite() || variance.is_nan() {
         return Estimate { items: f64::INFINITY, variance: f64::INFINITY };
     }
     Estimate { items: later, variance }
 }
 
+/// The variance to report for a number of units: half a unit in quadrature, at most three times the variance.
+pub fn of_whole(variance: f64, unit: f64) -> f64 {
+    if variance.is_finite() {
+        variance.max(0.0) + (3.0 * variance.max(0.0)).min(unit * unit / 4.0)
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// Of `items` distinct keys, those that were new when they were added: all except those that a lookup, of rate `fpr` at
+/// so many keys, found.
+pub fn new_among(items: f64, fpr: impl Fn(f64) -> f64) -> f64 {
+    if !items.is_finite() {
+        return items;
+    }
+    items * (1.0 - mean_over(items, fpr))
+}
+
+/// The mean of a function over 0 to `items` keys, by Simpson's rule over 32 parts.
+pub fn mean_over(items: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let parts = (0..=32).map(|part| {
+        let weight = if part % 32 == 0 { 1.0 } else { f64::from(2 + part % 2 * 2) };
+        weight * of(items * f64::from(part) / 32.0)
+    });
+    parts.sum::<f64>() / 96.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sizing::classic::Classic;
+    use crate::sizing::estimates::new_among;
     use crate::sizing::lanes::Lanes;
-    use crate::sizing::whole::new_among;
 
     #[test]
-    fn what_cannot_differ_is_exact_and_what_is_saturated_is_unknown() {
+    fn certain_numbers_are_exact_and_saturated_ones_unknown() {
         let laws: [&dyn Law; 2] =
             [&Classic { num_bits: 10_000, num_hashes: 7 }, &Lanes { blocks: 20, lanes: 4, width: 128, per_lane: 2 }];
         for law in laws {
@@ -159,23 +185,23 @@ mod tests {
     }
 
     #[test]
-    fn what_came_after_a_stage_that_finds_every_key_is_unknown() {
+    fn keys_after_a_stage_that_finds_every_key_are_unknown() {
         let stage = |stored, fpr| {
             let lost = Estimate { items: 0.0, variance: 0.0 };
-            Passed { stored, lost, member: Member::of_rate(fpr), fpr_sd: 0.0 }
+            StageKeys { stored, lost, member: Member::of_rate(fpr), fpr_sd: 0.0 }
         };
         for kind in [Stages::Independent, Stages::OfBits, Stages::OfFingerprints, Stages::OfPairs] {
             for last in [0.0, 5.0] {
                 let (items, deviation) =
-                    came_to_chain(kind, &[stage(10.0, 1.0), stage(last, 1.0), stage(last, 0.1)]).with_deviation();
+                    reached_chain(kind, &[stage(10.0, 1.0), stage(last, 1.0), stage(last, 0.1)]).with_deviation();
                 assert!(items >= 10.0 && deviation >= 0.0, "{kind:?}: {items} +- {deviation}");
             }
-            assert_eq!(came_to_chain(kind, &[stage(10.0, 0.0), stage(5.0, 0.0)]).items, 15.0);
+            assert_eq!(reached_chain(kind, &[stage(10.0, 0.0), stage(5.0, 0.0)]).items, 15.0);
         }
     }
 
     #[test]
-    fn what_is_new_is_all_but_what_is_found() {
+    fn new_keys_are_all_but_those_found() {
         // The integral of x^7 from 0 to 1 is an eighth.
         assert!((new_among(1000.0, |items| (items / 1000.0).powi(7)) - 875.0).abs() < 0.01);
         assert_eq!(new_among(1000.0, |_| 0.0), 1000.0);
@@ -183,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_found_is_the_integral_of_its_rate() {
+    fn keys_wrongly_found_are_the_integral_of_the_rate() {
         for fpr in [1e-9, 1e-3, 0.1, 0.5] {
             let (straight, log) = (lost_in_table(1000.0, fpr, |items| items), -f64::ln_1p(-fpr));
             let (items, variance) = (1000.0 * (log / fpr - 1.0), 1000.0 * (fpr / (1.0 - fpr) - log) / fpr);

@@ -16,7 +16,7 @@ pub fn quotient(items: f64, bits: u32) -> f64 {
     any_of(0.5f64.powi(bits as i32), items)
 }
 
-/// The rate with so many different fingerprints of all: their share, where [`quotient`] is its expectation.
+/// The rate with `distinct` of all `fingerprints`: their share, of which [`quotient`] is the expectation.
 pub fn taken(distinct: f64, fingerprints: f64) -> f64 {
     (distinct / fingerprints).min(1.0)
 }
@@ -26,10 +26,10 @@ pub fn least(items: f64, fpr: f64) -> f64 {
     1.0 / each_of(fpr, items)
 }
 
-/// Mean load of a bucket that d choices carry without an overflow, also while keys come and go: 2
-/// cells below w for d >= 4 (the published design, 6 of 8). In simulations of 50 to 10^6 keys with
-/// three rounds of random replacement none overflowed for d >= 3 and one key in 10^7 for d = 2, w =
-/// 12; with d = 4, 1.3 cells below w, one key in 10^5 did.
+/// Mean load of a bucket that d choices carry without an overflow, even while keys are added and removed: 2 cells below
+/// w for d >= 4 (the published design, 6 of 8). In simulations of 50 to 10^6 keys with three rounds of random
+/// replacement none overflowed for d >= 3 and one key in 10^7 for d = 2, w = 12; with d = 4, 1.3 cells below w, one key
+/// in 10^5 did.
 pub fn d_left_load(subtables: u32, cells: u32) -> f64 {
     let spare = match subtables {
         2 => 4.0,
@@ -52,7 +52,7 @@ pub fn cuckoo(compared: f64, bits: u32) -> f64 {
 
 /// Rate of a cuckoo filter of n keys in B buckets: `1 - (1 - (2 - 1/B) / (B (2^f - 1)))^n`. Each key is equal with one
 /// chance in 2^f - 1, and lies in one of two buckets; one pair in B has only one. [`cuckoo`] with c = 2 n / B, which
-/// sizes and files go by, is its bound.
+/// sizes and files use, is its bound.
 pub fn cuckoo_table(items: f64, buckets: f64, bits: u32) -> f64 {
     any_of((2.0 - 1.0 / buckets) / buckets / values(bits), items)
 }
@@ -72,12 +72,11 @@ pub fn cuckoo_overfull(items: f64, buckets: f64, bucket_size: u32, bits: u32) ->
     groups * sum
 }
 
-/// Buckets for `capacity` keys: at a load that the moving of keys reaches, and some slots more,
-/// since chance has more of a say in small tables. Measured first failures: 0.87 at b = 2, 0.97 at
-/// b = 4, 0.995 at b = 8 with 4 million slots; below 1000 slots the worst of 10,000 tables.
+/// Buckets for `capacity` keys: at a load that moving keys reaches, plus some slots, since small tables vary more.
+/// Measured first failures: 0.87 at b = 2, 0.97 at b = 4, 0.995 at b = 8 with 4 million slots; below 1000 slots the
+/// worst of 10,000 tables.
 ///
-/// Narrow fingerprints link too few buckets with each other: 0.95 at b = 4 and f = 6, 0.88 at 5,
-/// 0.76 at 4.
+/// Narrow fingerprints link too few buckets with each other: 0.95 at b = 4 and f = 6, 0.88 at 5, 0.76 at 4.
 pub fn cuckoo_buckets(capacity: u64, bucket_size: u32, bits: u32) -> u64 {
     let (load, more) = match bucket_size {
         1 => (0.40, 512.0),
@@ -122,8 +121,9 @@ pub fn passed_on(load: f64, bin_size: u32) -> f64 {
     (1.0 - below) - size / mean * (1.0 - below - full)
 }
 
-/// Bound on the rate of a prefix filter: of k 2^r fingerprints an absent key is compared with those of the k `load`
-/// keys of its bin, in the bin or through the spare; and a share of the keys asks a spare of its own rate.
+/// Bound on the rate of a prefix filter: an absent key is compared with the fingerprints of the k `load` keys of its
+/// bin, out of k 2^r, in the bin or through the spare; and a share of the keys is looked up in a spare with its own
+/// rate.
 pub fn prefix(load: f64, remainder_bits: u32, asking: f64, spare: f64) -> f64 {
     (load * 0.5f64.powi(remainder_bits as i32) + asking * spare).min(1.0)
 }

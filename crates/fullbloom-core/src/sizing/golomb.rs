@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 
 /// Largest Rice parameter: a remainder is read in one piece with the 7 bits before it.
 pub const MOST_RICE_BITS: u32 = 56;
-/// Most bits in unary that a value may take on average: four parameters below the best.
+/// Largest average number of unary bits of a value: four parameters below the best.
 const MOST_UNARY: f64 = 16.0;
 
-/// Zeros in unary that a value takes: `1 / ((1 - fpr)^(-2^P) - 1)`, `fpr` the share of values that are occupied.
+/// Unary zeros of a value: `1 / ((1 - fpr)^(-2^P) - 1)`, `fpr` the share of occupied values.
 fn unary(fpr: f64, rice_bits: u32) -> f64 {
     1.0 / (-(-fpr).ln_1p() * 2f64.powi(rice_bits as i32)).exp_m1()
 }
@@ -30,7 +30,7 @@ pub fn rice_bits(fpr: f64) -> u32 {
     if bits_per_key(q, more) < bits_per_key(q, least) { more } else { least }
 }
 
-/// The Rice parameter asked for, or the best.
+/// The requested Rice parameter, or the best.
 pub fn checked_rice_bits(fpr: f64, asked: Option<u64>) -> Result<u32> {
     let Some(asked) = asked else { return Ok(rice_bits(fpr)) };
     let fits = |bits: &u32| u64::from(*bits) == asked && unary(fpr, *bits) <= MOST_UNARY;
@@ -44,7 +44,7 @@ pub fn checked_rice_bits(fpr: f64, asked: Option<u64>) -> Result<u32> {
     })
 }
 
-/// Values that so many keys are spread over: the fewest of which they are a share of `fpr` at most.
+/// The number of values over which `keys` keys are spread: the fewest of which they occupy a share of `fpr` at most.
 pub fn universe(keys: u64, fpr: f64) -> Result<u64> {
     check_reachable(keys, check_fpr(fpr)?)?;
     Ok((keys.max(1) as f64 / fpr).ceil() as u64)

@@ -19,8 +19,8 @@ pub fn rate(items: f64, each: f64, tables: u32) -> f64 {
     all_of(binomial_tail(items, 1.0 / each, 2), tables)
 }
 
-/// Chance that some two of `items` keys share all their cells, which alone keeps a table from being decoded: at most this.
-/// In logarithms where the pairs are beyond a float.
+/// Upper bound on the chance that some two of `items` keys share all their cells, which prevents decoding. In
+/// logarithms, for pairs beyond the range of a float.
 pub fn twins(items: f64, each: f64, tables: f64) -> f64 {
     let pairs = items * (items - 1.0) / 2.0;
     if pairs.is_finite() {
@@ -33,7 +33,7 @@ pub fn twins(items: f64, each: f64, tables: f64) -> f64 {
 pub fn decodable(items: u64) -> u64 {
     let n = items as f64;
     let peeled = (SLOPE * n + SPREAD * n.sqrt() + 8.0) / f64::from(TABLES);
-    // Twice as seldom as allowed: what larger groups of keys do comes on top.
+    // Half of the allowed chance: larger groups of keys add to it.
     let parted = (n * (n - 1.0) / 2.0 * 2000.0).max(0.0).powf(0.25);
     peeled.max(parted).ceil() as u64
 }

@@ -13,7 +13,7 @@
 
 use super::{Law, any_of};
 
-/// What is below this share of a sum is left out of it.
+/// Terms below this share of a sum are left out.
 const NEGLIGIBLE: f64 = 1e-22;
 
 /// A shape of the lane law.
@@ -35,7 +35,7 @@ impl Lanes {
         self.log_avoids(cells).exp()
     }
 
-    /// ln q(s), also where a lane is so wide that q(s) is 1 to the last digit.
+    /// ln q(s), even for a lane so wide that q(s) is 1 to the last digit.
     fn log_avoids(&self, cells: u32) -> f64 {
         (0..self.per_lane)
             .map(|j| {
@@ -138,8 +138,8 @@ impl Law for Lanes {
         (rates - self.fpr(items).powi(2)).max(0.0)
     }
 
-    /// Blocks differ, in their keys and in what of their cells is set: with R the rate of a block and X its set
-    /// cells, what X does not tell of R is Var R - Cov(R, X)^2 / Var X, of one block, and a share of it of all.
+    /// Blocks differ in their keys and in their set cells: with R the rate of a block and X its set cells, the part of
+    /// R that X does not determine is Var R - Cov(R, X)^2 / Var X for one block, and a share of it for all.
     fn fpr_sd(&self, items: f64) -> f64 {
         if self.blocks == 1 || items <= 0.0 || items.is_infinite() {
             return 0.0;
@@ -183,9 +183,9 @@ fn all_set(logs: &[f64], keys: f64) -> f64 {
     sum.clamp(0.0, 1.0)
 }
 
-/// E[f(i)], i ~ Binomial(n, p), by the ratio of neighbouring terms from the mode outwards: no
-/// factorials, and the weights are normalised by their own sum. f grows and stays at or below 1: at low rates
-/// the sum lies far above the mode, so upwards it is what is left of it that ends the walk.
+/// E[f(i)], i ~ Binomial(n, p), by the ratio of neighbouring terms from the mode outwards: no factorials, and the
+/// weights are normalised by their own sum. f grows and stays at or below 1: at low rates the sum lies far above the
+/// mode, so the upward walk ends by the weight that remains.
 pub(crate) fn binomial_mean(n: f64, p: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mean, sd) = (n * p, (n * p * (1.0 - p)).sqrt());
     if mean > WIDE {
@@ -215,8 +215,8 @@ pub(crate) fn binomial_mean(n: f64, p: f64, f: impl Fn(f64) -> f64) -> f64 {
     mean / weight
 }
 
-/// Keys a block from which the normal stands in for the binomial: skewness is then below 0.02, and
-/// walking its 30 sd terms would take seconds at 10^13.
+/// From this many keys a block on, the normal replaces the binomial: skewness is then below 0.02, and walking its 30 sd
+/// terms would take seconds at 10^13.
 const WIDE: f64 = 4096.0;
 
 /// E[f(x)] for a normal x, on a grid of an eighth of a deviation.
@@ -229,6 +229,51 @@ fn normal_mean(mean: f64, sd: f64, f: impl Fn(f64) -> f64) -> f64 {
         sum += density * f((mean + z * sd).max(0.0));
     }
     sum / weight
+}
+
+/// Halves of equal law.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs {
+    /// The law of a half.
+    pub half: Lanes,
+}
+
+impl Law for Pairs {
+    fn fpr(&self, items: f64) -> f64 {
+        self.half.fpr(items).powi(2)
+    }
+
+    fn fill(&self, items: f64) -> f64 {
+        self.half.fill(items)
+    }
+
+    fn items(&self, fill: f64) -> f64 {
+        self.half.items(fill)
+    }
+
+    /// The fill is the mean of two that are independent.
+    fn items_sd(&self, items: f64) -> f64 {
+        self.half.items_sd(items) / 2f64.sqrt()
+    }
+
+    /// The halves deviate independently.
+    fn fpr_sd(&self, items: f64) -> f64 {
+        2f64.sqrt() * self.half.fpr(items) * self.half.fpr_sd(items)
+    }
+
+    fn blocks(&self) -> u64 {
+        self.half.blocks()
+    }
+
+    /// Of pairs of lines, `E[R^2]^2 - E[R]^4`.
+    fn block_variance(&self, items: f64) -> f64 {
+        let rate = self.half.fpr(items).powi(2);
+        (self.half.block_variance(items) + rate).powi(2) - rate * rate
+    }
+
+    fn cell_worth(&self, items: f64) -> f64 {
+        self.half.cell_worth(items) / 2.0
+    }
 }
 
 #[cfg(test)]

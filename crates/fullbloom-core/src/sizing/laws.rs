@@ -1,11 +1,11 @@
 //! The laws that `fullbloom.theory` hands on, by name.
 
 use super::{
-    Law, any_among, any_of, blocked, cascade, chain, classic, deletion, each_of, fingerprints, golomb, invertible,
-    peeled, ribbon, stable, zone,
+    Law, any_among, any_of, blocked, cascade, chain, classic, each_of, fingerprints, golomb, invertible, peeled,
+    ribbon, stable, zone,
 };
 
-/// The law of this name for these numbers; `None` when there is none that takes so many.
+/// The law with this name at these numbers; `None` if there is none with so many.
 pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
     Some(match (name, numbers) {
         ("any_of", &[p, n]) => any_of(p, n),
@@ -33,7 +33,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("zone_cells", &[universe, zone]) => zone::cells(&zone::reaching(universe as u64, zone as u64).ok()?) as f64,
         ("zone_counter_bits", &[zone]) => f64::from(zone::counter_bits(zone as u64)),
         ("cascade", &[included, excluded]) => cascade::bits(included, excluded),
-        ("missed", &[lost, k]) => deletion::missed(lost, k),
+        ("missed", &[lost, k]) => classic::missed(lost, k),
         ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
         ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),
@@ -44,7 +44,7 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
     })
 }
 
-/// A number of bits, slots or stages; no law tells those beyond 2^20 apart.
+/// A number of bits, slots or stages; no law distinguishes those beyond 2^20.
 fn whole(number: f64) -> u32 {
     number.min(1048576.0) as u32
 }

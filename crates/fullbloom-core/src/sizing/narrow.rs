@@ -1,6 +1,6 @@
-//! The law of hashes in which keys differ by few bits.
+//! The law of hashes with few bits.
 //!
-//! Of n keys, `D(n) = 2^b (1 - e^(-n / 2^b))` have hashes of their own; an absent key has the hash of one of them with
+//! Of n keys, `D(n) = 2^b (1 - e^(-n / 2^b))` have distinct hashes; an absent key has one of these hashes with
 //! probability `D / 2^b`, a floor under every rate: 1 % of 43 million keys at 32 bits.
 
 use super::Law;
@@ -27,7 +27,7 @@ impl Narrow {
         self.hashes() * floor(items, self.bits)
     }
 
-    /// Probability of a floor, or a rate beside it.
+    /// Probability of a floor or, independently, a rate.
     fn either(&self, floor: f64, rate: f64) -> f64 {
         floor + (1.0 - floor) * rate
     }
@@ -48,7 +48,8 @@ impl Law for Narrow {
     }
 
     fn items_sd(&self, items: f64) -> f64 {
-        // What of one hash more there is to a key: e^(-n / 2^b). Its own scatter, n^2 / 2^(b + 1), is beside it.
+        // The number of keys that one more hash represents: e^(-n / 2^b). The scatter of that number, n^2 / 2^(b + 1),
+        // is separate.
         let (distinct, share) = (self.distinct(items), items / self.hashes());
         if share > 700.0 {
             return f64::INFINITY;

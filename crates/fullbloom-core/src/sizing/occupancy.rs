@@ -14,9 +14,9 @@
 use super::counters::distinct;
 use std::f64::consts::PI;
 
-/// From here on only the part of the circle that counts is walked.
+/// From this number on, only the part of the circle that matters is walked.
 const MANY: f64 = 400.0;
-/// Deviations of a normal density beyond which 1e-22 of it lies.
+/// Standard deviations of a normal density that leave out 1e-22 of it.
 const DEVIATIONS: f64 = 10.0;
 
 /// A complex number.
@@ -103,7 +103,7 @@ fn below_sine(t: f64) -> f64 {
     -t * square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0 * (1.0 - square / 110.0))))
 }
 
-/// ln (N! e^r / r^N): of Stirling's terms those that are large cancel, so only the others are taken.
+/// ln (N! e^r / r^N): the large terms of Stirling's series cancel, so only the others are summed.
 fn log_weight(n: f64, r: f64) -> f64 {
     let apart = (r - n) / n;
     let near = if apart.abs() < 1e-3 {
@@ -125,7 +125,7 @@ fn beyond_stirling(n: f64) -> f64 {
         / n
 }
 
-/// E[(X/m)^k] after so many throws over `cells`, 2 or more; between two whole numbers as powers go.
+/// E[(X/m)^k] after `throws` throws over `cells`, 2 or more; interpolated as a power between two integers.
 pub fn occupied(throws: f64, cells: f64, hashes: u32) -> f64 {
     let chances = distinct(cells, hashes);
     let law = Poissonized { cells, chances };

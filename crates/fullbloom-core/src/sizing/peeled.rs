@@ -3,10 +3,10 @@
 /// Longest segments, whatever the number of keys: 2^18 cells lie in the second-level cache.
 pub const MOST_SEGMENT_BITS: u32 = 18;
 
-/// Of keys with a cell in each of `arity` segments that follow each other, 3 or 4: the bits of a segment of 2^bits cells, and
-/// the segments in which a key may begin.
+/// For keys with a cell in each of `arity` consecutive segments, 3 or 4: the bits of a segment of 2^bits cells, and the
+/// segments in which a key may begin.
 pub fn segments(keys: u64, arity: u32) -> (u32, u64) {
-    // Fitted by Graf and Lemire to what solves nearly always.
+    // Fitted by Graf and Lemire so that solving nearly always succeeds.
     let log = (keys.max(2) as f64).ln();
     let (bits, factor) = match arity {
         3 => (log / 3.33f64.ln() + 2.25, (0.875 + 0.25 * 1e6f64.ln() / log).max(1.125)),
@@ -28,17 +28,17 @@ pub fn fuse_cells(keys: u64, arity: u32) -> u64 {
     (begins + u64::from(arity) - 1) << bits
 }
 
-/// Bound on the chance that the xor of an absent key's cells names one of its `arity` cells, where two bits of a cell tell which
-/// cell of a key is its own: `arity / 4`, since three of four numbers do for arity 3, and more where some cells belong to no
-/// key, whose bits are zero. Three such cells always name the first; 1.3 covers cells whose bits are not yet mixed (measured
-/// on 1 to 100,000 keys: 1.30 at one key, 1.2 at 50, less from 200 on).
+/// Bound on the chance that the xor of an absent key's cells names one of its `arity` cells, if two bits of a cell say
+/// which cell of a key is its own: `arity / 4`, since three of four numbers do for arity 3, and more if some cells
+/// belong to no key, whose bits are zero. Three such cells always name the first; 1.3 covers cells whose bits are not
+/// yet mixed (measured on 1 to 100,000 keys: 1.30 at one key, 1.2 at 50, less from 200 on).
 pub fn own_cell(keys: f64, cells: f64, arity: u32) -> f64 {
     let (mixed, free) = (f64::from(arity) / 4.0, (1.0 - keys / cells).clamp(0.0, 1.0));
     (mixed + 1.3 * (1.0 - mixed) * free.powi(arity as i32)).min(1.0)
 }
 
-/// Cells of each of three segments, anywhere in which a key has a cell: 1.23 a key, above the threshold of 1.222 by what
-/// few keys need.
+/// Cells of each of three segments, in each of which a key has a cell: 1.23 a key, above the threshold of 1.222 by a
+/// margin that few keys need.
 pub fn third(keys: u64) -> u64 {
     ((keys as f64 * 1.23) as u64 + 32).div_ceil(3)
 }

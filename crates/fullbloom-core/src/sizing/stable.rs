@@ -1,4 +1,4 @@
-//! The stable law: cells that decay while keys come, so that the rate is the same for ever.
+//! The stable law: cells that decay while keys are added, so that the rate stays constant.
 //!
 //! Each key decrements P of m cells (neighbours, from a random start) by one and then sets K cells
 //! to Max. Deng and Rafiei, "Approximately detecting duplicates for streaming data using stable
@@ -60,21 +60,21 @@ pub fn fpr([m, k, p, max]: [f64; 4]) -> f64 {
     (set.powf(k) * (1.0 + variance / (set * set)).powf(k * (k - 1.0) / 2.0)).min(1.0)
 }
 
-/// Two cells, backwards in time from now: what one key does to them.
+/// Two cells, backwards in time from now: the effect of one key on them.
 struct Pair {
     /// Decrements one of them.
     decays: f64,
-    /// Sets neither, both, one that is named but not the other.
+    /// Sets neither, both, or a given one but not the other.
     neither: f64,
     both: f64,
     single: f64,
     /// Sets at least one.
     some: f64,
-    /// Chance that a cell is set before it is decremented so many times.
+    /// Chance that a cell is set before it is decremented that often.
     one: Vec<f64>,
 }
 
-/// More distances than these are summed by Simpson's rule: of cells of at most 4 bits, and of others, which take 300
+/// More distances than these are summed by Simpson's rule: for cells of at most 4 bits, and for others, which take 300
 /// times as long.
 const FEW: [f64; 2] = [64.0, 16.0];
 
@@ -85,7 +85,7 @@ impl Pair {
         let apart = missed * missed * (k * (-(1.0 / (m - 1.0).powi(2)).min(1.0)).ln_1p()).exp_m1();
         let (decays, neither) = ((p / m).min(1.0), two.exp());
         let both = (hit * hit + apart).max(0.0);
-        // Each decrement comes before a set with the odds of this logarithm.
+        // The odds, as a logarithm, that a decrement comes before a set.
         let log = -(hit / (missed * decays)).ln_1p();
         let one = (0..=max as u32).map(|left| -(f64::from(left) * log).exp_m1()).collect();
         Pair { decays, neither, both, single: hit - both, some: -two.exp_m1(), one }
@@ -139,7 +139,7 @@ fn summed(count: f64, few: f64, f: impl Fn(f64) -> f64) -> f64 {
     integral + (values[0] + values[last]) / 2.0 - slopes / 12.0
 }
 
-/// Chance that a key is still found after `age` other keys; its K cells are taken as independent.
+/// Chance that a key is still found after `age` other keys; its K cells count as independent.
 pub fn recall(age: f64, [m, k, p, max]: [f64; 4]) -> f64 {
     let zero = zeros([m, k, p, max]) * poisson_tail((p + k) * age / m, max as u32);
     (1.0 - zero).max(0.0).powf(k)
@@ -189,8 +189,8 @@ impl Stable {
         recall(age, self.numbers())
     }
 
-    /// The smallest filter with a rate of at most `fpr` for ever in which a key that `capacity` others
-    /// followed is still found with a chance of one half.
+    /// The smallest filter with a permanent rate of at most `fpr` that still finds a key with a chance of one half
+    /// after `capacity` others.
     pub fn for_capacity(capacity: u64, fpr: f64, cell_bits: u32, num_hashes: Option<u32>) -> Result<Self> {
         check_sized(capacity, fpr)?;
         if fpr < LEAST_FPR {
@@ -215,7 +215,7 @@ impl Stable {
         smallest(MAX_LINES, 0.5, forgets).and_then(shape).ok_or_else(|| too_large(capacity, fpr))
     }
 
-    /// Refuses what no constructor makes.
+    /// Refuses numbers that no constructor chooses.
     pub fn check(self) -> Result<Self> {
         let fits = matches!(self.cell_bits, 1 | 2 | 4 | 8)
             && (1..=64).contains(&self.num_hashes)

@@ -1,8 +1,9 @@
-//! The law of zones: the first primes whose product reaches u^d, a cell for each rest of each, and the bits of a cell.
+//! The law of zones: the first primes whose product reaches u^d, a cell for each remainder of each, and the bits of a
+//! cell.
 
 use crate::error::{Error, Result};
 
-/// Bits of u^d, at most: 58,000 primes, of which each key has a probe.
+/// Largest number of bits of u^d: 58,000 primes, one probe of a key for each.
 const MOST_BITS: f64 = (1u64 << 20) as f64;
 
 /// A natural number as digits of 32 bits, the last first.
@@ -61,7 +62,7 @@ pub fn reaching(universe: u64, zone: u64) -> Result<Vec<u32>> {
         if sum > wanted + 1e-6 {
             break;
         }
-        // Logarithms cannot tell products that are nearly equal.
+        // Logarithms cannot distinguish products that are nearly equal.
         if (sum - wanted).abs() <= 1e-6 && !primes.is_empty() {
             let power = Natural::product((0..zone).map(|_| universe));
             if Natural::product(primes.iter().map(|&prime| u64::from(prime))).at_least(&power) {
@@ -82,7 +83,7 @@ pub fn cells(primes: &[u32]) -> u64 {
 /// More occurrences than a zone can have.
 pub const MOST_COUNTER_BITS: u32 = 32;
 
-/// Bits of a counter: of what counts one member more than are in the zone, as a counter at its maximum has stopped.
+/// Bits of a counter: enough for one member more than the zone holds, since a counter at its maximum has stopped.
 pub fn counter_bits(zone: u64) -> u32 {
     (zone.saturating_add(1).ilog2() + 1).clamp(2, MOST_COUNTER_BITS)
 }

@@ -12,9 +12,9 @@
 //! The key's neighbours lie near: chains of keys that are alone begin at both ends of the shard and run through it like
 //! a fuse, which solves at 1.125 cells a key (K = 3) and 1.075 (K = 4), against 1.23 of cells anywhere.
 
+use super::fingerprints::{Facts, Precision, fingerprint_filter};
 use super::peel::Geometry;
 use super::shards::Shape;
-use super::xored::{Asked, Facts, xored};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::BINARY_FUSE;
@@ -22,7 +22,7 @@ use crate::scheme::fastrange;
 use crate::sizing::peeled::{self, MOST_SEGMENT_BITS};
 use crate::structure::Job;
 use crate::structure::declaration::structure;
-use crate::structure::records::Gathered;
+use crate::structure::records::RecordSet;
 
 structure! {
     /// A static approximate set: made of all its keys at once, the smallest filter for its speed.
@@ -58,8 +58,8 @@ structure! {
         shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
         /// Number of distinct keys.
         keys: u64 = |f| f.made.keys, COUNT;
-        /// Rate asked for.
-        asked: f64 = |f| f.made.asked, FPR;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.made.target_fpr, FPR;
         /// Number of cells.
         pub num_cells: u64 = |f| f.made.cells;
         /// True when the cells live in a file.
@@ -67,7 +67,7 @@ structure! {
     }
 }
 
-/// Segments of 2^bits cells, of which a key may begin in the first `span` cells.
+/// Segments of 2^bits cells; a key may begin in the first `span` cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fuse<const K: usize> {
     span: u64,
@@ -82,7 +82,7 @@ impl<const K: usize> Geometry<K> for Fuse<K> {
     #[inline(always)]
     fn places(self, hash: u64) -> [u64; K] {
         let (first, mask) = (fastrange(hash, self.span), (1u64 << self.bits) - 1);
-        // The bits below those that chose the first cell: 18 each for two, 13 each for three.
+        // The bits below those that selected the first cell: 18 each for two, 13 each for three.
         let step = if K == 3 { 18 } else { 13 };
         std::array::from_fn(|i| match i {
             0 => first,
@@ -114,35 +114,35 @@ impl<const K: usize> Shape<K> for Fuse<K> {
     }
 }
 
-xored! { BinaryFuseFilter, BINARY_FUSE, arity;
+fingerprint_filter! { BinaryFuseFilter, BINARY_FUSE, arity;
     3 => 3, Fuse<3>;
     4 => 4, Fuse<4>;
 }
 
 impl Stored {
     fn facts(&self) -> Facts {
-        let Stored { fingerprint_bits: width, arity, shard_bits: bits, keys, asked } = *self;
-        Facts { width, arity, bits, keys, cells: 0, asked }
+        let Stored { fingerprint_bits: width, arity, shard_bits: bits, keys, target_fpr } = *self;
+        Facts { width, arity, bits, keys, cells: 0, target_fpr }
     }
 }
 
 impl BinaryFuseFilter {
     /// The filter of `keys`.
     pub fn build(
-        keys: &Gathered<1>,
+        keys: &RecordSet<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         arity: u64,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let asked = Asked::of(fpr, bits)?;
-        Self::made(keys, asked, Self::arity_of(arity)?, hasher, job)
+        let precision = Precision::of(fpr, bits)?;
+        Self::construct(keys, precision, Self::arity_of(arity)?, hasher, job)
     }
 
-    /// Bytes of cells of a filter for so many keys.
+    /// Bytes of cells of a filter for `capacity` keys.
     pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>, arity: u64) -> Result<u64> {
-        Self::bytes(capacity, Asked::of(fpr, bits)?, Self::arity_of(arity)?)
+        Self::bytes(capacity, Precision::of(fpr, bits)?, Self::arity_of(arity)?)
     }
 
     fn arity_of(arity: u64) -> Result<u32> {

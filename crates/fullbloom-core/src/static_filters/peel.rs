@@ -1,16 +1,16 @@
 //! Solving by peeling: cells such that the xor of the K cells of each key is a value.
 //!
-//! A key that is alone in one of its cells can be dealt with last: whatever the other cells hold, that one makes it
-//! right. It is taken away, which leaves others alone, until no key is left; then cells are set in reverse. Whether
-//! that ends well depends on how many cells there are, and little on luck: Majewski, Wormald, Havas, Czech, "A family
-//! of perfect hashing methods", 1996.
+//! A key that is alone in one of its cells can be solved last: that cell can make its xor right whatever the other
+//! cells hold. Removing it leaves others alone, until no key is left; then cells are set in reverse. Success depends on
+//! the number of cells, and little on chance: Majewski, Wormald, Havas, Czech, "A family of perfect hashing methods",
+//! 1996.
 
 use crate::cells::allocation::reserve;
 use crate::cells::packed::Packed;
 use crate::error::Result;
 use crate::structure::records::Record;
 
-/// Where the K cells of a hash lie; all different.
+/// The K cells of a hash; all different.
 pub trait Geometry<const K: usize>: Copy + Send + Sync {
     /// Cells in all.
     fn cells(self) -> u64;
@@ -18,23 +18,23 @@ pub trait Geometry<const K: usize>: Copy + Send + Sync {
     fn places(self, hash: u64) -> [u64; K];
 }
 
-/// What solving takes beside the cells; used again for the next shard, as fresh pages cost 9 ns a key.
+/// Memory of the solver besides the cells; reused for the next shard, as fresh pages cost 9 ns a key.
 #[derive(Default)]
 pub struct Room<const W: usize> {
-    /// Of each cell the xor of its records, with their spread hashes: that of a record alone is the record.
+    /// For each cell the xor of its records, with their spread hashes: for a single record, the record itself.
     xors: Vec<Record<W>>,
-    /// Of each cell four times the number of its records, and in the lower bits the xor of which of their cells it is.
+    /// For each cell four times the number of its records, and in the lower bits the xor of which of their cells it is.
     counts: Vec<u8>,
-    /// The cells that records had alone when they were taken away, first to last: there these still lie.
+    /// The cells that records had alone when they were removed, first to last; these records are still in them.
     order: Vec<u32>,
-    /// Cells that became alone and were not looked at yet.
+    /// Cells that became alone and were not processed yet.
     alone: Vec<u32>,
 }
 
 /// One more record in a cell's count.
 const ONE: u8 = 4;
 
-/// So many times `value` in place of what `vec` holds.
+/// Replaces the contents of `vec` by `len` copies of `value`.
 fn refill<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
     vec.clear();
     reserve(vec, len)?;
@@ -42,7 +42,7 @@ fn refill<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
     Ok(())
 }
 
-/// At least so many values.
+/// Ensures at least `len` values.
 fn grow<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
     reserve(vec, len.saturating_sub(vec.len()))?;
     vec.resize(len.max(vec.len()), value);
@@ -50,7 +50,7 @@ fn grow<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
 }
 
 impl<const W: usize> Room<W> {
-    /// Bytes for so many records in so many cells.
+    /// Bytes for `records` records in `cells` cells.
     pub fn bytes(records: u64, cells: u64) -> u64 {
         let record = size_of::<Record<W>>() as u64;
         cells * (record + 1 + 4) + records * 4
@@ -82,23 +82,23 @@ impl<const W: usize> Room<W> {
         Ok(sound)
     }
 
-    /// Takes away records that are alone until none is; how many.
+    /// Removes records that are alone until none is; returns how many.
     #[inline(never)]
     fn take<const K: usize, G: Geometry<K>>(&mut self, geometry: G, records: usize) -> Result<usize> {
         let cells = geometry.cells() as usize;
-        // Neither needs to be empty, as no more is read than was written.
+        // Neither needs to be empty, as only written entries are read.
         grow(&mut self.order, records, 0)?;
         grow(&mut self.alone, cells + K, 0)?;
         let (xors, counts, alone) = (&mut self.xors[..cells], &mut self.counts[..cells], &mut self.alone[..]);
         let order = &mut self.order[..records];
-        // Whether a cell is alone nobody can predict: no branches.
+        // Whether a cell is alone is unpredictable: no branches.
         let mut waiting = 0;
         for (cell, count) in (0..).zip(&*counts) {
             alone[waiting] = cell;
             waiting += usize::from(count / ONE == 1);
         }
         let mut taken = 0;
-        // From the last cell down: what becomes alone lies near, and is dealt with while it is in the cache.
+        // From the last cell down: cells that become alone are near, and processed while they are in the cache.
         while waiting > 0 {
             waiting -= 1;
             let cell = alone[waiting] as usize;
@@ -151,10 +151,10 @@ fn xor<const W: usize>(into: &mut Record<W>, record: &Record<W>) {
     }
 }
 
-/// Sets the cells of `words`, all 0, so that the xor of the cells of each record is `value(record, own)`, the record's
-/// first word being changed by the rule `spread`, and `own` the one of its cells that no other record has for its own.
-/// Neither the order of the records nor how they lie in pieces changes the cells. False when this cannot be done
-/// with this rule, as where one record comes twice.
+/// Sets the cells of `words`, all 0, so that the xor of the cells of each record is `value(record, own)`, where the
+/// record's first word is changed by the rule `spread`, and `own` is the one of its cells that no other record has for
+/// its own. The order of records and their division into pieces do not change the cells. False if this rule cannot
+/// solve them, as with a repeated record.
 pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     geometry: G,
     pieces: &[&[Record<W>]],
@@ -167,7 +167,7 @@ pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     if !room.count(geometry, pieces, &spread)? || room.take(geometry, records)? < records {
         return Ok(false);
     }
-    // Bytes, whose width the compiler then knows, take half of the instructions.
+    // With bytes, whose width the compiler then knows, half of the instructions are enough.
     match Packed::new(8) {
         Some(bytes) if cells == bytes => room.set(geometry, records, value, (bytes, words)),
         _ => room.set(geometry, records, value, (cells, words)),

@@ -1,7 +1,7 @@
-//! Shards: a static structure is made of parts that are solved alone, on any number of threads.
+//! Shards: the parts of a static structure, solved independently on any number of threads.
 //!
-//! A shard takes the keys whose hashes have its number as their first bits. What it needs to be asked stands in a table,
-//! four words a shard: the first word of its cells, two numbers of its geometry, and the attempt that solved it.
+//! A shard has the keys whose hashes begin with its number. A table has four words a shard for lookups: the first word
+//! of its cells, two numbers of its geometry, and the attempt that solved it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,14 +16,14 @@ use crate::parallel::workers;
 use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Lot, Record, lot};
 
-/// Keys of a shard, at most twice as many: its 20 MB of work lie in the last-level cache (10 million keys in a binary fuse
+/// Keys of a shard, at most twice as many: its 20 MB of work fit the last-level cache (10 million keys in a binary fuse
 /// filter: 35 ns a key; one shard took 88, in a xor filter 338).
 const KEYS_A_SHARD: u64 = 1 << 20;
 
 /// Words of the table that a shard has.
 pub const ROW: usize = 4;
 
-/// Attempts before keys are taken to be none that hashing made.
+/// Attempts before the hashes count as not random.
 const ATTEMPTS: u64 = 100;
 
 /// Spreads products over the lower bits: 2^64 over the golden ratio, odd.
@@ -43,7 +43,7 @@ pub fn shard_of(hash: u64, bits: u32) -> usize {
     (hash >> 1 >> (63 - bits)) as usize
 }
 
-/// What a shard makes of a hash: the first attempt leaves keys in order, so that neighbours in memory are worked on one
+/// The hash as a shard uses it: the first attempt leaves keys in order, so that neighbours in memory are processed one
 /// after the other; later ones mix all bits.
 #[inline(always)]
 pub fn spread(hash: u64, bits: u32, attempt: u64) -> u64 {
@@ -56,19 +56,19 @@ pub fn spread(hash: u64, bits: u32, attempt: u64) -> u64 {
 
 /// The geometry of a shard as two words.
 pub trait Shape<const K: usize>: Geometry<K> {
-    /// For so many keys, at least one.
+    /// For `keys` keys, at least one.
     fn for_keys(keys: u64) -> Self;
     /// The words.
     fn words(self) -> [u64; 2];
-    /// Of words that come from a file; `None` for those that no geometry has.
+    /// From words of a file; `None` for those that no geometry has.
     fn checked(words: [u64; 2]) -> Option<Self>;
     /// Of words that [`Shape::checked`] took.
     fn of(words: [u64; 2]) -> Self;
 }
 
-/// Cells and table of a structure, made.
-pub struct Made {
-    /// The cells of all shards, one after the other.
+/// Cells and table of a structure.
+pub struct CellsAndTable {
+    /// The cells of all shards, joined.
     pub cells: Memory,
     /// Their table.
     pub table: Memory,
@@ -78,19 +78,19 @@ pub struct Made {
     pub keys: u64,
 }
 
-/// Words of cells for so many keys.
+/// Words of cells for `keys` keys.
 fn words_of<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 {
     if keys == 0 { 0 } else { cells.words(S::for_keys(keys).cells()).unwrap_or(u64::MAX >> 8) }
 }
 
-/// Bytes of cells of a structure for so many keys whose hashes are spread evenly.
+/// Bytes of cells of a structure for `keys` keys whose hashes are spread evenly.
 pub fn cell_bytes<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 {
     let bits = bits_for(keys);
     let words = words_of::<K, S>(keys.div_ceil(1 << bits), cells) << bits;
     (words + 1).next_multiple_of(LINE_WORDS as u64).saturating_mul(8)
 }
 
-/// Bytes that solving a shard takes beside its cells; records are copied where a file has them, or to look for repeated ones.
+/// Bytes for solving a shard besides its cells; records are copied if they are in a file, or to look for repeated ones.
 fn work_bytes<const K: usize, const W: usize, S: Shape<K>>(keys: u64, copied: bool) -> u64 {
     u64::from(copied) * keys * 8 * W as u64 + Room::<W>::bytes(keys, S::for_keys(keys).cells())
 }
@@ -114,20 +114,20 @@ fn check_granted<const K: usize, const W: usize, S: Shape<K>>(
     }
 }
 
-/// What a thread uses again for the next shard.
+/// Memory that a thread reuses for the next shard.
 struct Work<const W: usize> {
     read: Vec<Record<W>>,
     room: Room<W>,
 }
 
-/// Makes the cells and the table: the xor of the cells of each record will be `value(record, own)`, as
-/// [`peel::solve`] says. `None` when records are not sorted and one came twice, or there may be too many of them.
+/// Builds the cells and the table: the xor of the cells of each record will be `value(record, own)`, see
+/// [`peel::solve`]. `None` if records are not sorted and one is repeated, or there may be too many of them.
 pub fn build<const K: usize, const W: usize, S: Shape<K>>(
     lot: &Lot<W>,
     cells: Packed,
     job: &Job<'_>,
     value: impl Fn(&Record<W>, usize) -> u64 + Sync,
-) -> Result<Option<Made>> {
+) -> Result<Option<CellsAndTable>> {
     let bits = bits_for(lot.len());
     let shards: Vec<u64> = (0..1 << bits).map(|shard| lot.count(bits, shard)).collect();
     let sizes: Vec<u64> = shards.iter().map(|&keys| words_of::<K, S>(keys, cells)).collect();
@@ -135,7 +135,7 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
     if let Err(error) = check_granted::<K, W, S>(lot, bits, total, job.threads().min(shards.len())) {
         return if lot.is_sorted() { Err(error) } else { Ok(None) };
     }
-    // One word more: a cell is read with the word behind it.
+    // One word more: a cell is read together with the next word.
     let (mut memory, mut table) = (Memory::zeroed(total + 1)?, Memory::zeroed((shards.len() * ROW) as u64)?);
     let (mut rest, mut first, mut parts) = (memory.writable()?, 0, Vec::new());
     for ((shard, row), &size) in table.writable()?.chunks_mut(ROW).take(shards.len()).enumerate().zip(&sizes) {
@@ -158,10 +158,10 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
         workers::lock(&works).push(work);
         Ok(())
     })?;
-    Ok((!repeated.into_inner()).then_some(Made { cells: memory, table, bits, keys: lot.len() }))
+    Ok((!repeated.into_inner()).then_some(CellsAndTable { cells: memory, table, bits, keys: lot.len() }))
 }
 
-/// Solves one shard and writes the rest of its row; false when a hash came twice.
+/// Solves one shard and writes the rest of its row; false if a hash is repeated.
 fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
     pieces: &[&[Record<W>]],
     (bits, sorted): (u32, bool),
@@ -225,7 +225,7 @@ pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells:
     if table.iter().skip(ROW << bits).any(|&word| word != 0) {
         return Err(wrong("has rows too many".into()));
     }
-    // One word more: a cell is read with the word behind it.
+    // One word more: a cell is read together with the next word.
     Ok((words.saturating_add(1), number))
 }
 

@@ -4,9 +4,9 @@
 //! of L cells: i L + fastrange(h rotated left by 21 i, L); the fingerprint h xor (h >> 32), its last w bits, is the xor of
 //! the three. L = ceil((1.23 n + 32) / 3).
 
+use super::fingerprints::{Facts, Precision, fingerprint_filter};
 use super::peel::Geometry;
 use super::shards::Shape;
-use super::xored::{Asked, Facts, xored};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::XOR;
@@ -14,7 +14,7 @@ use crate::scheme::fastrange;
 use crate::sizing::peeled;
 use crate::structure::Job;
 use crate::structure::declaration::structure;
-use crate::structure::records::Gathered;
+use crate::structure::records::RecordSet;
 
 structure! {
     /// A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
@@ -43,8 +43,8 @@ structure! {
         shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
         /// Number of distinct keys.
         keys: u64 = |f| f.made.keys, COUNT;
-        /// Rate asked for.
-        asked: f64 = |f| f.made.asked, FPR;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.made.target_fpr, FPR;
         /// Number of cells.
         pub num_cells: u64 = |f| f.made.cells;
         /// True when the cells live in a file.
@@ -52,7 +52,7 @@ structure! {
     }
 }
 
-/// Three segments of so many cells.
+/// Three segments of this many cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thirds {
     cells: u64,
@@ -88,31 +88,31 @@ impl Shape<3> for Thirds {
     }
 }
 
-xored! { XorFilter, XOR, arity;
+fingerprint_filter! { XorFilter, XOR, arity;
     3 => 3, Thirds;
 }
 
 impl Stored {
     fn facts(&self) -> Facts {
-        let Stored { fingerprint_bits: width, shard_bits: bits, keys, asked } = *self;
-        Facts { width, arity: 3, bits, keys, cells: 0, asked }
+        let Stored { fingerprint_bits: width, shard_bits: bits, keys, target_fpr } = *self;
+        Facts { width, arity: 3, bits, keys, cells: 0, target_fpr }
     }
 }
 
 impl XorFilter {
     /// The filter of `keys`.
     pub fn build(
-        keys: &Gathered<1>,
+        keys: &RecordSet<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        Self::made(keys, Asked::of(fpr, bits)?, 3, hasher, job)
+        Self::construct(keys, Precision::of(fpr, bits)?, 3, hasher, job)
     }
 
-    /// Bytes of cells of a filter for so many keys.
+    /// Bytes of cells of a filter for `capacity` keys.
     pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>) -> Result<u64> {
-        Self::bytes(capacity, Asked::of(fpr, bits)?, 3)
+        Self::bytes(capacity, Precision::of(fpr, bits)?, 3)
     }
 }

@@ -1,19 +1,39 @@
-//! [`Intersectable`]: two structures of one kind, compared and intersected cell by cell.
+//! [`Mergeable`] and [`Intersectable`]: two structures of one type, combined and compared cell by cell.
 
 use crate::error::Result;
-use crate::structure::declaration::Mergeable;
+use crate::structure::declaration::Declared;
 
-/// Has cells that tell, of two structures with the same parameters and hash, what one has that the other has not.
+/// Merges another structure of its type into itself; the registry defines the result.
+pub trait Mergeable: Declared {
+    /// An error that names every field in which the two differ and may not.
+    fn check_compatible(&self, other: &Self) -> Result<()> {
+        self.differences(other).check()
+    }
+    /// Merges `other` into this one, without its key domains: see [`Mergeable::take_in`]. Checks first; on an error
+    /// nothing has changed.
+    fn merge(&mut self, other: &Self) -> Result<()>;
+    /// Merges `other` into this one, with its key domains.
+    fn take_in(&mut self, other: &Self) -> Result<()> {
+        let mut added = *self.hasher().added();
+        self.merge(other)?;
+        added.join(other.hasher().added());
+        *self.hasher_mut().added_mut() = added;
+        Ok(())
+    }
+}
+
+/// Compares cells: for two structures with the same parameters and hash, they show which keys only one of them has.
 pub trait Intersectable: Mergeable {
-    /// Keeps every key that is in both, and what cells cannot tell from one. On an error nothing has changed.
+    /// Keeps the keys that are in both, and those that cells cannot distinguish from one. On an error nothing has
+    /// changed.
     fn intersect(&mut self, other: &Self) -> Result<()>;
-    /// True when no cell is above that of `other`: then every key of this one is found there, as often.
+    /// True if no cell exceeds that of `other`: then `other` finds every key of this one, as often.
     fn is_subset(&self, other: &Self) -> Result<bool>;
     /// [`Intersectable::is_subset`] of cells that differ.
     fn is_proper_subset(&self, other: &Self) -> Result<bool> {
         Ok(self.is_subset(other)? && !other.is_subset(self)?)
     }
-    /// True when the cells rule out a common key. Seldom true of filled filters.
+    /// True if the cells rule out a common key; rarely so for filled filters.
     fn certainly_disjoint(&self, other: &Self) -> Result<bool>;
     /// Estimated keys in either, with the standard deviation; both infinite when all cells of the union are set.
     fn union_count(&self, other: &Self) -> Result<(f64, f64)>;

@@ -11,7 +11,7 @@ const KEYS_PER_THREAD: usize = 1 << 17;
 /// Keys that a thread looks up at a time: 0.15 to 0.8 ms in a Bloom filter, some ten times the start of a thread.
 const KEYS_A_PART: usize = 1 << 15;
 
-/// The number of threads worth using for `keys` when `asked` are allowed.
+/// The number of threads worth using for `keys` if `asked` are allowed.
 pub fn useful_threads(asked: usize, keys: usize) -> usize {
     asked.clamp(1, 256).min(keys / KEYS_PER_THREAD).max(1)
 }
@@ -26,7 +26,7 @@ pub fn contains<F: Filter>(filter: &F, source: &dyn HashSource, start: usize, fo
     }
 }
 
-/// As [`contains`], the keys in parts that threads take one after the other.
+/// [`contains`] of keys in parts, which threads take one after the other.
 pub fn contains_threads<F: Filter>(
     filter: &F,
     source: &dyn HashSource,

@@ -2,7 +2,7 @@
 //! The checks take any way to make a filter: the tests of one structure run them on shapes of its own.
 #![cfg(test)]
 
-use super::records::{Gathered, Records};
+use super::records::{RecordSet, Records};
 use super::testing::{bytes, mapped, reload, reloaded};
 use super::{Addable, Built, Countable, Declared, Job, Loadable, Mergeable, Planned, Removable, Sizable};
 use crate::container::{Header, tag};
@@ -243,12 +243,12 @@ fn each<F: Subject + Sizable>(check: impl Fn(&dyn Fn() -> F, u64)) {
 }
 
 /// Numbers as the keys of a structure that is built, each `times` times, with 8 bits beside them.
-fn gathered<const W: usize>(
+fn record_set<const W: usize>(
     hasher: &KeyHasher,
     numbers: impl Iterator<Item = u64>,
     times: impl Fn(u64) -> u64,
     memory: Option<u64>,
-) -> Gathered<W> {
+) -> RecordSet<W> {
     let mut records = Records::new(memory);
     for i in numbers {
         let hash = hasher.signed(i as i64);
@@ -262,16 +262,16 @@ fn gathered<const W: usize>(
 /// no trace; the file comes back as the same structure, also mapped.
 pub(crate) fn building<const W: usize, F>(number: u64, fpr: f64)
 where
-    F: Declared + Loadable + Built<Keys = Gathered<W>>,
+    F: Declared + Loadable + Built<Keys = RecordSet<W>>,
 {
     for hasher in [KeyHasher::seeded(number), KeyHasher::keyed(7, &[9; 16])] {
-        let of = |keys: &Gathered<W>, threads| F::of_keys(keys, fpr, hasher, &Job::new(threads)).unwrap();
-        let made = of(&gathered(&hasher, 0..number, |i| 1 + i % 2, None), 1);
+        let of = |keys: &RecordSet<W>, threads| F::of_keys(keys, fpr, hasher, &Job::new(threads)).unwrap();
+        let made = of(&record_set(&hasher, 0..number, |i| 1 + i % 2, None), 1);
         let once: fn(u64) -> u64 = |_| 1;
         for (times, memory, threads) in
             [(once, None, 2), (|i| 1 + u64::from(i == 700), Some(u64::MAX), 2), (|i| 1 + i % 3, Some(1 << 32), 3)]
         {
-            let again = of(&gathered(&hasher, (0..number).rev(), times, memory), threads);
+            let again = of(&record_set(&hasher, (0..number).rev(), times, memory), threads);
             assert!(again.same_as(&made) && bytes(&again) == bytes(&made), "{} {number}", F::CLASS);
         }
         assert_eq!((made.fpr() <= fpr, made.fpr() == 0.0), (true, number == 0));
@@ -288,7 +288,7 @@ where
         assert!(members.iter().all(|&found| found == 1), "{} {number}", F::CLASS);
         let (wrong, trials) = (others.iter().map(|&found| f64::from(found)).sum::<f64>(), others.len() as f64);
         assert!(wrong <= trials * fpr + 4.0 * (trials * fpr).sqrt() + 2.0, "{} {number} {wrong}", F::CLASS);
-        let other = of(&gathered(&hasher, 1..number + 2, once, None), 1);
+        let other = of(&record_set(&hasher, 1..number + 2, once, None), 1);
         assert!(!other.same_as(&made), "{} {number}", F::CLASS);
         for back in [reload(&made), mapped(&made), made.try_clone().unwrap()] {
             assert!(back.same_as(&made) && bytes(&back) == bytes(&made));
@@ -303,10 +303,10 @@ where
 /// Files of structures that were built are refused, or answer, when a parameter lies.
 fn lying_built<const W: usize, F>(number: u64)
 where
-    F: Declared + Loadable + Built<Keys = Gathered<W>>,
+    F: Declared + Loadable + Built<Keys = RecordSet<W>>,
 {
     let hasher = KeyHasher::seeded(3);
-    let made = F::of_keys(&gathered(&hasher, 0..number, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap();
+    let made = F::of_keys(&record_set(&hasher, 0..number, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap();
     for (i, &(tag, index, value)) in made.container().header.params.iter().enumerate() {
         // Files of earlier releases do not record the domains of keys.
         let recorded = tag == crate::container::tag::KEY_DOMAINS;
@@ -331,7 +331,7 @@ where
 
 /// The tests of one capability.
 macro_rules! capability {
-    (remove $Class:ident $adds:ident) => {
+    (remove $Class:ident $when:ident $entry:tt) => {
         #[test]
         fn batches_of_removals_leave_what_single_ones_leave() {
             each::<$Class>(|make, capacity| removing(make, capacity));
@@ -341,20 +341,20 @@ macro_rules! capability {
             });
         }
     };
-    (delete $Class:ident $adds:ident) => {
-        capability!(remove $Class $adds);
+    (delete $Class:ident $when:ident $entry:tt) => {
+        capability!(remove $Class $when $entry);
     };
-    (count $Class:ident $adds:ident) => {
+    (count $Class:ident $when:ident $entry:tt) => {
         #[test]
         fn batches_of_counts_are_single_counts() {
             each::<$Class>(|make, capacity| counting(make, capacity));
         }
     };
-    (merge $Class:ident build) => {
+    (merge $Class:ident built $entry:tt) => {
         #[test]
         fn merging_with_another_hash_is_refused() {
             let of = |hasher: KeyHasher| {
-                $Class::of_keys(&gathered(&hasher, 0..50, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap()
+                $Class::of_keys(&record_set(&hasher, 0..50, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap()
             };
             let mut made = of(KeyHasher::seeded(1));
             let before = bytes(&made);
@@ -366,38 +366,38 @@ macro_rules! capability {
             assert_eq!(bytes(&made), before);
         }
     };
-    (merge $Class:ident $adds:ident) => {
+    (merge $Class:ident $when:ident $entry:tt) => {
         #[test]
         fn a_merged_filter_finds_the_keys_of_both() {
             each::<$Class>(|make, capacity| merging(make, capacity));
         }
     };
-    ($other:ident $Class:ident $adds:ident) => {};
+    ($other:ident $Class:ident $when:ident $entry:tt) => {};
 }
 
 /// The tests of every row.
 macro_rules! rows {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: [$($can:ident)*], $($rest:tt)*
+        adds: $when:ident $entry:tt, can: [$($can:ident)*], $($rest:tt)*
     })*) => {
         $(mod $module {
             #[allow(unused_imports)] // of what it can do
             use super::*;
             use crate::$family::$Class;
 
-            matrix!($adds $Class);
-            $(capability!($can $Class $adds);)*
+            matrix!($when $entry $Class);
+            $(capability!($can $Class $when $entry);)*
         })*
     };
 }
 
 /// The tests of a row, by how keys come.
 macro_rules! matrix {
-    (build $Class:ident) => {
+    (built [key] $Class:ident) => {
         matrix!(@built 1 $Class);
     };
-    (build_pairs $Class:ident) => {
+    (built [key value] $Class:ident) => {
         matrix!(@built 2 $Class);
     };
     (@built $words:literal $Class:ident) => {
@@ -409,7 +409,7 @@ macro_rules! matrix {
         }
 
         #[test]
-        fn files_that_lie_are_refused_or_harm_nobody() {
+        fn forged_files_are_refused_or_harmless() {
             [0, 1, 50].into_iter().for_each(lying_built::<$words, $Class>);
         }
 
@@ -417,18 +417,18 @@ macro_rules! matrix {
         fn nonsense_is_refused() {
             let (hasher, job) = (KeyHasher::seeded(0), Job::new(1));
             for fpr in [0.0, 1.0, 1.5, -0.5, f64::NAN, f64::INFINITY, 1e-300] {
-                let none = gathered::<$words>(&hasher, 0..0, |_| 1, None);
+                let none = record_set::<$words>(&hasher, 0..0, |_| 1, None);
                 assert!(matches!($Class::of_keys(&none, fpr, hasher, &job), Err(Error::Parameter(_))), "{fpr}");
                 assert!(matches!($Class::nbytes_for(100, fpr, &[]), Err(Error::Parameter(_))), "{fpr}");
             }
         }
     };
     // One of a closed world has tests of its own.
-    (world $Class:ident) => {
+    (built [included excluded] $Class:ident) => {
         #[allow(unused_imports)]
         use $Class as _;
     };
-    ($adds:ident $Class:ident) => {
+    (open $entry:tt $Class:ident) => {
         #[test]
         fn batches_files_and_copies_are_the_filter_of_single_adds() {
             each::<$Class>(|make, capacity| drop(adding(make, capacity)));
@@ -440,7 +440,7 @@ macro_rules! matrix {
         }
 
         #[test]
-        fn files_that_lie_are_refused_or_harm_nobody() {
+        fn forged_files_are_refused_or_harmless() {
             each::<$Class>(|make, capacity| {
                 if capacity < 100 {
                     lying(&adding(make, capacity), |_, _, _| true, drop);

@@ -1,4 +1,4 @@
-//! [`structure!`]: what a structure takes, keeps and shows, declared once, beside its code.
+//! [`structure!`]: parameters, fields and documentation of a structure, declared once, beside its code.
 //!
 //! ```text
 //! structure! {
@@ -21,23 +21,25 @@
 //! }
 //! ```
 //!
-//! `parameters` are those of the constructor, in the words of Python's types (an "int" is a whole number of at
-//! least 1); `seed` and `secret` follow by themselves. `fields` are what it has beside its [`Load`](super::load::Load), each as an expression
-//! of the filter: a `pub` one is an attribute and stands in `info()`; one with a tag stands in files, in this
-//! order; a `merged` one must be equal in two structures that are combined.
+//! `parameters` are those of the constructor, with Python's types (an "int" is an integer of at least 1); `seed` and
+//! `secret` are added automatically. `fields` are those besides its [`Load`](super::load::Load), each as an expression of
+//! the filter: a `pub` field is an attribute and part of `info()`; one with a tag is part of files, in this order; a
+//! `merged` one must be equal in two structures that are combined.
 //!
-//! `construct` makes a structure of the parameters and a hasher, `cell_bytes` says what it would take.
+//! `construct` creates a structure from the parameters and a hasher, `cell_bytes` returns its size.
 //!
-//! From it come, in this crate, [`Declared`], the attributes as methods, `for_capacity` with defaults where no text is chosen, and
-//! `Stored`, the fields of a file; the macro of the structure's name hands the declaration to other crates.
+//! The macro generates, in this crate, [`Declared`], the attributes as methods, `for_capacity` with default texts, and
+//! `Stored`, the fields of a file; a macro with the structure's name passes the declaration to other crates.
 
 pub use super::values::FieldValue;
 pub(crate) use super::values::names;
 
+use std::fmt::Display;
+
 use super::traits::{Filter, Options, Value};
 use crate::container::Header;
 use crate::error::{Error, Result};
-use crate::structure::differences::Differences;
+use crate::key::KeyHasher;
 
 /// A parameter of a constructor.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +48,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its type, as Python's annotations say it.
     pub python: &'static str,
-    /// Its default as a literal of Rust; `None` for one that must be given.
+    /// Its default as a literal of Rust; `None` for a required parameter.
     pub default: Option<&'static str>,
 }
 
@@ -56,14 +58,14 @@ pub trait Declared: Filter {
     const CLASS: &'static str;
     /// Parameters of the constructor but for seed and secret.
     const PARAMETERS: &'static [Parameter];
-    /// How many fields stand in files.
+    /// Number of fields in files.
     const STORED: usize;
 
     /// The attributes of the class, in order of interest.
     fn attributes(&self) -> Vec<(&'static str, Value)>;
-    /// Writes the fields that stand in files.
+    /// Writes the fields that files contain.
     fn describe(&self, header: &mut Header);
-    /// In what two structures differ that may not, if they are to be combined.
+    /// The differences that keep two structures from being combined.
     fn differences(&self, other: &Self) -> Differences;
 
     /// Everything worth knowing, in order of interest.
@@ -89,7 +91,8 @@ pub trait Declared: Filter {
         info
     }
 
-    /// Refuses a file with other parameters than the structure's: `load` is that of the header, if it has one.
+    /// Refuses a file with other parameters than the structure's; `beside` is the number of those that are not declared
+    /// fields, such as those of a load.
     fn check_header(header: &Header, beside: usize, scheme: u16) -> Result<()> {
         if header.params.len() != beside + Self::STORED + header.hasher_params() {
             return Err(Error::Format(format!("the file holds parameters that no {} has; it is damaged", Self::CLASS)));
@@ -104,26 +107,7 @@ pub trait Declared: Filter {
     }
 }
 
-/// Takes in another structure of its kind; the registry says what that means.
-pub trait Mergeable: Declared {
-    /// An error that names every field in which the two differ and may not.
-    fn check_compatible(&self, other: &Self) -> Result<()> {
-        self.differences(other).check()
-    }
-    /// Merges `other` into this one, but not the domains of keys: see [`Mergeable::take_in`]. Checks first; on an error
-    /// nothing has changed.
-    fn merge(&mut self, other: &Self) -> Result<()>;
-    /// Merges `other` into this one, with the domains of its keys.
-    fn take_in(&mut self, other: &Self) -> Result<()> {
-        let mut added = *self.hasher().added();
-        self.merge(other)?;
-        added.join(other.hasher().added());
-        *self.hasher_mut().added_mut() = added;
-        Ok(())
-    }
-}
-
-/// A number that the structure bounds below 2^32; what is beyond 32 bits is the largest of these.
+/// A number below 2^32 by the structure's own bound, as 32 bits; saturates.
 pub fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -165,8 +149,9 @@ macro_rules! option {
     };
 }
 
-/// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate honours any. One without
-/// a capacity is [`Built`](super::Built), of pairs where even the rate is named; one without either is made of a closed world.
+/// [`Sizable`](super::Sizable) by `construct` and `cell_bytes`; a structure without a rate accepts any. One without a
+/// capacity is [`Built`](super::Built), of pairs if even the rate is named; one without either is built of a closed
+/// world.
 macro_rules! sizable {
     ($Class:ident [{$p:ident "int"}] $named:tt) => {
         $crate::structure::declaration::sizable! { @ $Class [capacity] [capacity fpr] $named }
@@ -183,7 +168,7 @@ macro_rules! sizable {
     ($Class:ident [] $named:tt) => {};
     (@built $Class:ident $words:literal [$({$k:ident $kt:tt $kd:tt})*]) => {
         impl $crate::structure::Built for $Class {
-            type Keys = $crate::structure::records::Gathered<$words>;
+            type Keys = $crate::structure::records::RecordSet<$words>;
 
             fn of_keys(
                 keys: &Self::Keys,
@@ -350,9 +335,9 @@ macro_rules! declared {
                 })*
             }
 
-            fn differences(&self, other: &Self) -> $crate::structure::differences::Differences {
+            fn differences(&self, other: &Self) -> $crate::structure::declaration::Differences {
                 use $crate::structure::Filter;
-                let differences = $crate::structure::differences::Differences::of(self.hasher(), other.hasher());
+                let differences = $crate::structure::declaration::Differences::of(self.hasher(), other.hasher());
                 $(let differences = {
                     let get: fn(&Self) -> $mt = $mget;
                     let shown = |f| $crate::structure::declaration::FieldValue::shown(get(f));
@@ -377,7 +362,7 @@ macro_rules! declared {
                 Ok((Self::read(header)?, load::Load::restore(header, 0)?))
             }
 
-            /// Reads all fields; the structure checks what they say together.
+            /// Reads all fields; the structure checks whether they are consistent.
             fn read(header: &$crate::container::Header) -> $crate::Result<Self> {
                 let _ = &header;
                 Ok(Stored {
@@ -411,3 +396,38 @@ macro_rules! declared {
 }
 
 pub(crate) use {declared, option, sizable, structure};
+
+/// The fields in which two structures differ and may not.
+#[derive(Default)]
+pub struct Differences(Vec<String>);
+
+impl Differences {
+    /// Starts with the hash: function, seed and secret must be the same.
+    pub fn of(a: &KeyHasher, b: &KeyHasher) -> Self {
+        let differences = Differences::default().field("seed", a.seed(), b.seed());
+        let mut differences = differences.field("hash", a.base().name(), b.base().name());
+        if a.secret_fingerprint() != b.secret_fingerprint() {
+            differences.0.push("secret".into());
+        }
+        differences
+    }
+
+    /// Compares one field.
+    pub fn field<T: PartialEq + Display>(mut self, name: &str, a: T, b: T) -> Self {
+        if a != b {
+            self.0.push(format!("{name} ({a} and {b})"));
+        }
+        self
+    }
+
+    /// An error that names the differences, if there are any.
+    pub fn check(self) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Incompatible(format!(
+            "the filters differ in {}; build both with the same parameters, seed and secret",
+            self.0.join(", ")
+        )))
+    }
+}

@@ -1,4 +1,4 @@
-//! [`Job`]: long work on several threads that tells how far it is and can be ended.
+//! [`Job`]: long work on several threads, with progress reports, which can be cancelled.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::parallel::workers;
 
-/// Told how much of the work is done, from any thread; an error ends it.
+/// Receives the progress, from any thread; an error cancels the work.
 pub type Watch<'a> = dyn Fn(u64, u64) -> Result<()> + Sync + 'a;
 
 /// Threads, and who watches.
@@ -18,12 +18,12 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Work that nobody watches.
+    /// Work without progress reports.
     pub fn new(threads: usize) -> Self {
         Job { threads: threads.clamp(1, 256), watch: None, done: AtomicU64::new(0), total: AtomicU64::new(0) }
     }
 
-    /// `watch` is told, between parts of the work, how many are done and how many are known of.
+    /// `watch` receives, between parts of the work, the number of parts done and the number expected.
     pub fn watched(threads: usize, watch: &'a Watch<'a>) -> Self {
         Job { watch: Some(watch), ..Self::new(threads) }
     }
@@ -33,12 +33,12 @@ impl<'a> Job<'a> {
         self.threads
     }
 
-    /// From here on so many more parts are to be done.
+    /// Announces `parts` more parts.
     pub fn expect(&self, parts: u64) {
         self.total.fetch_add(parts, Ordering::Relaxed);
     }
 
-    /// So many parts were done.
+    /// Reports `parts` parts as done.
     pub fn report(&self, parts: u64) -> Result<()> {
         let done = self.done.fetch_add(parts, Ordering::Relaxed) + parts;
         self.watch.map_or(Ok(()), |watch| watch(done, self.total.load(Ordering::Relaxed).max(done)))
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_done_and_told() {
+    fn every_part_is_done_and_reported() {
         for threads in [1, 3] {
             let told = Mutex::new(Vec::new());
             let watch = |done, total| {

@@ -1,4 +1,4 @@
-//! [`Load`]: what a structure was sized for and how far it is filled. Most structures carry one.
+//! [`Load`]: the capacity and rate of a structure and the number of its keys. Most structures have one.
 
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
@@ -12,17 +12,17 @@ pub const PARAMS: usize = 3;
 pub struct Load {
     /// Keys the structure was sized for.
     pub capacity: u64,
-    /// Rate asked for at capacity.
+    /// The rate requested at capacity.
     pub target_fpr: f64,
     /// Keys that were new when added, less those removed.
     pub added: u64,
-    /// Additions less removals, a repeated key as often as it came, where [`Load::came`] counts them.
+    /// Additions less removals, with repeated keys, if [`Load::came`] counts them.
     pub occurrences: u64,
     warned: bool,
 }
 
-/// The methods of [`crate::structure::Filter`] that a field `load` answers: capacity and target rate, and
-/// with `added` or `occurrences` the number of keys.
+/// The methods of [`crate::structure::Filter`] that follow from a field `load`: capacity and target rate and, with
+/// `added` or `occurrences`, the number of keys.
 macro_rules! load_answers {
     () => {
         fn capacity(&self) -> u64 {
@@ -36,7 +36,7 @@ macro_rules! load_answers {
     (occurrences) => {
         crate::structure::load::load_answers!();
 
-        /// Additions less removals, a repeated key as often as it came.
+        /// Additions less removals, with repeated keys.
         fn num_added(&self) -> u64 {
             self.load.occurrences
         }
@@ -50,9 +50,9 @@ macro_rules! load_answers {
     };
 }
 
-/// The methods of [`crate::structure::Addable`] that a field `load` and the named memories answer. The first
-/// memory says whether anything may be written. `full` comes first where more than `load` tells
-/// whether one more key is refused; the structure then says it in `is_full`.
+/// The methods of [`crate::structure::Addable`] that follow from a field `load` and the named memories. The first
+/// memory decides whether writing is allowed. `full` comes first if `load` alone does not decide whether one more key
+/// is refused; the structure then has a method `is_full`.
 macro_rules! load_takes {
     (full, $($memory:ident),+) => {
         crate::structure::load::load_takes!(@ $($memory),+);
@@ -63,7 +63,7 @@ macro_rules! load_takes {
         }
     };
     (@ $($memory:ident),+) => {
-        crate::structure::traits::written!($($memory),+);
+        crate::structure::traits::write_methods!($($memory),+);
 
         #[inline(always)]
         fn newly_overfull(&mut self) -> bool {
@@ -88,7 +88,7 @@ impl Load {
         Ok(Load { capacity, target_fpr, added: 0, occurrences: 0, warned: false })
     }
 
-    /// True when one more key is worth no warning.
+    /// True if one more key causes no warning.
     #[inline(always)]
     pub fn is_roomy(&self) -> bool {
         self.added < self.capacity || self.warned
@@ -102,7 +102,7 @@ impl Load {
         newly
     }
 
-    /// Counts a key that came, if `new`.
+    /// Counts an added key, if `new`.
     #[inline(always)]
     pub fn count(&mut self, new: bool) {
         self.added = self.added.saturating_add(u64::from(new));
@@ -114,22 +114,22 @@ impl Load {
         self.added = self.added.saturating_sub(u64::from(gone));
     }
 
-    /// Counts `coming` keys, `new` of which were not there.
+    /// Counts `coming` additions, `new` of which were of absent keys.
     #[inline(always)]
     pub fn came(&mut self, coming: u64, new: u64) {
         self.added = self.added.saturating_add(new);
         self.occurrences = self.occurrences.saturating_add(coming);
     }
 
-    /// Counts `taken` keys that went, `gone` of which are not there any more.
+    /// Counts `taken` removals, `gone` of which left their key absent.
     #[inline(always)]
     pub fn went(&mut self, taken: u64, gone: u64) {
         self.added = self.added.saturating_sub(gone);
         self.occurrences = self.occurrences.saturating_sub(taken);
     }
 
-    /// After the cells of `other` came in: the keys that would have been new, had all been added to one filter, are
-    /// what the cells say (`estimate`), within what can be.
+    /// Updates the counts after a merge with the cells of `other`: the number of keys that one filter would have found
+    /// new is the `estimate` from the cells, within its possible bounds.
     pub fn join(&mut self, other: &Load, estimate: f64) {
         let (most, least) = (self.added.saturating_add(other.added), self.added.max(other.added));
         self.added = (estimate.round() as u64).clamp(least, most);
@@ -152,7 +152,7 @@ impl Load {
     pub fn restore(header: &Header, index: u16) -> Result<Self> {
         let (capacity, fpr) = (header.get(tag::CAPACITY, index)?, header.get_f64(tag::FPR, index)?);
         let mut load = Load::new(capacity, fpr).map_err(Error::as_format)?;
-        // Half of all numbers: whatever is added to what a file says, it never overflows.
+        // Half of all numbers, so that later additions to the number in a file cannot overflow.
         load.added = header.get(tag::COUNT, index)?.min(u64::MAX >> 1);
         load.warned = load.added > load.capacity;
         Ok(load)

@@ -1,20 +1,20 @@
-//! Structures from files and bytes: what a reader asks of them, and the rebuilding.
+//! Structures from files and bytes: the caller's conditions, and the restoring.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::cells::Memory;
-use crate::container::file::Opened;
+use crate::container::file::OpenFile;
 use crate::container::header::Span;
-use crate::container::service::unreadable;
+use crate::container::unreadable;
 use crate::container::{Parsed, Verify};
 use crate::error::{Error, Result, shown};
 use crate::key::KeyHasher;
 use crate::registry;
 use crate::structure::Loadable;
 
-/// What a caller asks of the file that is read.
-pub struct Wanted {
+/// The caller's conditions on a file.
+pub struct OpenOptions {
     /// Which bytes are checked.
     pub verify: Verify,
     /// The secret of a keyed filter.
@@ -23,7 +23,7 @@ pub struct Wanted {
     pub max_bytes: u64,
 }
 
-impl Wanted {
+impl OpenOptions {
     /// The structure of `variant` in a sound file, its sections given by `memory`.
     pub fn load<F: Loadable>(
         &self,
@@ -34,7 +34,7 @@ impl Wanted {
         self.load_hashing(parsed, variant, || parsed.header.hasher(self.secret.as_ref()), memory)
     }
 
-    /// [`Wanted::load`] of one that hashes as is told.
+    /// [`OpenOptions::load`] of a filter whose hash the caller knows.
     fn load_hashing<F: Loadable>(
         &self,
         parsed: &Parsed,
@@ -63,7 +63,7 @@ impl Wanted {
         Ok(filter)
     }
 
-    /// Refuses a filter that is larger than asked for, before anything is allocated.
+    /// Refuses a filter larger than `max_bytes`, before anything is allocated.
     fn check_bytes(&self, parsed: &Parsed) -> Result<()> {
         let bytes: usize = parsed.sections.iter().map(|span| span.len).sum();
         if bytes as u64 <= self.max_bytes {
@@ -75,14 +75,14 @@ impl Wanted {
         )))
     }
 
-    /// An owned filter from the bytes of a whole file, every one of them checked.
+    /// An owned filter from the bytes of a whole file, all of which are checked.
     pub fn from_bytes<F: Loadable>(&self, bytes: &[u8], variant: u16) -> Result<F> {
         let parsed = Parsed::new(bytes, Verify::Full)?;
         self.load(&parsed, variant, |span| owned(bytes, span))
     }
 
     /// A filter over a read-only mapping of `file`, which was opened as `path`.
-    pub fn open<F: Loadable>(&self, file: &Opened, path: &Path, variant: u16) -> Result<F> {
+    pub fn open<F: Loadable>(&self, file: &OpenFile, path: &Path, variant: u16) -> Result<F> {
         let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
         let load = || {
             if self.verify == Verify::Full {
@@ -97,10 +97,10 @@ impl Wanted {
     }
 }
 
-/// [`Wanted::from_bytes`] of a file made of a filter that hashes as `hasher` does.
+/// [`OpenOptions::from_bytes`] of the file of a filter whose hash is `hasher`.
 pub fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyHasher) -> Result<F> {
     let parsed = Parsed::new(bytes, Verify::Full)?;
-    let wanted = Wanted { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
+    let wanted = OpenOptions { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
     let hashing = || Ok(hasher.holding(parsed.header.added_domains()?));
     wanted.load_hashing(&parsed, variant, hashing, |span| owned(bytes, span))
 }
@@ -141,7 +141,7 @@ fn check_len(len: usize, words: u64) -> Result<()> {
 
 /// Every byte of the payload.
 pub fn check_payload(parsed: &Parsed, map: &[u8]) -> Result<()> {
-    // The file may have been cut in place since its length was taken.
+    // The file may have been truncated since its length was read.
     if parsed.sections.iter().any(|s| s.offset + s.len > map.len()) {
         return Err(Error::format("the file was cut short while it was opened"));
     }

@@ -13,10 +13,10 @@ const WORD: usize = 8;
 /// Bytes of a page of memory, or fewer.
 const PAGE: usize = 4096;
 
-/// Where the copy of a section lies: as the structure of it keeps its cells.
+/// The copy of a section, in the form in which the structure holds its cells.
 enum Store {
     Memory(Memory),
-    /// Cells of another program's filter: those that are supplied.
+    /// Cells of another program's filter: the supplied bytes.
     Bytes(Vec<u8>),
 }
 
@@ -123,8 +123,8 @@ impl Parts {
         Ok(())
     }
 
-    /// The structure of these cells: `header` and `hasher` are those of the one that was copied, at the moment at which
-    /// the last word was.
+    /// The structure with these cells; `header` and `hasher` are those of the original at the moment of the last copied
+    /// word.
     pub fn load<F: Loadable>(mut self, header: &Header, hasher: KeyHasher) -> Result<F> {
         F::load(header, hasher, &mut |kind, index, words| match self.take(kind, index)?.store {
             Store::Memory(memory) if memory.words().len() as u64 >= words => Ok(memory),

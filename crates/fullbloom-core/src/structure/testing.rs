@@ -1,4 +1,4 @@
-//! What tests of several families use.
+//! Helpers for the tests of several families.
 #![cfg(test)]
 
 use std::sync::Arc;
@@ -21,14 +21,14 @@ pub(crate) fn bytes<F: Loadable>(filter: &F) -> Vec<u8> {
     bytes
 }
 
-/// The structure as it comes back from its file.
+/// The structure, restored from its file.
 pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
     let again = reloaded(filter, |_, _| {}).unwrap();
     again.check_cells().unwrap();
     again
 }
 
-/// The structure as it comes back from its file after `change` was made to header and cells.
+/// The structure, restored from its file after `change` has changed header and cells.
 pub(crate) fn reloaded<F: Loadable>(filter: &F, change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>)) -> Result<F> {
     rebuilt(filter, change, |bytes| {
         let mut memory = Memory::zeroed(bytes.len() as u64 / 8)?;

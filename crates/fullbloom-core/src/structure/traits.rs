@@ -1,5 +1,5 @@
-//! What a structure can do, as traits. A structure implements exactly the ones it can honour; the
-//! Python class gets exactly those methods.
+//! The operations of a structure, as traits. A structure implements those that it supports, and its Python class has
+//! the matching methods.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,21 +42,21 @@ pub trait Filter: Send + Sync + Sized {
     fn record(&mut self, domains: KeyDomains) {
         self.hasher_mut().added_mut().insert(domains);
     }
-    /// True when a lookup of keys of these domains is worth no warning.
+    /// True if a lookup of keys of these domains needs no warning.
     #[inline(always)]
     fn expects(&self, domains: KeyDomains) -> bool {
         self.hasher().added().expects(domains)
     }
     /// False: the key was never added. True: it probably was.
     fn contains_hash(&self, hash: u64) -> bool;
-    /// [`Filter::contains_hash`] as 1 or 0: the interpreter's kind of answer.
+    /// [`Filter::contains_hash`] as 1 or 0, as the interpreter wants it.
     #[inline(always)]
     fn look(&self, hash: u64) -> i32 {
         i32::from(self.contains_hash(hash))
     }
-    /// Keys between [`Filter::fetch`] and the look or the change, in batches.
+    /// Keys between [`Filter::fetch`] and the lookup or change, in batches.
     const AHEAD: usize = 0;
-    /// Asks for the memory of a key.
+    /// Prefetches the memory of a key.
     #[inline(always)]
     fn fetch(&self, _hash: u64) {}
     /// One answer (0 or 1) a hash; the slices are equally long.
@@ -65,40 +65,40 @@ pub trait Filter: Send + Sync + Sized {
     }
     /// Keys the structure was sized for.
     fn capacity(&self) -> u64;
-    /// Rate asked for at capacity.
+    /// The rate requested at capacity.
     fn target_fpr(&self) -> f64;
     /// Keys that were new when they were added, less those removed.
     fn num_added(&self) -> u64;
     /// Model rate of false positives at the present load.
     fn fpr(&self) -> f64;
-    /// Model rate of false positives at so many distinct keys, where the law of the structure tells.
+    /// Model rate of false positives at `items` distinct keys, if the structure has such a law.
     fn fpr_at(&self, items: f64) -> Option<f64> {
         self.occupancy().map(|(law, _)| law.fpr(items))
     }
-    /// What stages after it know of it when it is one of a chain, which holds each key once.
+    /// Its effect on later stages, as a stage of a chain that holds each key once.
     fn member(&self) -> Member {
         match self.occupancy() {
             Some((law, fill)) => Member::of_cells(self.fpr(), law.as_ref(), fill),
             None => Member::of_rate(self.fpr()),
         }
     }
-    /// The rate at so many keys, up to a constant factor: of fingerprints, that of their number.
+    /// The rate at `items` keys, up to a constant factor; that of fingerprints is proportional to their number.
     fn relative_fpr(&self, items: f64) -> f64 {
         items
     }
-    /// Law and fill of the cells that look-ups ask, where keys leave nothing but set cells.
+    /// Law and fill of the cells that lookups read, if keys leave nothing but set cells.
     fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
         None
     }
     /// Share of set cells, counted.
     fn fill(&self) -> f64;
-    /// Bytes of cells held.
+    /// Bytes of its cells.
     fn nbytes(&self) -> u64;
-    /// Estimate of the number of distinct keys with its standard deviation, where cells tell.
+    /// Estimated number of distinct keys with its standard deviation, if the cells allow one.
     fn estimated(&self) -> Option<(f64, f64)> {
         None
     }
-    /// Estimated share of the members that are missed, where cells tell.
+    /// Estimated share of members that lookups miss, if the cells allow one.
     fn missed(&self) -> Option<f64> {
         None
     }
@@ -108,8 +108,8 @@ pub trait Filter: Send + Sync + Sized {
     fn save(&self, path: &Path) -> Result<()> {
         container::save(&self.container(), path)
     }
-    /// Hands `word` the section and the word of it for each word that adding one of the keys may write. False of a
-    /// structure in which adding may write anywhere: only an empty batch then tells.
+    /// Calls `word` with the section and the index of each word that adding one of the keys may write. Returns false if
+    /// adding may write anywhere; an empty batch is enough to find out.
     fn writes(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
         false
     }
@@ -121,17 +121,17 @@ pub trait Filter: Send + Sync + Sized {
 
 /// Takes new keys.
 pub trait Addable: Filter {
-    /// Adds; true when the key was certainly new.
+    /// Adds; true if the key was certainly new.
     fn add_hash(&mut self, hash: u64) -> Result<bool>;
     /// Adds in order. `new`, if given, is as long as `hashes` and gets 1 for each new key. Keys
     /// before one that is refused are added.
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
         change_ahead(Self::AHEAD, self, hashes, new, Self::fetch, Self::add_hash)
     }
-    /// Adds, in order, the keys that are not there yet, at most [`CHUNK`], and marks them in `new`: for a stage,
-    /// which holds no copies. How many are dealt with: all, or those before one that found no room.
+    /// Adds, in order, the keys that are absent, at most [`CHUNK`], and marks them in `new`: for a stage, which holds
+    /// no copies. Returns the number of keys processed: all, or those before one for which there was no space.
     fn add_missing(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
-        // The look at all keys beforehand also fetches their cells.
+        // This lookup of all keys also fetches their cells.
         let mut found = [0u8; CHUNK];
         let found = &mut found[..hashes.len()];
         self.contains_hashes(hashes, found);
@@ -140,7 +140,7 @@ pub trait Addable: Filter {
             if missing {
                 match self.add_hash(hash) {
                     Ok(_) => {}
-                    // A fresh stage that takes nothing would be opened for ever.
+                    // Otherwise a fresh stage that accepts no key would be opened again and again.
                     Err(Error::Capacity(_)) if self.num_added() > 0 => return Ok(i),
                     Err(error) => return Err(error),
                 }
@@ -151,13 +151,12 @@ pub trait Addable: Filter {
     }
     /// True when [`Addable::add_source`] uses several threads.
     const ADDS_ON_THREADS: bool = false;
-    /// Adds in order, on several threads where the structure can; same bits, same answers as one
-    /// thread gives.
+    /// Adds in order, on several threads if the structure can; same bits and same answers as on one thread.
     fn add_source(&mut self, source: &dyn HashSource, _threads: usize, new: Option<&mut [u8]>) -> Result<()> {
         self.expect_adds(source.len());
         self.add_in_turn(source, new)
     }
-    /// Has the kernel supply the memory that `adds` adds are about to write to, where that pays.
+    /// Asks the kernel to supply the memory that `adds` insertions are about to write, where that pays.
     fn expect_adds(&mut self, _adds: usize) {}
     /// [`Addable::add_source`] on one thread.
     fn add_in_turn(&mut self, source: &dyn HashSource, mut new: Option<&mut [u8]>) -> Result<()> {
@@ -170,29 +169,29 @@ pub trait Addable: Filter {
         }
         Ok(())
     }
-    /// True when nothing can be added: the cells lie in a read-only mapping, or the file was let go of.
+    /// True if nothing can be added: the cells are in a read-only mapping, or the file was released.
     fn is_read_only(&self) -> bool;
-    /// Refuses what nothing can be added to.
+    /// Refuses a read-only structure.
     fn check_writable(&self) -> Result<()> {
         if self.is_read_only() { Err(Error::read_only()) } else { Ok(()) }
     }
-    /// True when one more key is neither refused nor worth a warning. The scalar path asks this
-    /// before every key.
+    /// True if one more key is neither refused nor causes a warning. The scalar path checks this before every key.
     #[inline(always)]
     fn is_roomy(&self) -> bool {
         !self.is_read_only()
     }
-    /// Adds if nothing has to be said about it; otherwise `None`, and nothing has changed.
+    /// Adds if that needs no warning and no error; otherwise returns `None` and changes nothing.
     #[inline(always)]
     fn add_quietly(&mut self, hash: u64) -> Option<bool> {
         if self.is_roomy() { self.add_hash(hash).ok() } else { None }
     }
-    /// True once, when the filter has just gone past its capacity; never where that does no harm.
+    /// True once, when the filter has just exceeded its capacity; never for a structure that this does not harm.
     fn newly_overfull(&mut self) -> bool {
         false
     }
-    /// Records the domains of a batch whose adding ended with `done`. An error leaves the keys before the refused one
-    /// added; the domains of the whole batch are recorded then, which may spare a warning and never gives a wrong one.
+    /// Records the domains of a batch whose insertion returned `done`. After an error the keys before the refused one
+    /// are in; the domains of the whole batch are recorded then, which may suppress a warning and never causes a wrong
+    /// one.
     fn recorded<T>(&mut self, domains: KeyDomains, done: Result<T>) -> Result<T> {
         if done.is_ok() || self.num_added() > 0 && !self.is_read_only() {
             self.record(domains);
@@ -207,13 +206,13 @@ pub trait Addable: Filter {
         self.hasher_mut().added_mut().clear();
         Ok(())
     }
-    /// Lets time pass until `now`, in seconds: how many generations expired. Nothing where time does not count.
+    /// Advances time to `now`, in seconds, and returns how many generations expired; `None` if time does not matter.
     fn pass_time(&mut self, _now: f64) -> Option<Result<u64>> {
         None
     }
 }
 
-/// Takes keys out again.
+/// Removes keys.
 pub trait Removable: Filter {
     /// Removes one occurrence; false when the key was certainly absent, and then nothing changed.
     fn remove_hash(&mut self, hash: u64) -> Result<bool>;
@@ -224,25 +223,25 @@ pub trait Removable: Filter {
     }
 }
 
-/// Tells how often a key was added.
+/// Counts how often a key was added.
 pub trait Countable: Filter {
     /// Estimated number of occurrences: 0 for a key certainly absent.
     fn count_hash(&self, hash: u64) -> u64;
-    /// The largest count that it tells: of more it says as many.
+    /// The largest count that it can return; a larger one is returned as this.
     fn most_counted(&self) -> u64 {
         u64::MAX
     }
-    /// Of a key that counts as many, notes `times` more additions at once, or removals, which change no cell; false
-    /// where nothing is noted, so that each has to be made.
+    /// For a key whose count is at the maximum, records `times` more additions or removals, which change no cell; false
+    /// if the structure records none, so that the caller must make each of them.
     fn note_surplus(&mut self, _times: u64, _added: bool) -> bool {
         false
     }
-    /// Adds a key that is there so many times at once, as that many calls would; `None` where each has to be made.
-    /// Where one finds no room, those before it are added.
+    /// Adds a present key `times` times at once, with the effect of that many calls; `None` if the caller must make
+    /// each of them. If there is no space for one, those before it are added.
     fn add_times(&mut self, _hash: u64, _times: u64) -> Option<Result<()>> {
         None
     }
-    /// Removes a key that counts no fewer so many times at once; `None` where each removal has to be made.
+    /// Removes a key, whose count is at least `times`, that often at once; `None` if the caller must make each removal.
     fn remove_times(&mut self, _hash: u64, _times: u64) -> Option<Result<()>> {
         None
     }
@@ -252,32 +251,32 @@ pub trait Countable: Filter {
     }
 }
 
-/// Keeps each key in cells of its own choice.
+/// Stores each key in cells that its hash selects.
 pub trait Positioned: Filter {
-    /// The cells of a key, each once: in the order of its probes, or from the first of a line to the last.
+    /// The distinct cells of a key: in the order of its probes, or in order within its line.
     fn positions(&self, hash: u64) -> Vec<u64>;
 }
 
 /// Names and texts of options of a constructor that are not to have their defaults.
 pub type Options<'a> = &'a [(&'static str, &'a str)];
 
-/// Says beforehand what it will take.
+/// Computes its size in advance.
 pub trait Planned: Filter {
     /// Bytes of cells of a structure for `capacity` keys at rate `fpr`; parameters that are not among `options` have
     /// their defaults. The errors of making it, nothing allocated.
     fn nbytes_for(capacity: u64, fpr: f64, options: Options<'_>) -> Result<u64>;
 }
 
-/// Needs no more than a capacity and a rate.
+/// Needs only a capacity and a rate.
 pub trait Sizable: Planned {
     /// An empty structure for `capacity` keys at rate `fpr`; parameters that are not among `options` have their
     /// defaults.
     fn for_capacity(capacity: u64, fpr: f64, options: Options<'_>, hasher: KeyHasher) -> Result<Self>;
 }
 
-/// Made of all its keys at once.
+/// Is built from all its keys at once.
 pub trait Built: Planned {
-    /// Words that a key comes with: its hash, and what stands beside it.
+    /// Words of a key: its hash, and a value if it has one.
     type Keys;
     /// The structure of `keys` at rate `fpr`; other parameters have their defaults.
     fn of_keys(keys: &Self::Keys, fpr: f64, hasher: KeyHasher, job: &Job<'_>) -> Result<Self>;
@@ -288,22 +287,23 @@ pub type Sections<'a> = &'a mut dyn FnMut(u32, u32, u64) -> Result<Memory>;
 
 /// Can be read from a file.
 pub trait Loadable: Filter {
-    /// Rebuilds the structure from a sound header, the hasher that [`Header::hasher`] makes of it, and its sections.
+    /// Restores the structure from a valid header, the hasher that [`Header::hasher`] creates from it, and its
+    /// sections.
     fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self>;
-    /// Refuses cells that contradict each other or the numbers beside them, as far as that costs time or makes a file
+    /// Refuses cells that contradict each other or the numbers stored with them, if that would cost time or give a file
     /// that cannot be read: O(nbytes), once for each file whose every byte is checked, and before a copy is made.
     fn check_cells(&self) -> Result<()> {
         Ok(())
     }
-    /// From here on, growing beyond `max_bytes` of cells is refused.
+    /// Refuses to grow beyond `max_bytes` of cells from now on.
     fn bound(&mut self, _max_bytes: u64) {}
-    /// From here on, `growth` is asked before it grows.
+    /// Asks `growth` before the structure grows, from now on.
     fn share(&mut self, _growth: Arc<dyn Growth>) {}
 }
 
-/// The methods of [`crate::structure::Addable`] that the memories answer to which adding writes: the first says
-/// whether it may.
-macro_rules! written {
+/// The methods of [`crate::structure::Addable`] that follow from the memories that adding writes; the first one decides
+/// whether adding is allowed.
+macro_rules! write_methods {
     ($first:ident $(, $more:ident)*) => {
         #[inline(always)]
         fn is_read_only(&self) -> bool {
@@ -317,4 +317,4 @@ macro_rules! written {
     };
 }
 
-pub(crate) use written;
+pub(crate) use write_methods;

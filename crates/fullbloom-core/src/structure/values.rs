@@ -1,15 +1,15 @@
-//! [`FieldValue`]: what a declared field may be, and `names!`, choices by name.
+//! [`FieldValue`]: types of declared fields, and `names!`, choices by name.
 
 use super::traits::Value;
 use crate::error::{Error, Result};
 
-/// A value of a field: as it stands in files, and as people see it.
+/// A value of a field, in files and for people.
 pub trait FieldValue: Copy {
     /// As Python sees it.
     type Shown;
     /// The 64 bits of a file.
     fn to_file(self) -> u64;
-    /// Reads back what [`FieldValue::to_file`] gave.
+    /// Reads the value that [`FieldValue::to_file`] wrote.
     fn from_file(bits: u64) -> Result<Self>;
     /// As Python sees it.
     fn shown(self) -> Self::Shown;
@@ -17,7 +17,7 @@ pub trait FieldValue: Copy {
     fn value(self) -> Value;
 }
 
-/// The field values of which Python sees just what they are.
+/// The types of fields that Python shows unchanged.
 macro_rules! plain_values {
     ($($T:ty: $to:expr, $from:expr, $value:expr;)*) => {
         $(impl FieldValue for $T {
@@ -53,7 +53,7 @@ plain_values! {
         |x| x.map_or(Value::Nothing, Value::Real);
 }
 
-/// The name of a choice, "auto" where there is none: then `info()` leaves it out.
+/// The name of a choice; "auto" for `None`, which `info()` leaves out.
 impl FieldValue for Option<&'static str> {
     type Shown = &'static str;
 

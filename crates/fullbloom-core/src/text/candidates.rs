@@ -1,9 +1,9 @@
-//! Candidate duplicates: which of the records that a filter held already were true repetitions.
+//! Candidate duplicates: which of the records that a filter already held were true repetitions.
 //!
-//! A first pass collects the hashes of all records that were not new; every wrongly dropped record is
-//! among them, since a filter has no false negatives. The second pass keeps a record at once when its hash is
-//! no candidate (it occurs once), and compares the others byte for byte. Memory follows the number of
-//! distinct repeated records, not the size of the input.
+//! A first pass collects the hashes of all records that were not new; every wrongly dropped record is among them, since
+//! a filter has no false negatives. The second pass keeps a record immediately if its hash is not a candidate (it
+//! occurs once), and compares the others byte for byte. Memory grows with the number of distinct repeated records, not
+//! with the size of the input.
 
 use std::collections::HashSet;
 
@@ -11,16 +11,16 @@ use crate::cells::allocation::short;
 use crate::error::Result;
 use crate::key::KeyHasher;
 use crate::structure::batch::CHUNK;
+use crate::text::Through;
 use crate::text::records::{Tally, partition};
 use crate::text::select::{KeyedRecords, Selection};
-use crate::text::through::Through;
 
 /// Bytes of a slot of a hash.
 const HASH_BYTES: usize = 9;
-/// Bytes of a slot of a text, beside the text.
+/// Bytes of a slot of a text, besides the text.
 const TEXT_BYTES: usize = 17;
 
-/// Hashes of candidate duplicates, and the exact text of those met in the second pass.
+/// Hashes of candidate duplicates, and the exact text of those seen in the second pass.
 #[derive(Default)]
 pub struct CandidateDuplicates {
     hasher: Option<KeyHasher>,
@@ -30,7 +30,7 @@ pub struct CandidateDuplicates {
 }
 
 impl CandidateDuplicates {
-    /// First pass: remembers hashes made by `hasher`.
+    /// First pass: collects hashes computed by `hasher`.
     pub fn remember(&mut self, hasher: KeyHasher, hashes: &[u64]) -> Result<()> {
         self.hasher = Some(hasher);
         for hashes in hashes.chunks(CHUNK) {
@@ -40,7 +40,7 @@ impl CandidateDuplicates {
         Ok(())
     }
 
-    /// True when `key`, a candidate, was not met before.
+    /// True if `key`, a candidate, was not seen before.
     fn meet(&mut self, key: &[u8]) -> Result<bool> {
         if self.met.contains(key) {
             return Ok(false);
@@ -77,7 +77,7 @@ impl CandidateDuplicates {
         self.hashes.len()
     }
 
-    /// True when there is no candidate.
+    /// True if there is no candidate.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }

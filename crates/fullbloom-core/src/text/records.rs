@@ -1,8 +1,8 @@
-//! Records of a text stream: split at newlines, hash, ask the filter, keep or drop.
+//! Records of a text stream: split at newlines, hash, look up, keep or drop.
 //!
-//! This is the loop of the command line's `dedup`, `seen`, `build` and `check`. A record is what
-//! stands before a newline; a carriage return before it is not part of the key. The key of a record
-//! is text, so a filter built here answers to the same strings in Python.
+//! This is the loop of the command line's `dedup`, `seen`, `build` and `check`. A record ends before a newline; a
+//! carriage return before it is not part of the key. The key of a record is text, so a filter built here finds the same
+//! strings in Python.
 
 use std::ops::AddAssign;
 
@@ -12,10 +12,10 @@ use crate::key::{Domain, KeyDomains, KeyHasher};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
 
-/// What became of a block of records.
+/// The outcome of a block of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Records looked at.
+    /// Number of records.
     pub records: u64,
     /// Records that were new (adding), found (checking) or kept (verifying).
     pub selected: u64,
@@ -28,7 +28,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// One record in a block: where it starts, where its key ends, where the next one starts.
+/// One record in a block: its start, the end of its key, the start of the next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Record {
     start: usize,
@@ -61,9 +61,9 @@ fn records_of(block: &[u8]) -> impl Iterator<Item = Record> {
 /// Marks records, given with the hashes of their keys, that are selected.
 pub(super) type Answer<'a> = dyn FnMut(&[Record], &[u64], &mut [u8]) -> Result<()> + 'a;
 
-/// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept`
-/// and the rest to `dropped`, both in order. Runs of neighbours are copied at once. Compiled once, as a call is
-/// nothing beside a chunk.
+/// Runs `answer` over all records of `block`, a chunk at a time; copies those selected to `kept` and the rest to
+/// `dropped`, both in order. Runs of neighbours are copied together. Compiled once, as a call costs nothing compared
+/// with a chunk.
 pub(super) fn partition(
     hasher: &KeyHasher,
     block: &[u8],
@@ -118,7 +118,7 @@ pub fn add<F: Addable>(
     })
 }
 
-/// Gives `take` the hashes of the records of `block`, some at a time; returns how many there are.
+/// Passes the hashes of the records of `block` to `take`, some at a time; returns their number.
 pub fn hashed(hasher: &KeyHasher, block: &[u8], mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<u64> {
     partition(hasher, block, None, None, &mut |_, hashes, _| take(hashes)).map(|tally| tally.records)
 }

@@ -1,11 +1,10 @@
-//! [`AgingBloomFilter`]: two buffers, one active and one passive, that take turns.
+//! [`AgingBloomFilter`]: two buffers, one active and one passive, that alternate.
 //!
-//! Yoon, "Aging Bloom filter with two active buffers for dynamic sets", 2010. A key found only in
-//! the passive buffer is written to the active one as well (`refresh`). The buffers turn when the
-//! active one holds `capacity` keys and another comes; then the passive one holds `capacity` keys
-//! that were all seen since, so that the last `capacity` distinct keys are in one of the two.
-//! Without refreshing, a key is remembered for `capacity` new keys after it was told new itself: the
-//! plain double buffer. A key that is falsely known is then not written anywhere.
+//! Yoon, "Aging Bloom filter with two active buffers for dynamic sets", 2010. A key found only in the passive buffer is
+//! written to the active one as well (`refresh`). The buffers switch when the active one holds `capacity` keys and
+//! another arrives; then the passive one holds `capacity` keys that were all seen since, so that the last `capacity`
+//! distinct keys are in one of the two. Without refreshing, a key is remembered for `capacity` new keys after it was
+//! reported as new itself: the plain double buffer. A false positive is then not written anywhere.
 
 use super::generations::{Generations, Kind, window};
 use super::plan::Plan;
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn time_forgets_only_when_it_is_told_to_pass() {
+    fn time_passes_only_by_advance() {
         let mut filter = AgingBloomFilter::construct(100, 1e-6, true, Some(10.0), KeyHasher::seeded(0)).unwrap();
         assert_eq!(filter.advance(1000.0).unwrap(), 0);
         filter.add_hash(hash(1)).unwrap();

@@ -1,13 +1,12 @@
-//! [`Generations`]: g planes of lines that take turns; the oldest is cleared to become the newest.
+//! [`Generations`]: g planes of lines used in rotation; the oldest is cleared to become the newest.
 //!
-//! A key is looked up in all planes and written to the active one. With n keys promised, a plane
-//! takes n_gen = ceil(n / (g - 1)) keys and is sized for the rate 1 - (1 - p)^(1/g), so that g full
-//! planes together answer wrongly at rate p, and g - 1 full ones always stand behind the active
-//! one. See [`crate::scheme::planes`] for the cells.
+//! A key is looked up in all planes and written to the active one. To remember n keys, a plane takes n_gen = ceil(n /
+//! (g - 1)) keys and is sized for the rate 1 - (1 - p)^(1/g), so that g full planes together have rate p, and g - 1
+//! full ones always follow the active one. See [`crate::scheme::planes`] for the cells.
 //!
-//! A window of `w` seconds has planes of w / (g - 1) seconds instead: a key lives through at least
-//! g - 1 whole planes after its own. Keys may then come in bursts, so every plane is sized for all
-//! n. Time passes only by [`Generations::advance`].
+//! A window of `w` seconds has planes of w / (g - 1) seconds instead: a key lives through at least g - 1 whole planes
+//! after its own. Keys may then arrive in bursts, so every plane is sized for all n. Time passes only by
+//! [`Generations::advance`].
 
 use std::marker::PhantomData;
 
@@ -18,13 +17,13 @@ use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, shown};
-use crate::structure::kept::kept_in;
-use crate::structure::traits::written;
+use crate::structure::memories::memory_methods;
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Declared, Filter, Sections};
 use crate::window::plan::{MAX_GENERATIONS, Plan, too_large};
 use crate::window::steps::Steps;
 
-/// What tells one variant of generations from another.
+/// The difference between one variant of generations and another.
 pub trait Kind: Send + Sync + Sized + 'static {
     /// Number in files.
     const VARIANT: u16;
@@ -32,7 +31,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     const RANGE: [usize; 2];
 }
 
-/// A [`structure!`](crate::structure::declaration) with the fields of all windows, and what reads its files.
+/// A [`structure!`](crate::structure::declaration) with the fields of all windows, and the reader of their files.
 macro_rules! window {
     (
         $(#[doc = $summary:tt])* class $Class:ident;
@@ -50,9 +49,9 @@ macro_rules! window {
                 fpr: f64 = |f| f.plan.fpr, FPR;
                 /// Number of generations.
                 pub generations: usize = |f| f.plan.generations, PLANES;
-                /// Keys that a generation takes.
+                /// Keys of a generation.
                 pub keys_a_generation: u64 = |f| f.plan.share();
-                /// True when a known key counts as seen anew.
+                /// True if a lookup refreshes a known key.
                 pub refresh: bool = |f| f.plan.refresh, RULE;
                 /// Seconds for which keys are remembered, or None for a window counted in keys.
                 pub window: Option<f64> = |f| f.plan.window, WINDOW;
@@ -84,7 +83,7 @@ pub(super) use window;
 /// A window over the latest keys of a stream.
 pub struct Generations<V> {
     pub(super) plan: Plan,
-    /// Keys that a plane takes.
+    /// Keys of a plane.
     share: u64,
     pub(super) planes: Planes,
     pub(super) lines: u64,
@@ -93,7 +92,7 @@ pub struct Generations<V> {
     /// Keys written to each plane.
     written: [u64; MAX_GENERATIONS],
     pub(super) active: usize,
-    /// Latest time, and the time at which the active plane began; none before the first `advance`.
+    /// Latest time, and the time at which the active plane began; `None` before the first `advance`.
     pub(super) clock: Option<(f64, f64)>,
     warned: bool,
     kind: PhantomData<V>,
@@ -138,7 +137,7 @@ impl<V: Kind> Generations<V> {
         (1..=g).map(|age| self.written[(self.active + age) % g]).collect()
     }
 
-    /// Keys that the active plane still takes before the planes turn.
+    /// Keys that the active plane still accepts before the planes rotate.
     fn room(&self) -> u64 {
         match self.plan.window {
             Some(_) => u64::MAX,
@@ -187,12 +186,12 @@ impl<V: Kind> Generations<V> {
     /// Lets the oldest generation expire now, whatever it holds, and begins a new one.
     pub fn advance_by_hand(&mut self) -> Result<()> {
         self.turn()?;
-        // The new one begins at the latest time that is known.
+        // The new plane begins at the latest known time.
         self.clock = self.clock.map(|(now, _)| (now, now));
         Ok(())
     }
 
-    /// Adds in order; tells for each key whether it was new.
+    /// Adds in order; reports for each key whether it was new.
     #[inline(always)]
     fn write(&mut self, hashes: &[u64], mut tell: impl FnMut(usize, bool)) -> Result<()> {
         let (mut start, mut known) = (0, false);
@@ -216,7 +215,7 @@ impl<V: Kind> Filter for Generations<V>
 where
     Self: Declared,
 {
-    kept_in! {
+    memory_methods! {
         @ memory;
         |a, b| a.plan == b.plan
             && (a.planes, a.lines, a.active, a.written, a.clock) == (b.planes, b.lines, b.active, b.written, b.clock)
@@ -240,7 +239,7 @@ where
         self.plan.fpr
     }
 
-    /// Keys written to the generations that are held; a refreshed key counts in each.
+    /// Keys written to the present generations; a refreshed key counts in each.
     fn num_added(&self) -> u64 {
         self.written.iter().fold(0, |sum, &written| sum.saturating_add(written))
     }
@@ -289,11 +288,11 @@ where
         }
     }
 
-    written!(memory);
+    write_methods!(memory);
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {
-        // A full plane of a window of keys makes the planes turn, that of one of time may be worth a warning.
+        // A full plane rotates the planes of a window of keys; in a window of time it may cause a warning.
         let fits = match self.plan.window {
             None => self.written[self.active] < self.share,
             Some(_) => self.warned || self.written[self.active] < self.plan.capacity,
@@ -311,7 +310,7 @@ where
     fn clear(&mut self) -> Result<()> {
         self.memory.writable()?.fill(0);
         (self.written, self.active, self.warned) = ([0; MAX_GENERATIONS], 0, false);
-        // Time does not begin anew: the clock stays, and the active plane begins now.
+        // Time does not start over: the clock stays, and the active plane begins now.
         self.clock = self.clock.map(|(now, _)| (now, now));
         Ok(())
     }
@@ -325,7 +324,7 @@ impl<V: Kind> Generations<V>
 where
     Self: Declared,
 {
-    /// What [`window!`] read from a file, checked.
+    /// Restores the fields that [`window!`] read from a file, checked.
     pub(super) fn restore(
         header: &Header,
         hasher: KeyHasher,

@@ -1,10 +1,10 @@
-//! Filters that forget: what a stream needs whose memory may not grow with it.
+//! Filters that forget: for streams, in bounded memory.
 //!
-//! * [`generations`]: planes of lines that take turns, the common part of the next two;
+//! * [`generations`]: planes of lines used in rotation, the common part of the next two;
 //! * [`aging`]: two generations; the last `capacity` distinct keys are never missed;
 //! * [`rolling`]: several generations; less space, and the last `capacity` keys are never missed;
-//! * [`plan`]: what generations are made from; `steps`: when a generation of a window of time ends;
-//! * [`stable`]: decaying cells; no such promise, a constant rate for ever.
+//! * [`plan`]: parameters and sizes of generations; `steps`: the end of a generation of a window of time;
+//! * [`stable`]: decaying cells; no such guarantee, but a constant rate.
 
 pub mod aging;
 pub mod generations;

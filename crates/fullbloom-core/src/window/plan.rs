@@ -1,23 +1,23 @@
-//! [`Plan`]: what generations are made from, and how large that makes them.
+//! [`Plan`]: the parameters of generations, and their size.
 
 use crate::error::{Error, Result};
 use crate::sizing::{blocked, check_sized, each_of, shown};
 
-/// More generations cost a line a look-up each and save less and less space.
+/// More generations cost a line a lookup each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
 
-/// What generations are made from.
+/// The parameters of generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// n, keys that are remembered (in a window of time: keys that come within it).
+    /// n, the number of keys remembered (in a window of time: keys that arrive within it).
     pub capacity: u64,
     /// p, rate of the whole.
     pub fpr: f64,
     /// g.
     pub generations: usize,
-    /// True: a known key is written again unless the active plane has it.
+    /// True: a known key is written again unless the active plane holds it.
     pub refresh: bool,
-    /// Seconds for which keys are remembered; `None` when they are counted.
+    /// Seconds for which keys are remembered; `None` if keys are counted.
     pub window: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Keys a plane takes.
+    /// Keys of a plane.
     pub(super) fn share(&self) -> u64 {
         match self.window {
             Some(_) => self.capacity,
@@ -56,7 +56,7 @@ impl Plan {
 
     /// Lines of a plane, positions a column.
     pub(super) fn size(&self) -> Result<(u64, u32)> {
-        // What a plane cannot be is told in the caller's numbers, not in the plane's.
+        // An error about a plane names the caller's numbers, not the plane's.
         blocked::smallest_lines(self.share(), self.plane_fpr()).map_err(|error| match error {
             Error::Memory(_) => too_large(self),
             _ => Error::Parameter(format!(

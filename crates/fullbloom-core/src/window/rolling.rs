@@ -1,15 +1,14 @@
-//! [`RollingBloomFilter`]: a window of several generations, the oldest of which expires at a time.
+//! [`RollingBloomFilter`]: a window of several generations, which expire oldest first.
 //!
-//! The form of Bitcoin's `CRollingBloomFilter` (three generations, half of the promised keys in
-//! each) with lines side by side instead of cells of two bits: 2-bit cells hold every key at the
-//! rate of one filter for 1.5 n keys and need 3 * 1.44 log2(1/p) n bits; g separate planes need
-//! g/(g-1) * 1.44 log2(g/p) n, 1.6 times less at g = 3, p = 1 %, for g neighbouring lines a look-up
-//! instead of k scattered ones.
+//! The design of Bitcoin's `CRollingBloomFilter` (three generations, half of the keys of the window in each) with
+//! interleaved lines instead of cells of two bits: 2-bit cells hold every key at the rate of one filter for 1.5 n keys
+//! and need 3 * 1.44 log2(1/p) n bits; g separate planes need g/(g-1) * 1.44 log2(g/p) n, 1.6 times less at g = 3, p =
+//! 1 %, for g adjacent lines a lookup instead of k scattered ones.
 //!
-//! The last `capacity` keys that were added are never missed, repeats counted (a repeat within the
-//! active generation costs nothing). It is not the last `capacity` distinct keys: a repeat from an
-//! older generation takes a place in the active one, too. Only g = 2 gives that
-//! ([`super::AgingBloomFilter`]), since nothing but one full generation is sure to hold no repeat.
+//! The last `capacity` keys that were added are never missed, counting repeats (a repeat within the active generation
+//! costs nothing). These are not the last `capacity` distinct keys: a repeat from an older generation takes a place in
+//! the active one, too. Only g = 2 guarantees distinct keys ([`super::AgingBloomFilter`]), since only a single full
+//! generation certainly holds no repeat.
 
 use super::generations::{Generations, Kind, window};
 use super::plan::{MAX_GENERATIONS, Plan};

@@ -33,7 +33,7 @@ impl Steps {
         let step = product / parts;
         let rest = (step.mul_add(-parts, product) + n_steps.mul_add(self.window, -product)) / parts;
         let (rounded, lost) = sum(self.began, step);
-        // Off by few roundings, also where `began` and the steps cancel out.
+        // Exact to a few roundings, even if `began` and the steps cancel out.
         let exact = rounded + (lost + rest);
         let mut end = if exact.is_finite() { exact } else { rounded };
         for _ in 0..ROUNDINGS {

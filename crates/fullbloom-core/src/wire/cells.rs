@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::lines::Pattern;
 
-/// Bytes behind the cells of a shard, which say whose they are.
+/// Bytes after the cells of a shard: its owner tag.
 pub const MARK_BYTES: u64 = 16;
-/// Bytes of the longest string that a server takes.
+/// Bytes of the longest string of a server.
 pub(super) const LONGEST: u64 = 512 << 20;
 
 /// A shape, its hash, and its cut into strings.
@@ -32,9 +32,9 @@ pub struct Cells {
     by_key: Arc<AtomicBool>,
 }
 
-/// What one reply says of a key.
+/// The result of one reply for a key.
 pub enum Said {
-    /// So many of its bits were set by nobody before.
+    /// The number of its bits that were not set before.
     Unset(u32),
     /// The string ends before the cells of the key.
     Short,
@@ -68,7 +68,7 @@ impl Cells {
         Ok(cells)
     }
 
-    /// The keys of a filter that a server has of its own (`BF.*`): it is told hashes, 8 bytes each, lowest first.
+    /// The keys of a filter of the server (`BF.*`), which receives hashes, 8 bytes each, lowest first.
     pub fn native(shape: Shape, hasher: KeyHasher) -> Result<Self> {
         Ok(Cells { native: true, ..Self::new(shape, hasher, 1)? })
     }
@@ -78,12 +78,12 @@ impl Cells {
         self.native
     }
 
-    /// Sends keys one by one from here on.
+    /// Sends keys one by one from now on.
     pub fn go_by_key(&self) {
         self.by_key.store(true, Relaxed);
     }
 
-    /// True when keys are sent one by one, whatever that costs.
+    /// True if keys are sent one by one, whatever that costs.
     pub fn is_by_key(&self) -> bool {
         self.native || self.by_key.load(Relaxed)
     }
@@ -103,7 +103,7 @@ impl Cells {
         self.cut.shards()
     }
 
-    /// True when a key has one line, and the strings have the bytes of the filter.
+    /// True if a key has one line, and the strings have the bytes of the filter.
     pub fn has_lines(&self) -> bool {
         self.shape.layout.is_one_line()
     }
@@ -114,7 +114,7 @@ impl Cells {
         (first * self.unit, len * self.unit)
     }
 
-    /// Bytes of a line; of all cells where there are no lines.
+    /// Bytes of a line; of all cells if there are no lines.
     pub fn unit(&self) -> u64 {
         self.unit
     }
@@ -137,12 +137,12 @@ impl Cells {
         Some((shard, unit * self.unit, pattern))
     }
 
-    /// Replies to what is asked or written for one key.
+    /// Number of replies for one key.
     pub fn replies(&self) -> usize {
         if self.has_lines() { 1 } else { self.shape.num_hashes as usize }
     }
 
-    /// Appends the question for the mark of a shard; for whether it is there, where the server has a filter of its own.
+    /// Appends the request for the owner tag of a shard; for a filter of the server, whether it exists.
     pub fn ask_mark(&self, out: &mut Vec<u8>, key: &[u8], shard: u64) {
         if self.native {
             return command::command(out, &[b"EXISTS", key]);
@@ -151,7 +151,7 @@ impl Cells {
         get_range(out, key, end, end + MARK_BYTES - 1);
     }
 
-    /// Appends what adds hashes to the filter `key` of the server, if it is there, or looks for them: one command.
+    /// Appends one command that adds hashes to the filter `key` of the server, if it exists, or looks them up.
     pub fn tell(&self, out: &mut Vec<u8>, key: &[u8], hashes: &[u64], adding: bool) {
         command::begin(out, hashes.len() as u64 + if adding { 4 } else { 2 });
         command::word(out, if adding { b"BF.INSERT" } else { b"BF.MEXISTS" });
@@ -163,7 +163,7 @@ impl Cells {
         hashes.iter().for_each(|hash| command::word(out, &hash.to_le_bytes()));
     }
 
-    /// Appends what looks for a hash in the string `key`.
+    /// Appends the lookup of a hash in the string `key`.
     pub fn ask(&self, out: &mut Vec<u8>, key: &[u8], hash: u64) {
         match self.line(hash) {
             Some((_, first, _)) => get_range(out, key, first, first + self.unit - 1),
@@ -176,7 +176,8 @@ impl Cells {
         }
     }
 
-    /// Appends what sets the bits of a hash in the string `key`; the server answers what they were, at one time.
+    /// Appends the command that sets the bits of a hash in the string `key`; the server replies with their previous
+    /// values, atomically.
     pub fn put(&self, out: &mut Vec<u8>, key: &[u8], hash: u64) {
         let Some((_, first, line)) = self.line(hash) else {
             return self.each_position(hash, |position| {
@@ -209,7 +210,7 @@ impl Cells {
         self.kernel.positions(self.words(), hash).into_iter().for_each(visit);
     }
 
-    /// How much a reply to [`Cells::put`] (`adding`) or [`Cells::ask`] may hold.
+    /// The size limit of a reply to [`Cells::put`] (`adding`) or [`Cells::ask`].
     pub fn limit(&self, adding: bool) -> Limit {
         match (self.has_lines(), adding) {
             (true, true) => Limit::numbers(self.shape.num_hashes as usize),
@@ -218,7 +219,7 @@ impl Cells {
         }
     }
 
-    /// What a reply to [`Cells::ask`] says; `None` for one that answers something else.
+    /// The result of a reply to [`Cells::ask`]; `None` for an invalid reply.
     pub fn found(&self, hash: u64, reply: Reply<'_>) -> Option<Said> {
         match (self.line(hash), reply) {
             (Some(_), Reply::Nil) => Some(Said::Short),
@@ -230,7 +231,7 @@ impl Cells {
         }
     }
 
-    /// What a reply to [`Cells::put`] says; `None` for one that answers something else.
+    /// The result of a reply to [`Cells::put`]; `None` for an invalid reply.
     pub fn set(&self, hash: u64, reply: Reply<'_>) -> Option<Said> {
         match (self.line(hash), reply) {
             (Some((_, _, line)), Reply::Array(array)) => {
@@ -253,19 +254,19 @@ impl Cells {
         }
     }
 
-    /// Cells from a string to memory, or the other way: turns the bits of each byte around where the layout needs it.
+    /// Converts cells between a string and memory: reverses the bits of each byte if the layout needs it.
     pub fn turn(&self, bytes: &mut [u8]) {
         if !self.has_lines() {
             bytes.iter_mut().for_each(|byte| *byte = byte.reverse_bits());
         }
     }
 
-    /// Rate at so many set bits.
+    /// Rate at `ones` set bits.
     pub fn fpr(&self, ones: u64) -> f64 {
         self.shape.law().fpr_of_fill(self.fill(ones))
     }
 
-    /// Estimated number of keys at so many set bits, with its standard deviation.
+    /// Estimated number of keys at `ones` set bits, with its standard deviation.
     pub fn approx_count(&self, ones: u64) -> (f64, f64) {
         self.shape.law().estimate(self.fill(ones))
     }

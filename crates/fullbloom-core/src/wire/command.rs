@@ -35,7 +35,7 @@ pub fn word(out: &mut Vec<u8>, word: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a word of so many bytes, 0 until `fill` writes them.
+/// Appends a word of `len` bytes, 0 until `fill` writes them.
 pub fn room(out: &mut Vec<u8>, len: usize, fill: impl FnOnce(&mut [u8])) {
     out.push(b'$');
     digits(out, len as u64);

@@ -1,9 +1,9 @@
 //! [`Counters`]: the counters of a counting filter as strings of a server.
 //!
 //! A key's counters lie in one line, and are changed by one BITFIELD, which no other command comes between. Adding is
-//! `OVERFLOW SAT INCRBY 1`: a counter that has reached its maximum T stays there. T may stand for more than T keys, so that it
+//! `OVERFLOW SAT INCRBY 1`: a counter that has reached its maximum T stays there. T may represent more than T keys, so that it
 //! must never be taken from again, and no counter may fall below 0. Both are held by four steps in the BITFIELD that removes,
-//! whatever other clients do; the first one's replies tell what the counters were:
+//! whatever other clients do; the first one's replies give the previous counters:
 //!
 //! | step | T | c | 0 |
 //! |---|---|---|---|
@@ -23,27 +23,27 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::fastrange;
 
-/// What is done with keys.
+/// An operation on keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Tells the least of a key's counters.
+    /// Returns the smallest of a key's counters.
     Count,
     /// Adds one to each.
     Add,
-    /// Takes one from each, of a key that seems to be there.
+    /// Decrements each counter of a key that seems to be present.
     Remove,
-    /// Adds one to those that were taken from.
+    /// Increments the counters that were decremented.
     Restore,
 }
 
-/// What a reply says of a key.
+/// The result of a reply for a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// The least counter; 1 for a key that was new, or was there; 0 for others.
+pub struct Outcome {
+    /// The smallest counter; 1 for a key that was new, or present; 0 for others.
     pub answer: u8,
-    /// The counters that were taken from, a bit each.
+    /// The counters that were decremented, a bit each.
     pub taken: u8,
-    /// True when the string ends before the counters of the key.
+    /// True if the string ends before the counters of the key.
     pub short: bool,
 }
 
@@ -122,7 +122,7 @@ impl Counters {
         self.cut.place(fastrange(hash, self.lines())).1 * LINE
     }
 
-    /// The numbers that a server has for the first bits of a key's counters: it counts the bits of a byte from the other end.
+    /// The server's numbers of the first bits of a key's counters: it counts the bits of a byte from the other end.
     fn places(&self, hash: u64) -> impl Iterator<Item = u64> {
         let (width, line) = (u64::from(self.shape.counter_bits), self.line(hash) * 8);
         // In a filter of one line every hash has that line, and the counters there that it has in its own.
@@ -136,7 +136,7 @@ impl Counters {
         get_range(out, key, end, end + MARK_BYTES);
     }
 
-    /// Bytes of the command for a key, at most, beside its string's name.
+    /// Maximum bytes of the command for a key, besides its string's name.
     pub fn longest(&self, verb: Verb) -> usize {
         let step = 44 * self.shape.num_hashes as usize;
         match verb {
@@ -146,7 +146,7 @@ impl Counters {
         }
     }
 
-    /// Appends what is done with a hash in the string `key`; of what is given back, the counters in `taken`.
+    /// Appends the operation on a hash in the string `key`; to restore, the counters in `taken`.
     pub fn write(&self, out: &mut Vec<u8>, key: &[u8], hash: u64, verb: Verb, taken: u8) {
         if verb == Verb::Count {
             let first = self.line(hash);
@@ -183,48 +183,48 @@ impl Counters {
         }
     }
 
-    /// What the reply says; `None` for one that answers something else.
-    pub fn told(&self, hash: u64, verb: Verb, reply: Reply<'_>) -> Option<Told> {
+    /// The result of the reply; `None` for an invalid one.
+    pub fn parse(&self, hash: u64, verb: Verb, reply: Reply<'_>) -> Option<Outcome> {
         match (verb, reply) {
-            (Verb::Count, Reply::Nil) => Some(Told { short: true, ..Told::default() }),
+            (Verb::Count, Reply::Nil) => Some(Outcome { short: true, ..Outcome::default() }),
             (Verb::Count, Reply::Bulk(bytes)) if bytes.len() as u64 <= LINE => {
                 let mut line = [0u64; LINE_WORDS];
                 let words = bytes.as_chunks::<8>().0;
                 line.iter_mut().zip(words).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
                 let answer = self.nibbles.count_one(&line, hash) as u8;
-                Some(Told { answer, short: (bytes.len() as u64) < LINE, taken: 0 })
+                Some(Outcome { answer, short: (bytes.len() as u64) < LINE, taken: 0 })
             }
             (Verb::Add, Reply::Array(array)) => self.added(array),
             (Verb::Remove, Reply::Array(array)) => self.removed(array),
-            (Verb::Restore, Reply::Array(_)) => Some(Told::default()),
+            (Verb::Restore, Reply::Array(_)) => Some(Outcome::default()),
             _ => None,
         }
     }
 
-    fn added(&self, array: &[u8]) -> Option<Told> {
+    fn added(&self, array: &[u8]) -> Option<Outcome> {
         let (mut count, mut new) = (0, false);
         for counter in items(array) {
             new |= counter.filter(|counter| (1..=i64::from(self.most())).contains(counter))? == 1;
             count += 1;
         }
-        (count == self.shape.num_hashes).then_some(Told { answer: u8::from(new), ..Told::default() })
+        (count == self.shape.num_hashes).then_some(Outcome { answer: u8::from(new), ..Outcome::default() })
     }
 
-    /// The first replies are what is left, nil where nothing was there.
-    fn removed(&self, array: &[u8]) -> Option<Told> {
-        let (mut told, mut count) = (Told { answer: 1, ..Told::default() }, 0);
+    /// The first replies are the remaining counts, nil where the counter was 0.
+    fn removed(&self, array: &[u8]) -> Option<Outcome> {
+        let (mut outcome, mut count) = (Outcome { answer: 1, ..Outcome::default() }, 0);
         let last = i64::from(self.most()) - 1;
         for (at, left) in items(array).enumerate() {
             count += 1;
             match left {
                 _ if at >= self.shape.num_hashes as usize => {}
-                None => told.answer = 0,
+                None => outcome.answer = 0,
                 Some(left) if left == last => {}
-                Some(left) if (0..last).contains(&left) => told.taken |= 1 << at,
+                Some(left) if (0..last).contains(&left) => outcome.taken |= 1 << at,
                 Some(_) => return None,
             }
         }
-        (count == 4 * self.shape.num_hashes).then_some(told)
+        (count == 4 * self.shape.num_hashes).then_some(outcome)
     }
 }
 

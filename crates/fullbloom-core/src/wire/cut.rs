@@ -1,8 +1,8 @@
 //! [`Cut`] and [`Shard`]: a filter in shards.
 //!
-//! A shard is a run of consecutive units (lines), and the run of a key follows from its unit. The unit is `hash * units >> 64`:
-//! the shard is the leading digit of that number, and the unit inside of the shard the rest of it, so that neither tells
-//! anything of the other. The shards one after the other are the filter, whatever their number.
+//! A shard is a run of consecutive units (lines), and the run of a key follows from its unit, `hash * units >> 64`. The
+//! shard is the leading digit of that number, and the unit inside the shard the rest of it, so that they are
+//! independent. The shards in order are the filter, whatever their number.
 
 use crate::error::{Error, Result};
 

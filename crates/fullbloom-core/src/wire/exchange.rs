@@ -1,17 +1,17 @@
-//! [`Exchange`]: commands for one server as one buffer, and how far their replies have come.
+//! [`Exchange`]: commands for one server as one buffer, and the progress of their replies.
 
 use super::cells::MARK_BYTES;
 use super::reply::{Limit, Replies, Reply, past};
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
 
-/// What a server is asked about some shards: for the keys of each, and for its mark behind them. What the mark says was so when
-/// the keys were looked for, or changed.
+/// The requests to a server about some shards: for the keys of each, and then for its owner tag. The tag is as it was
+/// when the keys were looked up, or changed.
 pub trait Subject {
     /// How many shards it is about.
     fn shards(&self) -> usize;
 
-    /// What the replies of a shard have told so far.
+    /// The result of the replies of a shard so far.
     fn state(&self, shard: usize) -> State<'_>;
 
     /// Replies that are due from a shard.
@@ -23,27 +23,27 @@ pub trait Subject {
     /// Appends the commands.
     fn write(&self, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Takes a reply of a shard, which is no refusal.
+    /// Processes a reply of a shard that is not an error.
     fn take(&mut self, shard: usize, step: usize, reply: Reply<'_>) -> Result<()>;
 
-    /// Begins anew, keeping what was told; true when the commands are others now.
+    /// Starts over, keeping results; true if the commands have changed.
     fn restart(&mut self) -> bool;
 }
 
-/// What is known of a shard.
+/// The state of a shard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State<'a> {
     /// Its number.
     pub shard: u64,
-    /// Its mark; empty where there is none.
+    /// Its owner tag; empty if there is none.
     pub mark: &'a [u8],
-    /// True when the string was too short for a key.
+    /// True if the string was too short for a key.
     pub short: bool,
     /// Bits that were set.
     pub bits_set: u64,
 }
 
-/// What a server said of a shard in place of an answer.
+/// An error reply of the server about a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The shard's number.
@@ -52,16 +52,16 @@ pub struct Refusal {
     pub text: String,
 }
 
-/// Commands as one buffer, and how far their replies have come.
+/// Commands as one buffer, and the progress of their replies.
 #[derive(Debug)]
 pub struct Exchange<S> {
     subject: S,
     asking: bool,
-    /// True when the reply to ASKING is the next one.
+    /// True if the next reply is that of ASKING.
     allowance: bool,
     buffer: Vec<u8>,
     replies: Replies,
-    /// The shard whose replies come, and how many of them have.
+    /// The shard whose replies are due, and how many of them have arrived.
     at: (usize, usize),
     refusals: Vec<Refusal>,
 }
@@ -69,7 +69,7 @@ pub struct Exchange<S> {
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 impl<S: Subject> Exchange<S> {
-    /// With `asking` each command goes behind an ASKING, as a node wants that takes over a slot.
+    /// With `asking` each command follows an ASKING, as a node needs that takes over a slot.
     pub fn new(subject: S, asking: bool) -> Result<Self> {
         let (buffer, replies, refusals) = (Vec::new(), Replies::default(), Vec::new());
         let mut made = Exchange { subject, asking, allowance: asking, buffer, replies, at: (0, 0), refusals };
@@ -86,12 +86,12 @@ impl<S: Subject> Exchange<S> {
         Ok(())
     }
 
-    /// What it is about, and what was told of it.
+    /// Its subject, with the results.
     pub fn subject(&self) -> &S {
         &self.subject
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub fn buffer(&self) -> &[u8] {
         &self.buffer
     }
@@ -102,7 +102,7 @@ impl<S: Subject> Exchange<S> {
         commands * (1 + usize::from(self.asking))
     }
 
-    /// Takes bytes that came; true when all replies have.
+    /// Processes received bytes; true if all replies have arrived.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<bool> {
         match self.feed_part(bytes)? {
             Some(1..) => Err(unexpected("more replies than commands")),
@@ -110,7 +110,7 @@ impl<S: Subject> Exchange<S> {
         }
     }
 
-    /// As [`Self::feed`], where replies to other commands may follow: how many bytes were left over, `None` while replies are
+    /// [`Self::feed`], if replies to other commands may follow: the number of bytes left over, `None` while replies are
     /// due.
     pub fn feed_part(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         self.replies.feed(bytes)?;
@@ -122,7 +122,7 @@ impl<S: Subject> Exchange<S> {
 
     fn read(&mut self, replies: &mut Replies) -> Result<Option<usize>> {
         while !self.is_done() {
-            // An ASKING is answered with a line.
+            // The reply to ASKING is a line.
             let limit = if self.allowance { Limit::LINE } else { self.subject.limit(self.at.0, self.at.1) };
             match replies.read(limit)? {
                 Some(reply) => self.accept(reply)?,
@@ -134,12 +134,12 @@ impl<S: Subject> Exchange<S> {
         Ok(Some(left))
     }
 
-    /// True when all replies have come.
+    /// True if all replies have arrived.
     pub fn is_done(&self) -> bool {
         self.at.0 >= self.subject.shards()
     }
 
-    /// Takes the next reply.
+    /// Processes the next reply.
     pub fn accept(&mut self, reply: Reply<'_>) -> Result<()> {
         let (shard, step) = self.at;
         if self.is_done() {
@@ -159,7 +159,7 @@ impl<S: Subject> Exchange<S> {
         Ok(())
     }
 
-    /// Begins anew, for commands sent once more; what was told stays.
+    /// Starts over, to send the commands again; keeps the results.
     pub fn restart(&mut self) -> Result<()> {
         self.replies.clear();
         self.refusals.clear();
@@ -167,18 +167,18 @@ impl<S: Subject> Exchange<S> {
         if self.subject.restart() { self.write() } else { Ok(()) }
     }
 
-    /// What the server refused, each refusal once for all replies in a row that repeat it.
+    /// The error replies of the server; consecutive equal ones count once.
     pub fn refusals(&self) -> &[Refusal] {
         &self.refusals
     }
 
-    /// What is known of each shard.
+    /// The state of each shard.
     pub fn states(&self) -> impl Iterator<Item = State<'_>> {
         (0..self.subject.shards()).map(|shard| self.subject.state(shard))
     }
 }
 
-/// The mark that a reply has; none where there is no string, or a shorter one.
+/// The owner tag in a reply; empty if there is no string, or a shorter one.
 pub(super) fn mark(reply: Reply<'_>) -> Result<Vec<u8>> {
     match reply {
         Reply::Nil => Ok(Vec::new()),
@@ -187,7 +187,7 @@ pub(super) fn mark(reply: Reply<'_>) -> Result<Vec<u8>> {
     }
 }
 
-/// The same commands, each behind an ASKING.
+/// The same commands, each after an ASKING.
 fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while let Some(end) = past(commands, at, Limit::TRUSTED)?.filter(|_| at < commands.len()) {

@@ -1,4 +1,4 @@
-//! Hashes of a batch, those of a shard together.
+//! Hashes of a batch, grouped by shard.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 /// Hashes by shard; those of a shard keep their order.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    /// The hashes, those of a shard together.
+    /// The hashes, grouped by shard.
     pub hashes: Vec<u64>,
-    /// The place of each among those that came.
+    /// The index of each in the original batch.
     pub order: Vec<u32>,
-    /// The shards that hashes lie in, rising, and where theirs are.
+    /// The shards of the hashes, ascending, with their ranges.
     pub shards: Vec<(u64, Range<usize>)>,
 }
 

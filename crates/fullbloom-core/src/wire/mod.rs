@@ -1,21 +1,21 @@
-//! Bits that a server elsewhere holds: the commands of a batch of hashes as one buffer, its replies as answers. Bytes in,
+//! Filters in strings of a server: commands for a batch of hashes as one buffer, and its replies as answers. Bytes in,
 //! bytes out: nothing here opens a socket.
 //!
-//! The server is a Redis or one that speaks as it does (RESP2, RESP3). A filter is one string or several, its *shards*:
+//! The server is a Redis or compatible with it (RESP2, RESP3). A filter is one string or several, its *shards*:
 //!
-//! * [`cut`]: which bytes of the filter lie in which shard;
+//! * [`cut`]: the bytes of the filter in each shard;
 //! * [`command`]: commands as bytes;
-//! * [`reply`]: replies as they come, in pieces of any length;
-//! * [`cells`]: a shape as strings: what is asked of them for a hash, and what the reply says;
+//! * [`reply`]: replies, from pieces of any length;
+//! * [`cells`]: a shape as strings: the requests for a hash, and the meaning of the reply;
 //! * [`exchange`]: commands for one server, their replies, and where they broke off;
 //! * [`plain`]: many hashes as such commands; [`whole`]: those of a short shard as one string of bits;
-//! * [`counters`], [`counted`]: the same of counters, which are never changed twice;
+//! * [`counters`], [`counted`]: the same for counters, which are never changed twice;
 //! * [`text`]: one short string, read along with the keys of a batch;
 //! * `groups`: the hashes of a batch by shard.
 //!
-//! A server counts the bits of a byte from the other end than a filter does: bit p of a filter is bit
-//! `p & !7 | 7 - (p & 7)` of a string. So a string of lines has, byte for byte, the cells of the filter in memory. Layouts
-//! without lines are for simple clients, who ask for bit p by its number: their strings have each byte turned around.
+//! A server counts the bits of a byte from the other end than a filter does: bit p of a filter is bit `p & !7 | 7 - (p
+//! & 7)` of a string. So a string of lines has, byte for byte, the cells of the filter in memory. Layouts without lines
+//! are for simple clients, who read bit p by its number: their strings have the bits of each byte reversed.
 
 pub mod cells;
 pub mod command;

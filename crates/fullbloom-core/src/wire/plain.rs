@@ -1,4 +1,5 @@
-//! [`Batch`] and [`Bits`]: the keys of a plain filter by shard, the commands of some shards, and what their replies say.
+//! [`Batch`] and [`Bits`]: the keys of a plain filter by shard, the commands for some shards, and the results of their
+//! replies.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,19 +13,19 @@ use super::whole;
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 
-/// Hashes in the order of their shards, and the answers in the order in which they came.
+/// Hashes in the order of their shards, and the answers in the original order.
 #[derive(Debug)]
 pub struct Batch {
     cells: Arc<Cells>,
     adding: bool,
-    /// No shard goes whole: a server refused it.
+    /// Sends no shard as a whole, because a server refused that.
     by_key: bool,
     keys: Groups,
     answers: Vec<u8>,
 }
 
 impl Batch {
-    /// Hashes to be looked for, or added.
+    /// Hashes to look up, or to add.
     pub fn new(cells: &Arc<Cells>, hashes: Vec<u64>, adding: bool) -> Result<Self> {
         let (cells, answers) = (Arc::clone(cells), zeroed(hashes.len())?);
         let keys = Groups::new(hashes, cells.shards(), |hash| cells.shard(hash))?;
@@ -38,13 +39,13 @@ impl Batch {
         Batch { cells: Arc::clone(cells), adding: false, by_key: true, keys, answers: Vec::new() }
     }
 
-    /// The shards that hashes lie in, rising.
+    /// The shards of the hashes, ascending.
     pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
         self.keys.shards.iter().map(|(shard, _)| *shard)
     }
 
-    /// Sends each key by itself from here on, where it might have gone with all others of its shard; those of other batches,
-    /// too, if `always`.
+    /// From now on sends each key by itself that might have been sent together with its shard; for other batches, too,
+    /// if `always`.
     pub fn go_by_key(&mut self, always: bool) {
         self.by_key = true;
         if always {
@@ -52,9 +53,9 @@ impl Batch {
         }
     }
 
-    /// The commands for the hashes of some shards, whose strings are given.
+    /// The commands for the hashes of some shards; the caller supplies their strings.
     ///
-    /// With `asking` each goes behind an ASKING, as a node wants that takes over a slot.
+    /// With `asking` each follows an ASKING, as a node needs that takes over a slot.
     pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange<Bits>> {
         let mut work = Vec::new();
         for shard in shards {
@@ -71,7 +72,7 @@ impl Batch {
         Exchange::new(Bits { cells: Arc::clone(&self.cells), adding: self.adding, work }, asking)
     }
 
-    /// Takes the answers of an exchange. What an earlier one found new stays new.
+    /// Stores the answers of an exchange. Keys that an earlier one found new stay new.
     pub fn take(&mut self, exchange: &Exchange<Bits>) {
         for work in &exchange.subject().work {
             for (at, &answer) in work.keys.clone().zip(&work.answers) {
@@ -87,14 +88,9 @@ impl Batch {
         &self.answers
     }
 
-    /// The hashes, those of a shard together.
+    /// The hashes, grouped by shard.
     pub fn hashes(&self) -> &[u64] {
         &self.keys.hashes
-    }
-
-    /// True of keys that are added.
-    pub fn is_adding(&self) -> bool {
-        self.adding
     }
 }
 
@@ -112,7 +108,7 @@ struct Work {
     bits_set: u64,
 }
 
-/// The keys of some shards, and the answers as they come. What an earlier try found new stays new.
+/// The keys of some shards, and their answers so far. Keys that an earlier attempt found new stay new.
 #[derive(Debug)]
 pub struct Bits {
     cells: Arc<Cells>,
@@ -120,12 +116,13 @@ pub struct Bits {
     work: Vec<Work>,
 }
 
-/// Bytes of commands for a key beside its string's name: of a look, and of one bit that is set.
+/// Bytes of commands for a key besides its string's name: for a lookup, and for one bit that is set.
 const ASKED: usize = 48;
 const SET: usize = 40;
 
 impl Bits {
-    /// True when some shard's keys go as one string of bits, which a server may refuse that takes them one by one.
+    /// True if some shard's keys are sent as one string of bits, which a server may refuse although it accepts single
+    /// keys.
     pub fn is_whole(&self) -> bool {
         self.work.iter().any(|work| work.whole)
     }
@@ -211,7 +208,7 @@ impl Work {
         }
     }
 
-    /// Takes what a line holds, or what its bits were.
+    /// Processes the contents of a line, or its previous bits.
     #[inline]
     fn take_bits(&mut self, cells: &Cells, adding: bool, step: usize, reply: Reply<'_>) -> Result<()> {
         let each = cells.replies();
@@ -229,7 +226,7 @@ impl Work {
         Ok(())
     }
 
-    /// Takes the string as it was before.
+    /// Processes the previous string.
     fn take_whole(&mut self, cells: &Cells, reply: Reply<'_>) -> Result<()> {
         let string = match reply {
             Reply::Nil => None,
@@ -245,7 +242,7 @@ impl Work {
         Ok(())
     }
 
-    /// Takes the answers of a filter that the server has of its own.
+    /// Processes the answers of a filter of the server.
     fn take_answers(&mut self, reply: Reply<'_>, adding: bool) -> Result<()> {
         let Reply::Array(array) = reply else { return Err(unexpected("a reply of another kind")) };
         let mut told = items(array);

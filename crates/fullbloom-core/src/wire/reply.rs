@@ -1,16 +1,16 @@
-//! [`Replies`]: what a server answers, read from pieces of any length.
+//! [`Replies`]: the replies of a server, parsed from pieces of any length.
 //!
-//! Nothing is believed: a length that is stated asks for no memory, what is no reply is an error, and so is one that is longer
-//! than the command may return, which is refused by its stated length before its bytes are read.
+//! Replies are untrusted: a stated length allocates nothing, an invalid reply is an error, and so is one longer than
+//! the command may return, which is refused by its stated length before its bytes are read.
 
 use crate::error::{Error, Result};
 
 /// Bytes of a line: a number, or an error with its text.
 const LINE: usize = 1 << 16;
-/// Bytes of an item of an array, beside texts: a number, or an error in the place of one.
+/// Bytes of an item of an array, besides texts: a number, or an error in its place.
 const ITEM: usize = 1 << 7;
 
-/// How much a command may be answered with. A refusal, a line of its own, always may.
+/// The size limit of a reply. An error reply, of one line, is always allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Bytes of a text, of all texts of an array together.
@@ -22,17 +22,17 @@ pub struct Limit {
 impl Limit {
     /// A number, or a line of text.
     pub const LINE: Limit = Limit { text: 0, items: 0 };
-    /// What the caller wrote, or has checked already.
+    /// Bytes that the caller wrote, or has checked already.
     pub(super) const TRUSTED: Limit = Limit { text: usize::MAX, items: usize::MAX };
-    /// Messages that nobody asked for, which are short.
+    /// Push messages, which are short.
     const MESSAGE: Limit = Limit { text: 1 << 20, items: 1 << 16 };
 
-    /// A text of so many bytes at most.
+    /// A text of at most `bytes` bytes.
     pub fn text(bytes: u64) -> Self {
         Limit { text: usize::try_from(bytes).unwrap_or(usize::MAX), items: 0 }
     }
 
-    /// So many numbers at most.
+    /// At most `items` numbers.
     pub fn numbers(items: usize) -> Self {
         Limit { text: 0, items }
     }
@@ -43,7 +43,7 @@ impl Limit {
     }
 }
 
-/// One reply. Texts lie in the buffer.
+/// One reply. Texts are slices of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reply<'a> {
     /// A whole number.
@@ -56,13 +56,13 @@ pub enum Reply<'a> {
     Nil,
     /// A refusal: its code, a blank, the text.
     Error(&'a [u8]),
-    /// Several replies; [`items`] reads those that are whole numbers.
+    /// Several replies; [`items`] reads the integers among them.
     Array(&'a [u8]),
-    /// What no command of this room is answered with.
+    /// A type that no command here returns.
     Other,
 }
 
-/// The whole numbers of an array; an item that is none is `None`.
+/// The integers of an array; an item of another type is `None`.
 pub fn items(array: &[u8]) -> impl Iterator<Item = Option<i64>> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -72,7 +72,7 @@ pub fn items(array: &[u8]) -> impl Iterator<Item = Option<i64>> + '_ {
     })
 }
 
-/// What has come, and how much of it was read.
+/// The received bytes, and how many of them were read.
 #[derive(Debug, Default)]
 pub struct Replies {
     bytes: Vec<u8>,
@@ -80,7 +80,7 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
         if self.at == self.bytes.len() {
             self.bytes.clear();
@@ -93,8 +93,7 @@ impl Replies {
         Ok(())
     }
 
-    /// The next reply, once all of it is there; an error as soon as it is beyond `limit`. Messages that nobody asked for are
-    /// passed over.
+    /// The next reply, once it is complete; an error as soon as it exceeds `limit`. Push messages are skipped.
     pub fn read(&mut self, limit: Limit) -> Result<Option<Reply<'_>>> {
         while let Some(b'>' | b'|') = self.bytes.get(self.at) {
             let Some(end) = past(&self.bytes, self.at, Limit::MESSAGE)? else { return self.due(Limit::MESSAGE) };
@@ -109,7 +108,7 @@ impl Replies {
         }
     }
 
-    /// Nothing, while no more has come than a reply within `limit` has.
+    /// `None`, while the received bytes are no more than a reply within `limit` may have.
     fn due(&self, limit: Limit) -> Result<Option<Reply<'_>>> {
         if self.left() > limit.bytes() { Err(longer()) } else { Ok(None) }
     }
@@ -135,7 +134,7 @@ fn longer() -> Error {
     broken("it is longer than what was asked for")
 }
 
-/// The line from `at` on without its end, and what lies behind it.
+/// The line from `at` on without its end, and the index after it.
 fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>> {
     let rest = &bytes[at..];
     match rest.iter().take(LINE).position(|&byte| byte == b'\n') {
@@ -152,7 +151,7 @@ fn whole(text: &[u8]) -> Result<i64> {
     number.ok_or_else(|| broken("a number that is none"))
 }
 
-/// The kind of the reply at `at`, the rest of its first line, and what lies behind that.
+/// The type of the reply at `at`, the rest of its first line, and the index after that.
 fn head(bytes: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>> {
     match bytes.get(at) {
         None => Ok(None),
@@ -161,7 +160,7 @@ fn head(bytes: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>> {
     }
 }
 
-/// The reply at `at`, and what lies behind it.
+/// The reply at `at`, and the index after it.
 fn one(bytes: &[u8], at: usize, limit: Limit) -> Result<Option<(Reply<'_>, usize)>> {
     let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };
     let reply = match kind {
@@ -190,7 +189,8 @@ fn one(bytes: &[u8], at: usize, limit: Limit) -> Result<Option<(Reply<'_>, usize
     Ok(Some((reply, next)))
 }
 
-/// Where a text of stated length ends that begins at `next`, and has `most` bytes at most; `next` itself where there is none.
+/// The end of a text of stated length that begins at `next`, and has at most `most` bytes; `next` itself if there is
+/// none.
 fn text_end(bytes: &[u8], stated: &[u8], next: usize, most: usize) -> Result<Option<usize>> {
     let len = whole(stated)?;
     if len < -1 {
@@ -207,7 +207,7 @@ fn text_end(bytes: &[u8], stated: &[u8], next: usize, most: usize) -> Result<Opt
     if &bytes[end - 2..end] == b"\r\n" { Ok(Some(end)) } else { Err(broken("a text longer than stated")) }
 }
 
-/// What lies behind the reply at `at`, whatever it holds within `limit`. A loop, so that no depth costs a stack.
+/// The index after the reply at `at`, for any contents within `limit`. A loop, so that no depth costs a stack.
 pub(super) fn past(bytes: &[u8], mut at: usize, limit: Limit) -> Result<Option<usize>> {
     let (mut due, mut seen, mut text_left) = (1i64, 0i64, limit.text);
     let most = i64::try_from(limit.items).unwrap_or(i64::MAX);
@@ -230,7 +230,7 @@ pub(super) fn past(bytes: &[u8], mut at: usize, limit: Limit) -> Result<Option<u
                     return Err(broken("an array of an impossible length"));
                 }
                 let pairs = if matches!(kind, b'%' | b'|') { 2 } else { 1 };
-                // An attribute stands before a reply and is none.
+                // An attribute precedes a reply and is not one itself.
                 let attribute = i64::from(kind == b'|' && seen > 0);
                 due = due.saturating_add(stated.max(0).saturating_mul(pairs)).saturating_add(attribute);
             }

@@ -189,7 +189,7 @@ fn small() -> Arc<Cells> {
 }
 
 #[test]
-fn what_is_no_answer_is_an_error_and_costs_no_memory() {
+fn invalid_replies_are_errors_and_allocate_nothing() {
     let cells = small();
     for bytes in [
         &b"$99999999999999\r\n"[..],
@@ -257,7 +257,7 @@ fn a_reply_longer_than_its_command_may_return_is_refused_by_its_stated_length() 
 }
 
 #[test]
-fn refusals_are_told_once_and_a_second_try_keeps_what_was_new() {
+fn error_replies_count_once_and_a_retry_keeps_new_keys() {
     let (cells, mut server) = (small(), Server::default());
     server.strings.insert(named(0).key, vec![0; cells.range(0).1 as usize + 16]);
     let mut batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
@@ -331,7 +331,7 @@ fn each_command_may_go_behind_an_asking() {
 }
 
 #[test]
-fn a_filter_of_the_server_is_told_hashes_in_one_command() {
+fn a_filter_of_the_server_gets_hashes_in_one_command() {
     let shape = Shape::for_capacity(Layout::Blocked, None, 100, 0.01).unwrap();
     let cells = Arc::new(Cells::native(shape, KeyHasher::seeded(0)).unwrap());
     let mut batch = Batch::new(&cells, vec![1, 0x0a0d], true).unwrap();
@@ -352,7 +352,7 @@ fn a_filter_of_the_server_is_told_hashes_in_one_command() {
 }
 
 #[test]
-fn a_string_that_ends_too_early_is_told() {
+fn short_strings_are_reported() {
     let (cells, mut server) = (small(), Server::default());
     let batch = Batch::new(&cells, hashes(0, 3), false).unwrap();
     let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
@@ -361,7 +361,7 @@ fn a_string_that_ends_too_early_is_told() {
 }
 
 #[test]
-fn what_does_not_fit_a_string_names_the_shards_that_it_takes() {
+fn filters_too_large_for_a_string_name_the_shards_they_need() {
     let shape = Shape::explicit(Layout::Blocked, None, 1 << 33, 8).unwrap();
     let error = Cells::new(shape, KeyHasher::seeded(0), 1).unwrap_err().to_string();
     assert!(error.contains("shards=3"), "{error}");

@@ -12,7 +12,7 @@ pub const LONGEST: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Text {
     key: Vec<u8>,
-    /// What is stored there; empty where nothing is.
+    /// The stored text; empty if there is none.
     text: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use crate::wire::exchange::Exchange;
 
     #[test]
-    fn a_text_is_read_and_what_is_longer_than_it_can_be_is_refused() {
+    fn a_text_is_read_and_longer_ones_are_refused() {
         let mut exchange = Exchange::new(Text::new(b"k".to_vec()), true).unwrap();
         assert!(exchange.buffer().starts_with(b"*1\r\n$6\r\nASKING\r\n*4\r\n$8\r\nGETRANGE\r\n$1\r\nk\r\n$1\r\n0\r\n"));
         assert!(exchange.feed(b"+OK\r\n$5\r\nhello\r\n").unwrap());

@@ -1,8 +1,8 @@
-//! Many keys of a short shard as one string of bits, which the server merges with its own at one moment.
+//! Many keys of a short shard as one string of bits, which the server merges with its own atomically.
 //!
-//! A BITFIELD has four words a bit: 1.5 us a key on redis-server 7.0, 2.8 where a replica has to be told and does it once more.
-//! Where a shard has so few bytes a key that its bits are shorter than those words, the server is sent all of them, and answers
-//! the string as it was before; what was new is found out here.
+//! A BITFIELD has four words a bit: 1.5 us a key on redis-server 7.0, 2.8 if a replica has to repeat it. If a shard has
+//! so few bytes a key that its bits are shorter than those words, the server receives all of them, and replies with the
+//! previous string; this side computes which keys are new.
 
 use super::cells::{Cells, MARK_BYTES};
 use super::command;
@@ -10,15 +10,15 @@ use super::cut::Shard;
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::Result;
 
-/// Bytes of cells a key up to which bits go as a whole: no more than the BITFIELD of a key at 1 %, which has 329.
+/// Bytes of cells a key up to which bits are sent as a whole: no more than the BITFIELD of a key at 1 %, which has 329.
 const WORTH: u64 = 256;
-/// Fewest keys that go together: a script and what it calls cost as much as some ten commands.
+/// Fewest keys sent together: a script and its calls cost as much as some ten commands.
 const LEAST: usize = 16;
-/// Bytes of the longest string that goes whole: it is read and written in one step of the server, about a ms a megabyte.
+/// Bytes of the longest string sent as a whole: the server reads and writes it in one step, about a ms a megabyte.
 const LONGEST: u64 = 4 << 20;
-/// Merges ARGV[1] into KEYS[1] by way of KEYS[2], and returns what was there. A string of another length is somebody else's:
-/// it stays as it is, and an empty one is returned for it, which may be longer than what was asked for. BITOP would take the
-/// time to live from its target.
+/// Merges ARGV[1] into KEYS[1] by way of KEYS[2], and returns the previous string. A string of another length belongs
+/// to another client: it is not changed, and the script returns an empty one for it, since it may exceed the size
+/// limit. BITOP would remove the TTL of its target.
 const MERGE: &[u8] = b"\
 local was = redis.call('GET', KEYS[1])
 if not was then return was end
@@ -33,13 +33,13 @@ end
 redis.call('DEL', KEYS[2])
 return was";
 
-/// True when so many keys of a shard are better sent as its bits than one by one.
+/// True if the keys of a shard are better sent as its bits than one by one.
 pub fn pays(cells: &Cells, shard: u64, keys: usize) -> bool {
     let bytes = cells.range(shard).1;
     !cells.is_by_key() && keys >= LEAST && bytes <= LONGEST && bytes <= WORTH.saturating_mul(keys as u64)
 }
 
-/// Appends what sets the bits of all hashes, and returns the string as it was.
+/// Appends the command that sets the bits of all hashes, and returns the previous string.
 pub fn put(cells: &Cells, out: &mut Vec<u8>, shard: &Shard, hashes: &[u64]) -> Result<()> {
     let bytes = cells.range(shard.number).1 as usize;
     reserve(out, bytes + MERGE.len() + shard.key.len() + shard.beside.len() + 96)?;
@@ -51,7 +51,7 @@ pub fn put(cells: &Cells, out: &mut Vec<u8>, shard: &Shard, hashes: &[u64]) -> R
     Ok(())
 }
 
-/// The cells and the mark of a string; `None` for one that has another length, which was left as it is.
+/// The cells and the owner tag of a string; `None` for one that has another length, which was not changed.
 pub fn split<'a>(cells: &Cells, shard: u64, string: Option<&'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
     let bytes = cells.range(shard).1;
     let string = string.filter(|string| string.len() as u64 == bytes + MARK_BYTES)?;

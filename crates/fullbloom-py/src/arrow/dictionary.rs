@@ -9,27 +9,27 @@ use super::ffi::{Array, Schema};
 use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
-use super::stated::{Stated, format_of, is_plausible, refused};
+use super::stated::{Stated, format_of, is_plausible, refuse};
+use crate::column::Column;
 use crate::errors::{OrRaise, key_type};
-use crate::keys::column::Column;
 
-/// Values hashed beforehand at most, in 32 MB; in a longer dictionary each row hashes its own.
-const BEFOREHAND: usize = 1 << 22;
+/// The most values hashed in advance, in 32 MB; in a longer dictionary each row hashes its own.
+const MAX_HASHED: usize = 1 << 22;
 
 /// The schema and the array of the values of a column, if it is a dictionary's.
-pub(super) fn stated<'a>(
+pub(super) fn find<'a>(
     py: Python<'_>,
     schema: &'a Schema,
     array: &'a Array,
 ) -> PyResult<Option<(&'a Schema, &'a Array)>> {
     if schema.dictionary.is_null() != array.dictionary.is_null() {
-        return Err(refused(py, "a dictionary and has none, or has one that it does not state"));
+        return Err(refuse(py, "a dictionary that is missing, or has one that it does not state"));
     }
     if schema.dictionary.is_null() {
         return Ok(None);
     }
     if !is_plausible(schema.dictionary) || !is_plausible(array.dictionary) {
-        return Err(refused(py, format!("a dictionary at {:?}", array.dictionary)));
+        return Err(refuse(py, format!("a dictionary at {:?}", array.dictionary)));
     }
     // SAFETY: both are alive as long as their parents.
     Ok(Some(unsafe { (&*schema.dictionary, &*array.dictionary) }))
@@ -48,7 +48,7 @@ pub(super) fn values(py: Python<'_>, meaning: Meaning, schema: &Schema, array: &
 /// A dictionary column. Its distinct values are hashed once, unless they are more than its rows.
 pub(super) struct Dictionary {
     values: Column,
-    /// The hashes of all values, or none.
+    /// The hashes of all values, or empty.
     hashes: Vec<u64>,
     indices: Indices,
     len: usize,
@@ -60,17 +60,17 @@ unsafe impl Sync for Dictionary {}
 unsafe impl Send for Dictionary {}
 
 impl Dictionary {
-    /// The rows that `stated` and `nulls` tell of, over `values`.
+    /// The rows that `stated` and `nulls` describe, over `values`.
     pub(super) fn new(stated: &Stated<'_>, indices: Indices, nulls: &Nulls, values: Column) -> PyResult<Self> {
         let (py, len, distinct) = (stated.py, stated.len, values.len());
         nulls.check_indices(stated, &indices, distinct)?;
-        let beforehand = if distinct <= len && distinct <= BEFOREHAND { distinct } else { 0 };
-        let hashed = || {
-            let mut hashes = zeroed(beforehand)?;
+        let in_advance = if distinct <= len && distinct <= MAX_HASHED { distinct } else { 0 };
+        let hash = || {
+            let mut hashes = zeroed(in_advance)?;
             values.fill(0, &mut hashes);
             Ok(hashes)
         };
-        let hashes = py.detach(hashed).or_raise(py)?;
+        let hashes = py.detach(hash).or_raise(py)?;
         Ok(Dictionary { values, hashes, indices, len })
     }
 }

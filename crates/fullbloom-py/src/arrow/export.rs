@@ -20,13 +20,13 @@ pub(crate) struct ArrowColumn {
     data: Arc<Vec<u8>>,
 }
 
-/// What a column can hold.
+/// The type of a cell.
 pub(crate) trait Cell: Copy {
     /// Arrow's name of the type.
     const FORMAT: &'static CStr;
     /// Bits of a cell.
     const BITS: usize;
-    /// Appends cells, for which there is room; a multiple of eight of them, but for the last ones of a column.
+    /// Appends cells, within the capacity; a multiple of eight of them, except for the last ones of a column.
     fn append(cells: &[Self], out: &mut Vec<u8>);
 }
 
@@ -50,14 +50,14 @@ impl Cell for u64 {
     }
 }
 
-/// Room for `len` cells.
-fn room<C: Cell>(py: Python<'_>, len: usize) -> PyResult<Vec<u8>> {
+/// Reserves memory for `len` cells.
+fn reserve_cells<C: Cell>(py: Python<'_>, len: usize) -> PyResult<Vec<u8>> {
     let mut bytes = Vec::new();
     reserve(&mut bytes, len.div_ceil(8).saturating_mul(C::BITS)).or_raise(py)?;
     Ok(bytes)
 }
 
-/// A column that is being written; what it takes is reserved before the first cell.
+/// A column that is being written; its memory is reserved before the first cell.
 pub(crate) struct Writer {
     len: usize,
     nulls: usize,
@@ -66,13 +66,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Room for `len` cells.
-    pub(crate) fn with_room<C: Cell>(py: Python<'_>, len: usize, nullable: bool) -> PyResult<Self> {
-        let validity = nullable.then(|| room::<u8>(py, len)).transpose()?;
-        Ok(Writer { len: 0, nulls: 0, validity, data: room::<C>(py, len)? })
+    /// An empty column with capacity for `len` cells.
+    pub(crate) fn with_capacity<C: Cell>(py: Python<'_>, len: usize, nullable: bool) -> PyResult<Self> {
+        let validity = nullable.then(|| reserve_cells::<u8>(py, len)).transpose()?;
+        Ok(Writer { len: 0, nulls: 0, validity, data: reserve_cells::<C>(py, len)? })
     }
 
-    /// Appends cells as [`Cell::append`] does; `valid` has a 0 for each null where the column has any.
+    /// Appends cells as [`Cell::append`] does; `valid` has a 0 for each null if the column is nullable.
     pub(crate) fn append<C: Cell>(&mut self, cells: &[C], valid: &[u8]) {
         C::append(cells, &mut self.data);
         if let Some(validity) = &mut self.validity {
@@ -89,7 +89,7 @@ impl Writer {
     }
 }
 
-/// What keeps the buffers of an exported array.
+/// Owns the buffers of an exported array.
 struct Buffers {
     pointers: [*const c_void; 2],
     _validity: Option<Arc<Vec<u8>>>,
@@ -97,7 +97,7 @@ struct Buffers {
 }
 
 unsafe extern "C" fn release_array(array: *mut Array) {
-    // SAFETY: called once by the consumer with the structure made below; `private_data` is the box.
+    // SAFETY: called once by the consumer with the structure created below; `private_data` is the box.
     unsafe {
         drop(Box::from_raw((*array).private_data.cast::<Buffers>()));
         (*array).release = None;
@@ -105,7 +105,7 @@ unsafe extern "C" fn release_array(array: *mut Array) {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: called once by the consumer with the structure made below, which owns nothing.
+    // SAFETY: called once by the consumer with the structure created below, which owns nothing.
     unsafe { (*schema).release = None }
 }
 

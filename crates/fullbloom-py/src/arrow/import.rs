@@ -1,4 +1,4 @@
-//! Arrow columns from anything that speaks the PyCapsule interface.
+//! Arrow columns from any object that supports the PyCapsule interface.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,7 @@ use fullbloom_core::structure::HashSource;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyCapsule, PyString};
+use pyo3::types::PyCapsule;
 
 use super::dictionary::{self, Dictionary};
 use super::ffi::{Array, Schema, Stream};
@@ -16,13 +16,11 @@ use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
 use super::rows::{self, Rows};
-use super::stated::{Stated, format_of, refused};
+use super::stated::{Stated, format_of, refuse};
+use crate::dataframes::exports::too_few_columns;
+use crate::dataframes::queries;
 use crate::errors::{at, key_type};
-use crate::keys::queries;
-use crate::turns;
-
-/// Bytes of the name of a column that is told.
-const LONGEST_NAME: usize = 100;
+use crate::locking::slices;
 
 /// One array of a column: how to hash it, which rows are null, and what keeps it alive.
 pub(crate) struct Chunk {
@@ -32,7 +30,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// The hashes of `items`, each made by `hash`, which gives none for a null.
+    /// The hashes of `items`, each computed by `hash`, which returns `None` for a null.
     pub(crate) fn of<'py>(
         items: &Bound<'py, PyAny>,
         mut hash: impl FnMut(&Bound<'py, PyAny>) -> PyResult<Option<(u64, KeyDomains)>>,
@@ -40,10 +38,10 @@ impl Chunk {
         let (py, mut hashes, mut valid, mut domains) = (items.py(), Vec::new(), Vec::new(), KeyDomains::NONE);
         for item in items.try_iter()? {
             let hash = hash(&item?).map_err(|error| at(py, hashes.len(), error))?;
-            turns::push(py, &mut valid, u8::from(hash.is_some()))?;
+            slices::push(py, &mut valid, u8::from(hash.is_some()))?;
             let (hash, domain) = hash.unwrap_or_default();
             domains = domains.with(domain);
-            turns::push(py, &mut hashes, hash)?;
+            slices::push(py, &mut hashes, hash)?;
         }
         let nulls = if valid.contains(&0) { Nulls::Marks(valid) } else { Nulls::None };
         Ok(Chunk { source: Box::new(Hashed { hashes, domains }), nulls, _owner: Array::empty() })
@@ -55,26 +53,15 @@ impl Chunk {
     }
 }
 
-/// True when `keys` speaks the interface.
-pub(crate) fn speaks(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(keys.hasattr("__arrow_c_array__")? || keys.hasattr("__arrow_c_stream__")?)
-}
-
-/// The capsules of `keys`: a pair for an array, a single one for a stream. Runs the exporter's code.
-pub(crate) fn lend<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let array = keys.hasattr("__arrow_c_array__")?;
-    keys.call_method0(if array { "__arrow_c_array__" } else { "__arrow_c_stream__" })
-}
-
-/// The chunks of a column, one after the other: a stream is read as it is worked through.
+/// The chunks of a column, one after the other: a stream is read as it is processed.
 pub(crate) struct Chunks {
     meaning: Meaning,
-    /// They are structs of one field, which is the column.
+    /// True if they are structs of one field, which is the column.
     wrapped: bool,
     schema: Schema,
     first: Option<Chunk>,
     stream: Option<Stream>,
-    /// Whether they came as a stream, so that there may be any number of them.
+    /// True if they come as a stream, so that there may be any number of them.
     pub(crate) streamed: bool,
 }
 
@@ -94,9 +81,9 @@ impl Chunks {
         let code = match stream.get_next {
             // SAFETY: the stream is alive and ours; the structure is valid to fill.
             Some(get_next) => unsafe { get_next(stream, &mut array) },
-            None => return Err(refused(py, "no way to its chunks")),
+            None => return Err(refuse(py, "no function to get its chunks")),
         };
-        checked(code, stream)?;
+        check(code, stream)?;
         if array.release.is_none() {
             self.stream = None;
             return Ok(None);
@@ -105,30 +92,30 @@ impl Chunks {
     }
 }
 
-/// The chunks of the column that `keys` has lent.
-pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, lent: &Bound<'_, PyAny>) -> PyResult<Chunks> {
-    let py = lent.py();
-    if let Ok(pair) = lent.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+/// The chunks of the column that `keys` has exported as `capsules`.
+pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, capsules: &Bound<'_, PyAny>) -> PyResult<Chunks> {
+    let py = capsules.py();
+    if let Ok(pair) = capsules.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
         let schema: Schema = take(&pair.0, c"arrow_schema", Schema::empty())?;
         let array: Array = take(&pair.1, c"arrow_array", Array::empty())?;
         if schema.release.is_none() || array.release.is_none() {
-            return Err(consumed(py));
+            return Err(refuse_consumed(py));
         }
         let wrapped = is_wrapped(keys, &schema)?;
         return Ok(Chunks::one(meaning, chunk(py, meaning, wrapped, &schema, array)?));
     }
-    let mut stream: Stream = take(lent, c"arrow_array_stream", Stream::empty())?;
-    let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(consumed(py)) };
+    let mut stream: Stream = take(capsules, c"arrow_array_stream", Stream::empty())?;
+    let (Some(get_schema), Some(_)) = (stream.get_schema, stream.release) else { return Err(refuse_consumed(py)) };
     let mut schema = Schema::empty();
     // SAFETY: the stream is alive and ours; the structure is valid to fill.
-    checked(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
+    check(unsafe { get_schema(&mut stream, &mut schema) }, &mut stream)?;
     let wrapped = is_wrapped(keys, &schema)?;
     Ok(Chunks { meaning, wrapped, schema, first: None, stream: Some(stream), streamed: true })
 }
 
-/// The refusal of what somebody else has taken over already.
-fn consumed(py: Python<'_>) -> PyErr {
-    key_type(py, "the Arrow column is already consumed and holds no keys; export it anew")
+/// The error for capsules that other code has consumed already.
+fn refuse_consumed(py: Python<'_>) -> PyErr {
+    key_type(py, "the Arrow column is already consumed and holds no keys; export it again")
 }
 
 /// Moves the structure out of its capsule, leaving an empty one behind as the interface asks.
@@ -141,11 +128,11 @@ fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
     let capsule = capsule.cast::<PyCapsule>().map_err(|error| unnamed(error.into()))?;
     let pointer = capsule.pointer_checked(Some(name)).map_err(unnamed)?;
     // SAFETY: a capsule of this name holds a pointer to a live T, by the PyCapsule interface; of two threads
-    // that were lent one capsule, the second finds the empty structure.
+    // that share one capsule, the second finds the empty structure.
     Ok(with_critical_section(capsule, || unsafe { pointer.cast::<T>().replace(empty) }))
 }
 
-fn checked(code: i32, stream: &mut Stream) -> PyResult<()> {
+fn check(code: i32, stream: &mut Stream) -> PyResult<()> {
     if code == 0 {
         return Ok(());
     }
@@ -182,7 +169,7 @@ fn values(
 ) -> PyResult<(Box<dyn HashSource + Send>, Nulls)> {
     let format = format_of(schema);
     let stated = Stated::new(py, array)?;
-    let dictionary = dictionary::stated(py, schema, array)?;
+    let dictionary = dictionary::find(py, schema, array)?;
     if format == "+s" {
         let (source, nulls) = Rows::new(&meaning.hasher(py, &format)?, schema, &stated, 1)?;
         return Ok((Box::new(source), nulls));
@@ -198,9 +185,8 @@ fn values(
     Ok((source, nulls))
 }
 
-/// True where the values of the one column are the keys: of a query, which has no other way to name a column. Refuses any
-/// other table, frame or struct of one column: in most calls its values are meant, and among the keys there is no tuple
-/// of one.
+/// True if the values of the only column are the keys: for a query, which has no other way to name a column. Refuses any
+/// other table, frame or struct of one column: most callers mean its values, and no key is a tuple of one.
 fn is_wrapped(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<bool> {
     match schema.n_children {
         _ if format_of(schema) != "+s" => Ok(false),
@@ -208,16 +194,4 @@ fn is_wrapped(keys: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<bool> {
         ..2 => Err(too_few_columns(keys)),
         _ => Ok(false),
     }
-}
-
-/// The refusal of what has fewer than two columns; names the one it has, where that can be told.
-#[cold]
-pub(crate) fn too_few_columns(keys: &Bound<'_, PyAny>) -> PyErr {
-    let names = keys.getattr("column_names").or_else(|_| keys.getattr("columns")).and_then(|names| names.try_iter());
-    let name = names.ok().and_then(|mut names| names.next()?.ok()).filter(|name| name.is_instance_of::<PyString>());
-    let name = name.and_then(|name| Some(name.repr().ok()?.to_string())).filter(|name| name.len() <= LONGEST_NAME);
-    let column = name.map_or_else(String::new, |name| format!(", frame[{name}]"));
-    let what = "a table, frame or struct of one column or none holds no keys by itself";
-    let remedy = format!("pass one column of it{column}, or tuples of one, [(key,) for key in column]");
-    key_type(keys.py(), format!("{what}; {remedy}"))
 }

@@ -2,10 +2,10 @@
 
 use pyo3::prelude::*;
 
-use super::stated::{Stated, refused};
-use crate::keys::column::read;
+use super::stated::{Stated, refuse};
+use crate::column::read;
 
-/// Which value each row has, in 1, 2, 4 or 8 bytes.
+/// The number of the value of each row, in 1, 2, 4 or 8 bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Indices {
     base: *const u8,
@@ -18,19 +18,19 @@ unsafe impl Sync for Indices {}
 unsafe impl Send for Indices {}
 
 impl Indices {
-    /// Those of a column whose format is `format`.
+    /// The indices of a column whose format is `format`.
     pub(super) fn of(stated: &Stated<'_>, format: &str) -> PyResult<Self> {
         let (class, width) = match *format.as_bytes() {
             [class @ (b'c' | b'C')] => (class, 1),
             [class @ (b's' | b'S')] => (class, 2),
             [class @ (b'i' | b'I')] => (class, 4),
             [class @ (b'l' | b'L')] => (class, 8),
-            _ => return Err(refused(stated.py, format!("dictionary indices of format {format:?}"))),
+            _ => return Err(refuse(stated.py, format!("dictionary indices of format {format:?}"))),
         };
         Ok(Indices { base: stated.rows(1, width)?, class })
     }
 
-    /// Index `i`; an enormous one where it is negative. There must be such a row.
+    /// The index of row `i`, which must exist; an enormous one if it is negative.
     #[inline(always)]
     pub(super) fn get(&self, i: usize) -> usize {
         // SAFETY: the column has an index of this width for every row.

@@ -1,4 +1,4 @@
-//! What the values of a column are to whoever reads it.
+//! The meaning of the values of a column.
 
 use fullbloom_core::key::KeyHasher;
 use pyo3::prelude::*;
@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 use super::column::column;
 use super::nulls::Nulls;
 use super::stated::Stated;
+use crate::column::Column;
 use crate::errors::{key_type, parameter, parameter_type};
-use crate::keys::column::Column;
-use crate::turns;
+use crate::locking::slices;
 
-/// What the values of a column are.
+/// What the values of a column mean.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
     /// Keys, hashed by this rule.
@@ -34,24 +34,26 @@ impl Meaning {
             _ if is_whole(format) => column(&hasher, format, stated, nulls)?.into_numbers(),
             _ => None,
         };
-        let Some(column) = column else { return Err(self.no_numbers(stated.py, format)) };
+        let Some(column) = column else { return Err(self.refuse_format(stated.py, format)) };
         let below = |i: &usize| column.number(*i) < 0 && nulls.is_valid(*i);
-        match turns::first(stated.py, if column.is_signed() { stated.len } else { 0 }, |mut rows| rows.find(below))? {
-            Some(i) => Err(self.outside(stated.py, column.number(i))),
+        match slices::find_first(stated.py, if column.is_signed() { stated.len } else { 0 }, |mut rows| {
+            rows.find(below)
+        })? {
+            Some(i) => Err(self.refuse_number(stated.py, column.number(i))),
             None => Ok(column),
         }
     }
 
-    /// The hasher of keys; an error where rows of fields stand for numbers.
+    /// The hasher of keys; an error if the column should hold numbers, because rows of fields are keys only.
     pub(super) fn hasher(self, py: Python<'_>, format: &str) -> PyResult<KeyHasher> {
         match self {
             Meaning::Keys(hasher) => Ok(hasher),
-            Meaning::Hashes | Meaning::Numbers(_) => Err(self.no_numbers(py, format)),
+            Meaning::Hashes | Meaning::Numbers(_) => Err(self.refuse_format(py, format)),
         }
     }
 
-    /// The refusal of a column of another type.
-    fn no_numbers(self, py: Python<'_>, format: &str) -> PyErr {
+    /// The error for a column of another type.
+    fn refuse_format(self, py: Python<'_>, format: &str) -> PyErr {
         match self {
             Meaning::Numbers(name) => {
                 parameter_type(py, format!("{name} must be a whole number, got an Arrow column of format {format:?}"))
@@ -66,8 +68,8 @@ impl Meaning {
         }
     }
 
-    /// The refusal of a number below 0.
-    fn outside(self, py: Python<'_>, number: i64) -> PyErr {
+    /// The error for a number below 0.
+    fn refuse_number(self, py: Python<'_>, number: i64) -> PyErr {
         let name = if let Meaning::Numbers(name) = self { name } else { "a hash" };
         parameter(py, format!("{name} must be between 0 and 2**64 - 1, got {number}"))
     }

@@ -1,10 +1,10 @@
 //! The Arrow PyCapsule interface by hand: three C structures, no Arrow library.
 //!
 //! * [`ffi`]: the structures of the Arrow C data interface;
-//! * [`import`]: columns lent by Polars, pyarrow, pandas, DuckDB and the rest, by the chunk;
-//! * `stated`: what their producers state, checked; `column`, `dictionary`, `indices`, `nulls`: where values and
-//!   nulls lie; [`meaning`]: whether values are keys, hashes or numbers; `rows`: structs and tables, whose rows are tuples;
-//! * [`export`]: columns of answers and hashes.
+//! * [`import`]: columns exported by Polars, pyarrow, pandas, DuckDB and others, chunk by chunk;
+//! * `stated`: the numbers that producers state, checked; `column`, `dictionary`, `indices`, `nulls`: where values and
+//!   nulls are; [`meaning`]: whether values are keys, hashes or numbers; `rows`: structs and tables, whose rows are tuples;
+//! * [`export`]: columns of results and hashes.
 
 mod column;
 mod dictionary;

@@ -5,22 +5,23 @@ use std::ops::Range;
 use pyo3::prelude::*;
 
 use super::indices::Indices;
-use super::stated::{Stated, refused};
-use crate::turns;
+use super::stated::{Stated, refuse};
+use crate::column::slice;
+use crate::locking::slices;
 
 /// The nulls of a column; what it points to belongs to the chunk.
 pub(crate) enum Nulls {
-    /// There is none.
+    /// Without nulls.
     None,
-    /// Every row is one.
+    /// Every row is null.
     All,
     /// A bit a row, from bit `first` on, 0 for a null.
     Bits { bits: *const u8, first: usize },
     /// A byte a row, 0 for a null.
     Marks(Vec<u8>),
-    /// Rows of a dictionary: a null themselves, or pointing at one among the values.
+    /// Rows of a dictionary: null themselves, or pointing at a null among the values.
     Values { rows: Box<Nulls>, indices: Indices, values: Box<Nulls> },
-    /// Rows of a struct, which are its own or those of any of its fields, in which they begin at `offset`.
+    /// Rows of a struct: null in itself or in any of its fields, in which the rows begin at `offset`.
     Rows { own: Box<Nulls>, fields: Vec<Nulls>, offset: usize },
 }
 
@@ -30,7 +31,7 @@ unsafe impl Sync for Nulls {}
 unsafe impl Send for Nulls {}
 
 impl Nulls {
-    /// As the array states them. Its count of nulls is not relied on.
+    /// The nulls that the array states. Its count of nulls is not trusted.
     pub(super) fn of(format: &str, stated: &Stated<'_>) -> PyResult<Self> {
         if format == "n" {
             return Ok(if stated.len == 0 { Nulls::None } else { Nulls::All });
@@ -38,7 +39,7 @@ impl Nulls {
         let bits = stated.bits(0)?;
         if bits.is_null() {
             if stated.array.null_count > 0 {
-                return Err(refused(stated.py, format!("{} nulls and not which", stated.array.null_count)));
+                return Err(refuse(stated.py, format!("{} nulls without a bitmap", stated.array.null_count)));
             }
             return Ok(Nulls::None);
         }
@@ -46,7 +47,7 @@ impl Nulls {
         Ok(if bits.any(stated.py, stated.len)? { bits } else { Nulls::None })
     }
 
-    /// Those of `len` rows of a dictionary, which are nulls themselves or point at one among the `values`.
+    /// The nulls of `len` rows of a dictionary, which are null themselves or point at a null among the `values`.
     pub(super) fn with_values(self, py: Python<'_>, indices: Indices, values: Nulls, len: usize) -> PyResult<Self> {
         if matches!(values, Nulls::None) {
             return Ok(self);
@@ -55,20 +56,20 @@ impl Nulls {
         Ok(if rows.any(py, len)? { rows } else { Nulls::None })
     }
 
-    /// Refuses `indices` of the other rows into a dictionary that has not as many values.
+    /// Refuses `indices` of the valid rows beyond the `distinct` values of the dictionary.
     pub(super) fn check_indices(&self, stated: &Stated<'_>, indices: &Indices, distinct: usize) -> PyResult<()> {
         let (py, len) = (stated.py, stated.len);
         // A null may have any index.
         let is_outside = |i: usize| indices.get(i) >= distinct && self.is_valid(i);
-        match turns::first(py, len, |mut rows| rows.find(|&i| is_outside(i)))? {
+        match slices::find_first(py, len, |mut rows| rows.find(|&i| is_outside(i)))? {
             None => Ok(()),
             Some(i) => {
-                Err(refused(py, format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize)))
+                Err(refuse(py, format!("index {} into a dictionary of {distinct} values", indices.get(i) as isize)))
             }
         }
     }
 
-    /// Whether row `i` is none; there must be such a row.
+    /// Whether row `i`, which must exist, is not null.
     #[inline(always)]
     pub(super) fn is_valid(&self, i: usize) -> bool {
         match self {
@@ -84,10 +85,10 @@ impl Nulls {
         }
     }
 
-    /// Whether there is one in the first `len` rows.
+    /// Whether any of the first `len` rows is null.
     pub(super) fn any(&self, py: Python<'_>, len: usize) -> PyResult<bool> {
         match self {
-            // A struct of columns without nulls, as most are, is not gone through.
+            // A struct of columns without nulls, as most are, is not searched.
             Nulls::Rows { own, fields, .. } if fields.iter().all(|field| matches!(field, Nulls::None)) => {
                 own.any(py, len)
             }
@@ -95,12 +96,12 @@ impl Nulls {
             Nulls::All => Ok(len > 0),
             _ => {
                 let any = |rows: Range<usize>| self.any_of(rows.clone()).then_some(rows.start);
-                Ok(turns::first(py, len, any)?.is_some())
+                Ok(slices::find_first(py, len, any)?.is_some())
             }
         }
     }
 
-    /// Whether there is one in these rows.
+    /// Whether any of these rows is null.
     fn any_of(&self, rows: Range<usize>) -> bool {
         match self {
             Nulls::Bits { bits, first } => {
@@ -142,16 +143,4 @@ impl Nulls {
 unsafe fn bit(bits: *const u8, i: usize) -> u8 {
     // SAFETY: the caller's promise.
     unsafe { *bits.add(i >> 3) >> (i & 7) & 1 }
-}
-
-/// The bytes at `data`, also for an empty run at a null pointer.
-///
-/// # Safety
-/// `data` must be readable for `len` bytes.
-unsafe fn slice<'a>(data: *const u8, len: usize) -> &'a [u8] {
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(data, len) }
 }

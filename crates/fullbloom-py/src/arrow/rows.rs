@@ -11,14 +11,14 @@ use super::ffi::{Array, Schema};
 use super::indices::Indices;
 use super::meaning::Meaning;
 use super::nulls::Nulls;
-use super::stated::{Stated, format_of, is_plausible, refused};
+use super::stated::{Stated, format_of, is_plausible, refuse};
+use crate::column::Column;
 use crate::errors::{OrRaise, key_type};
-use crate::keys::column::Column;
 
 /// Structs in structs: of rows that are longer than [`AT_ONCE`], each level doubles the work.
 const DEEPEST: usize = 8;
 
-/// Bytes of a row that are written down and hashed at once; a longer one is hashed in pieces.
+/// Bytes of a row that are encoded and hashed at once; a longer row is hashed in pieces.
 const AT_ONCE: usize = 2048;
 
 /// One field of all rows.
@@ -36,14 +36,14 @@ pub(super) struct Rows {
     len: usize,
 }
 
-/// Where the bytes of one row go, as far as they fit.
-struct Room {
+/// A buffer for the bytes of one row, as far as they fit.
+struct RowBuffer {
     bytes: [u8; AT_ONCE],
     len: usize,
 }
 
-impl Room {
-    /// Appends a part, of which `write` appends the bytes; false when it does not fit.
+impl RowBuffer {
+    /// Appends a part whose bytes `write` appends; false if it does not fit.
     fn part(&mut self, domain: Domain, write: impl FnOnce(&mut Self) -> bool) -> bool {
         let start = self.len;
         if !self.push(&[0; PART_HEADER]) || !write(self) {
@@ -54,15 +54,15 @@ impl Room {
     }
 
     fn push(&mut self, bytes: &[u8]) -> bool {
-        let Some(room) = self.bytes.get_mut(self.len..self.len + bytes.len()) else { return false };
-        room.copy_from_slice(bytes);
+        let Some(space) = self.bytes.get_mut(self.len..self.len + bytes.len()) else { return false };
+        space.copy_from_slice(bytes);
         self.len += bytes.len();
         true
     }
 }
 
 impl Field {
-    /// The field that `schema` and `array` tell of, at least `rows` long and `depth` structs deep, and its nulls.
+    /// The field that `schema` and `array` describe, at least `rows` long and `depth` structs deep, and its nulls.
     fn new(
         py: Python<'_>,
         hasher: &KeyHasher,
@@ -73,9 +73,9 @@ impl Field {
     ) -> PyResult<(Self, Nulls)> {
         let (format, stated) = (format_of(schema), Stated::new(py, array)?);
         if stated.len < rows {
-            return Err(refused(py, format!("a field of {} rows in a struct of {rows}", stated.len)));
+            return Err(refuse(py, format!("a field of {} rows in a struct of {rows}", stated.len)));
         }
-        let dictionary = dictionary::stated(py, schema, array)?;
+        let dictionary = dictionary::find(py, schema, array)?;
         if format == "+s" {
             let (rows, nulls) = Rows::new(hasher, schema, &stated, depth + 1)?;
             return Ok((Field::Rows(rows), nulls));
@@ -91,12 +91,12 @@ impl Field {
         Ok((Field::Dictionary(indices, values), nulls))
     }
 
-    /// Appends the field of row `i` as a part of its tuple; false when it does not fit.
-    fn write(&self, i: usize, room: &mut Room) -> bool {
+    /// Appends the field of row `i` as a part of its tuple; false if it does not fit.
+    fn write(&self, i: usize, buffer: &mut RowBuffer) -> bool {
         let mut fits = false;
         match self {
             Field::Plain(column) => {
-                column.part(i, &mut |domain, bytes| fits = room.part(domain, |room| room.push(bytes)))
+                column.part(i, &mut |domain, bytes| fits = buffer.part(domain, |buffer| buffer.push(bytes)))
             }
             Field::Dictionary(indices, values) => {
                 // The index of a null may be anything.
@@ -104,9 +104,9 @@ impl Field {
                 if index >= values.len() {
                     return true;
                 }
-                values.part(index, &mut |domain, bytes| fits = room.part(domain, |room| room.push(bytes)));
+                values.part(index, &mut |domain, bytes| fits = buffer.part(domain, |buffer| buffer.push(bytes)));
             }
-            Field::Rows(rows) => fits = room.part(Domain::Tuple, |room| rows.write(i, room)),
+            Field::Rows(rows) => fits = buffer.part(Domain::Tuple, |buffer| rows.write(i, buffer)),
         }
         fits
     }
@@ -135,7 +135,7 @@ impl Field {
     }
 }
 
-/// The schema and the array of the only field of a struct whose rows are those of the field, each of them.
+/// The schema and the array of the only field of a struct, whose rows must equal those of the field.
 pub(super) fn only_field<'a>(
     py: Python<'_>,
     schema: &'a Schema,
@@ -143,31 +143,31 @@ pub(super) fn only_field<'a>(
 ) -> PyResult<(&'a Schema, &'a Array)> {
     let stated = Stated::new(py, array)?;
     if schema.n_children != 1 || array.n_children != 1 {
-        let (said, held) = (schema.n_children, array.n_children);
-        return Err(refused(py, format!("a struct of {said} fields, of which it holds {held}")));
+        let (stated, present) = (schema.n_children, array.n_children);
+        return Err(refuse(py, format!("a struct of {stated} fields, of which it holds {present}")));
     }
     let (field, values) = field(py, schema, array, 0)?;
     let is_same =
         stated.offset == 0 && values.length == array.length && matches!(Nulls::of("+s", &stated)?, Nulls::None);
-    if is_same { Ok((field, values)) } else { Err(refused(py, "rows of a query that are not those of its column")) }
+    if is_same { Ok((field, values)) } else { Err(refuse(py, "rows of a query that differ from those of its column")) }
 }
 
 /// Field `i` of a struct that has more.
 fn field<'a>(py: Python<'_>, schema: &'a Schema, array: &'a Array, i: usize) -> PyResult<(&'a Schema, &'a Array)> {
     if !(is_plausible(schema.children) && is_plausible(array.children)) {
-        return Err(refused(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
+        return Err(refuse(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
     }
-    // SAFETY: so many addresses lie there, of structures that live as long as their parents, of which one is held by the
-    // caller and the chunk keeps the other.
+    // SAFETY: there are `n_children` addresses, of structures that live as long as their parents; the caller keeps one
+    // parent and the chunk the other.
     let (field_schema, field_array) = unsafe { (*schema.children.add(i), *array.children.add(i)) };
     if !is_plausible(field_schema) || !is_plausible(field_array) {
-        return Err(refused(py, format!("a field at {field_schema:?} and {field_array:?}")));
+        return Err(refuse(py, format!("a field at {field_schema:?} and {field_array:?}")));
     }
     // SAFETY: as above.
     Ok(unsafe { (&*field_schema, &*field_array) })
 }
 
-/// What stands before a part of this length.
+/// The header of a part of this length.
 fn header(domain: Domain, len: usize) -> [u8; PART_HEADER] {
     let mut header = [domain as u8; PART_HEADER];
     header[1..].copy_from_slice(&(len as u64).to_le_bytes());
@@ -175,8 +175,8 @@ fn header(domain: Domain, len: usize) -> [u8; PART_HEADER] {
 }
 
 impl Rows {
-    /// The rows that `schema` and `stated` tell of, in `depth` structs, and those that are nulls: where a field is
-    /// one, there is no tuple.
+    /// The rows that `schema` and `stated` describe, in `depth` structs, and the nulls among them: a row with a null field is
+    /// null.
     pub(super) fn new(
         hasher: &KeyHasher,
         schema: &Schema,
@@ -189,8 +189,8 @@ impl Rows {
         }
         let number = usize::try_from(schema.n_children).unwrap_or(usize::MAX);
         if schema.n_children != array.n_children || number > 1 << 16 {
-            let (said, held) = (schema.n_children, array.n_children);
-            return Err(refused(py, format!("a struct of {said} fields, of which it holds {held}")));
+            let (stated, present) = (schema.n_children, array.n_children);
+            return Err(refuse(py, format!("a struct of {stated} fields, of which it holds {present}")));
         }
         let rows = stated.end() - 1;
         let (mut fields, mut nulls) = (Vec::new(), Vec::new());
@@ -207,8 +207,8 @@ impl Rows {
         Ok((Rows { hasher: *hasher, fields, offset: stated.offset, len }, nulls))
     }
 
-    fn write(&self, i: usize, room: &mut Room) -> bool {
-        self.fields.iter().all(|field| field.write(self.offset + i, room))
+    fn write(&self, i: usize, buffer: &mut RowBuffer) -> bool {
+        self.fields.iter().all(|field| field.write(self.offset + i, buffer))
     }
 
     fn feed(&self, i: usize, push: &mut dyn FnMut(&[u8])) {
@@ -223,11 +223,11 @@ impl HashSource for Rows {
 
     fn fill(&self, start: usize, out: &mut [u64]) {
         let hasher = self.hasher.of(Domain::Tuple);
-        let mut room = Room { bytes: [0; AT_ONCE], len: 0 };
+        let mut buffer = RowBuffer { bytes: [0; AT_ONCE], len: 0 };
         for (i, out) in (start..).zip(out) {
-            room.len = 0;
-            *out = if self.write(i, &mut room) {
-                hasher.bytes(&room.bytes[..room.len])
+            buffer.len = 0;
+            *out = if self.write(i, &mut buffer) {
+                hasher.bytes(&buffer.bytes[..buffer.len])
             } else {
                 hasher.pieces(|push| self.feed(i, push))
             };

@@ -1,12 +1,12 @@
-//! [`AbsentMethod`]: a method that a class does not have, under a name by which people look for it.
+//! [`AbsentMethod`]: a method that a class does not have, under a name that people look for.
 
 use fullbloom_core::registry::VARIANTS;
 use pyo3::prelude::*;
 
 use crate::errors::absent_method;
 
-/// Stands for a method that a class cannot have. Looking it up raises AttributeError, of the class as of its instances, so
-/// that hasattr() says no; the message names what to do instead. A `__getattr__` would cost each method call of the class a
+/// Replaces a method that a class cannot have. Getting it raises AttributeError, from the class and its instances, so that
+/// hasattr() returns False; the message says what to do instead. A `__getattr__` would cost each method call of the class a
 /// lookup that is not cached.
 #[pyclass(frozen, module = "fullbloom._core")]
 pub(crate) struct AbsentMethod {
@@ -15,22 +15,22 @@ pub(crate) struct AbsentMethod {
 }
 
 impl AbsentMethod {
-    /// `remove`, of classes that take no keys out.
+    /// `remove`, of classes that cannot remove keys.
     pub(crate) fn remove(class: &'static str) -> Self {
         let instead = || {
-            let removes = VARIANTS.iter().filter(|row| row.adds == "key" && row.capabilities.contains(&"remove"));
+            let removes = VARIANTS.iter().filter(|row| row.is_open(&["key"]) && row.capabilities.contains(&"remove"));
             let names: Vec<&str> = removes.map(|row| row.class).collect();
-            let others = "fullbloom.compose.WithRemovals removes from any filter, once a key";
+            let others = "fullbloom.compose.WithRemovals removes from any filter, each key once";
             format!("remove keys; {} can, and {others}", names.join(", "))
         };
         AbsentMethod { class, instead }
     }
 
-    /// `in`, of classes that know of no keys but those of a closed world.
+    /// `in`, of classes that answer only for the keys of a closed world.
     pub(crate) fn contains(class: &'static str) -> Self {
         let instead = || {
-            "answer `in`, which may be asked for any key; includes(key) and includes_many(keys) answer for the keys that it \
-             was built of"
+            "answer `in`, which is for any key; includes(key) and includes_many(keys) answer for the keys that it was built \
+             from"
                 .into()
         };
         AbsentMethod { class, instead }

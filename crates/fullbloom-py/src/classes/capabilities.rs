@@ -1,16 +1,16 @@
-//! Methods of one capability each, stamped where the registry says that a structure has it: an operation that it
-//! cannot do is simply not there.
+//! Methods of one capability each, for the structures that have it by the registry: an operation that a structure does not
+//! support is absent.
 
-/// `in`, for filters that take no more keys.
-macro_rules! asked_methods {
+/// `in`, for filters that accept no more keys.
+macro_rules! lookup_methods {
     ($Class:ident, $Core:ty) => {
         crate::classes::hot::hot_methods!($Class, $Core);
 
-        /// What `classes::hot` replaces, for its signatures.
+        /// The method that `classes::hot` replaces, for its signature.
         #[cfg(feature = "stubs")]
         #[pymethods]
         impl $Class {
-            /// True when the key was probably among those it was built of, False when it certainly was not.
+            /// True when the key was probably among those it was built from, False when it certainly was not.
             ///
             /// Cost: one hash and, in a large filter, some cache lines.
             fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -21,21 +21,21 @@ macro_rules! asked_methods {
     };
 }
 
-/// Methods of filters that take keys alone, but for those of one key.
+/// Methods of filters to which keys are added alone, except those of one key.
 macro_rules! addable_methods {
     ($Class:ident) => {
         #[pymethods]
         impl $Class {
-            /// Adds the keys of each batch; takes what contains_many takes, skips nulls, answers nothing.
+            /// Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
             ///
-            /// Another filter of this class is taken in whole, where such two can be merged: its keys are added.
-            /// What comes before a key or a filter that is refused is added. Raises KeyTypeError for a filter that
+            /// Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
+            /// or filter are added. Raises KeyTypeError for a filter that
             /// cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
             #[pyo3(signature = (*keys: "Keys | Self", threads: "int" = 1) -> "None")]
             fn update(
                 &self,
                 keys: &Bound<'_, pyo3::types::PyTuple>,
-                #[pyo3(from_py_with = params::threads)] threads: usize,
+                #[pyo3(from_py_with = parameters::threads)] threads: usize,
             ) -> PyResult<()> {
                 let (py, add) = (keys.py(), operations::Add { lock: &self.lock, threads });
                 for keys in keys.iter() {
@@ -47,12 +47,12 @@ macro_rules! addable_methods {
                 Ok(())
             }
 
-            /// Adds many keys and answers, for each, whether it was new; as contains_many answers.
+            /// Adds many keys and returns, for each, whether it was new; as contains_many returns results.
             #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
             fn add_many<'py>(
                 &self,
                 keys: &Bound<'py, PyAny>,
-                #[pyo3(from_py_with = params::threads)] threads: usize,
+                #[pyo3(from_py_with = parameters::threads)] threads: usize,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let add = operations::Add { lock: &self.lock, threads };
                 batch::run(&add, &self.hasher, keys, true)
@@ -62,7 +62,7 @@ macro_rules! addable_methods {
             #[pyo3(signature = (hashes: "Hashes | SupportsIndex") -> "Answers[bool]")]
             fn add_hashed<'py>(&self, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let py = hashes.py();
-                if let Some(hash) = ready::single(hashes)? {
+                if let Some(hash) = ready::read_single(hashes)? {
                     return shared::boolean(
                         py,
                         shared::add_one(py, &self.lock, (hash, fullbloom_core::key::KeyDomains::HASHED))?,
@@ -79,16 +79,16 @@ macro_rules! addable_methods {
     };
 }
 
-/// Methods of filters that tell their number of keys from their cells.
+/// Methods of filters that estimate their number of keys from their cells.
 macro_rules! estimating_methods {
     ($Class:ident) => {
         #[pymethods]
         impl $Class {
             /// Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
             ///
-            /// Two deviations hold the number in 92 to 98 of 100 filters, or in more where so few cells have met
-            /// that most filters tell the same; 0 says that it is exact, (inf, inf) that all cells are set. Filters
-            /// made of stages can miss these bounds: their page tells where.
+            /// The number is within two deviations in 92 to 98 of 100 filters, or in more if so few cells are shared that most
+            /// filters return the same estimate; a deviation of 0 means that it is exact, (inf, inf) that all cells are set.
+            /// Filters of several stages can miss these bounds: their page says when.
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
                 self.lock.look(py, |filter| filter.estimated().unwrap_or((0.0, 0.0)))
             }
@@ -96,21 +96,21 @@ macro_rules! estimating_methods {
     };
 }
 
-/// Methods of filters that take keys out again.
+/// Methods of filters that remove keys.
 macro_rules! removable_methods {
     ($Class:ident) => {
         #[pymethods]
         impl $Class {
-            /// Removes many keys, one after the other; takes what contains_many takes, skips nulls, answers nothing.
+            /// Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
             ///
-            /// Raises KeyError at the first that is not there or cannot be taken out, with its number; those before it
-            /// are removed. Cost: a look-up and a removal a key.
+            /// Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are
+            /// removed. Cost: a lookup and a removal per key.
             #[pyo3(signature = (keys: "Keys") -> "None")]
             fn remove_many(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-                batch::run(&operations::RemoveEach::of(&self.lock), &self.hasher, keys, false).map(drop)
+                batch::run(&operations::RemoveEach::new(&self.lock), &self.hasher, keys, false).map(drop)
             }
 
-            /// Discards many keys; takes what contains_many takes, skips nulls, answers in the caller's kind.
+            /// Discards many keys; takes what contains_many takes, skips nulls, returns results in the same container type.
             #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
             fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 batch::run(&operations::Remove { lock: &self.lock }, &self.hasher, keys, true)
@@ -127,11 +127,11 @@ macro_rules! countable_methods {
             /// Estimated number of occurrences of a key; 0 when it was certainly never added.
             #[pyo3(signature = (key: "Key", /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-                let hash = crate::domains::looked_up(&self.lock, &self.hasher, key)?;
+                let hash = operations::warnings::hash_lookup(&self.lock, &self.hasher, key)?;
                 Ok(self.lock.read(key.py(), |f| Countable::count_hash(f, hash)))
             }
 
-            /// One count a key, in the caller's kind; takes what contains_many takes, null counts null.
+            /// One count per key, in the same container type; takes what contains_many takes, null counts null.
             #[pyo3(signature = (keys: "Keys") -> "Answers[int]")]
             fn count_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 batch::run(
@@ -164,5 +164,5 @@ macro_rules! positioned_methods {
 }
 
 pub(crate) use {
-    addable_methods, asked_methods, countable_methods, estimating_methods, positioned_methods, removable_methods,
+    addable_methods, countable_methods, estimating_methods, lookup_methods, positioned_methods, removable_methods,
 };

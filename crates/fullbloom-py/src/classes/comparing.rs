@@ -1,6 +1,6 @@
-//! Comparisons, and what follows from cells that can be compared one by one.
+//! Comparisons, and set operations on cells that can be compared one by one.
 
-/// `==` in every class; in those that can intersect, the order of sets and all that stands beside it.
+/// `==` in every class; in those that can intersect, the comparisons and operations of sets, too.
 macro_rules! comparison {
     ([intersect $($more:ident)*] $Class:ident) => {
         crate::classes::comparing::intersecting_methods!($Class);
@@ -42,21 +42,21 @@ macro_rules! intersecting_methods {
             #[pyo3(signature = (*others: "Self") -> "Self")]
             fn intersection(&self, others: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<Self> {
                 use crate::classes::merging;
-                let (py, others) = (others.py(), merging::operands::<Self>("intersection", others)?);
+                let (py, others) = (others.py(), merging::read_operands::<Self>("intersection", others)?);
                 others.iter().try_for_each(|other| merging::check(py, &self.lock, &other.get().lock))?;
-                let made = Self::wrap(merging::copied(py, &self.lock)?);
+                let intersection = Self::wrap(merging::copy(py, &self.lock)?);
                 let keep = |other: &Bound<'_, Self>| {
-                    merging::combine(py, &made.lock, &other.get().lock, Intersectable::intersect)
+                    merging::combine(py, &intersection.lock, &other.get().lock, Intersectable::intersect)
                 };
                 others.iter().try_for_each(keep)?;
-                Ok(made)
+                Ok(intersection)
             }
 
             /// As intersection, in this filter.
             #[pyo3(signature = (*others: "Self") -> "None")]
             fn intersection_update(&self, others: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
                 use crate::classes::merging;
-                let (py, others) = (others.py(), merging::operands::<Self>("intersection_update", others)?);
+                let (py, others) = (others.py(), merging::read_operands::<Self>("intersection_update", others)?);
                 others.iter().try_for_each(|other| merging::check(py, &self.lock, &other.get().lock))?;
                 let keep = |other: &Bound<'_, Self>| {
                     merging::combine(py, &self.lock, &other.get().lock, Intersectable::intersect)
@@ -72,13 +72,13 @@ macro_rules! intersecting_methods {
                 crate::classes::merging::combine(py, &self.lock, &other.lock, Intersectable::intersect)
             }
 
-            /// True when no cell is above that of `other`: all keys of this filter are found there. So it is of
-            /// every true subset; that it is of another set has the chance that `other` finds all its keys wrongly.
+            /// True when no cell is above that of `other`, so that all keys of this filter are found there. Always true
+            /// for a subset; true for another set with the chance that all its other keys are false positives of `other`.
             #[pyo3(signature = (other: "Self"))]
             fn issubset(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<bool> {
                 self.both(other.get(), py, Intersectable::is_subset)
             }
@@ -88,7 +88,7 @@ macro_rules! intersecting_methods {
             fn issuperset(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<bool> {
                 other.get().both(self, py, Intersectable::is_subset)
             }
@@ -98,7 +98,7 @@ macro_rules! intersecting_methods {
             fn isdisjoint(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<bool> {
                 self.both(other.get(), py, Intersectable::certainly_disjoint)
             }
@@ -129,18 +129,18 @@ macro_rules! intersecting_methods {
             fn union_count(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<(f64, f64)> {
                 self.both(other.get(), py, Intersectable::union_count)
             }
 
             /// Estimated number of keys in both, with its standard deviation; noise for a small overlap
-            /// of large sets. (nan, inf) when all cells of the union are set: nothing is known then.
+            /// of large sets. (nan, inf) when all cells of the union are set: the number is unknown then.
             #[pyo3(signature = (other: "Self"))]
             fn intersection_count(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<(f64, f64)> {
                 self.both(other.get(), py, Intersectable::intersection_count)
             }
@@ -150,7 +150,7 @@ macro_rules! intersecting_methods {
             fn jaccard(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<f64> {
                 self.both(other.get(), py, Intersectable::jaccard)
             }

@@ -1,62 +1,8 @@
 //! [`class!`]: the Python class of a structure, from its row in the registry and its declaration in the core.
 
-use pyo3::prelude::*;
-
-use crate::params;
-
-/// An argument as it came.
-pub(crate) type Argument<'a> = &'a Bound<'a, PyAny>;
-
-/// A parameter of a type that a declaration may name.
-pub(crate) trait Parameter<'a>: Sized {
-    /// Reads the argument `name`.
-    fn read(name: &str, value: Argument<'a>) -> PyResult<Self>;
-}
-
-impl<'a> Parameter<'a> for u64 {
-    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
-        params::whole(name, value, 1)
-    }
-}
-
-impl<'a> Parameter<'a> for f64 {
-    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
-        params::real(name, value)
-    }
-}
-
-impl<'a> Parameter<'a> for bool {
-    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
-        params::flag(name, value)
-    }
-}
-
-impl<'a> Parameter<'a> for &'a str {
-    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
-        params::text(name, value)
-    }
-}
-
-impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
-    fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
-        if value.is_none() { Ok(None) } else { T::read(name, value).map(Some) }
-    }
-}
-
-/// A function for each argument that reads it, under its name.
-macro_rules! readers {
-    ($($p:ident: $pt:tt;)*) => {
-        $(pub(super) fn $p(
-            value: crate::classes::declared::Argument<'_>,
-        ) -> pyo3::PyResult<fullbloom_core::parameter_type!($pt)> {
-            crate::classes::declared::Parameter::read(stringify!($p), value)
-        })*
-    };
-}
-
 /// Defines the class of one row; see [`fullbloom_core::structure::declaration`] for what comes in.
 macro_rules! class {
-    ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] $merging:literal }
+    ({ $ID:ident $module:ident $family:ident $when:ident $entry:tt [$($can:ident)*] $merging:literal }
         $Class:ident
         [$($summary:tt)*]
         [$({[$d1:tt $($d2:tt)*] $p:ident $pt:tt [$($pd:tt)?]})*]
@@ -79,18 +25,19 @@ macro_rules! class {
             use pyo3::types::PyTuple;
             use pyo3::types::{PyBytes, PyDict};
 
-            use crate::biased_lock::BiasedLock;
-            use crate::classes::{secrets, shared};
+            use crate::classes::shared;
             use crate::errors::OrRaise;
             #[allow(unused_imports)] // of what it can do
             use crate::keys::{batch, ready, scalar};
             #[allow(unused_imports)] // of what it can do
-            use crate::{files, operations, params};
+            use crate::{files, operations, parameters};
+            use crate::locking::biased_lock::BiasedLock;
+            use crate::python_objects::bytes::read_bytes;
 
             const VARIANT: u16 = fullbloom_core::registry::$ID;
 
             $(#[doc = $summary])*
-            #[doc = concat!(crate::classes::declared::made!($adds $Class))]
+            #[doc = concat!(crate::classes::declared::construction!($when $entry $Class))]
             $(#[doc = concat!(stringify!($p), ":", $d1)] $(#[doc = $d2])*)*
             $(#[doc = concat!(stringify!($k), ":", $e1)] $(#[doc = $e2])*)*
             /// seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -104,27 +51,27 @@ macro_rules! class {
                 pub(crate) lock: BiasedLock<Core>,
                 /// The file that it was opened from.
                 pub(crate) path: Option<std::path::PathBuf>,
-                /// Most bytes of cells that were to be taken from whom it is from.
+                /// Most bytes of cells that it may have, from the caller of open().
                 pub(crate) max_bytes: u64,
             }
 
             crate::classes::common::filter_methods!($Class, Core, VARIANT);
-            crate::classes::common::open_world_methods!($Class, Core, $adds);
-            crate::classes::declared::adding!($adds $Class Core [$($can)*]);
+            crate::classes::common::open_world_methods!($Class, Core, $when $entry);
+            crate::classes::declared::add_methods!($when $entry $Class Core [$($can)*]);
             $(crate::classes::declared::capability!($can $Class $merging);)*
-            crate::classes::merging::taking_in!([$($can)*] $Class $adds);
+            crate::classes::merging::merge_by!([$($can)*] $Class $when $entry);
             crate::classes::comparing::comparison!([$($can)*] $Class);
 
             /// The arguments of the constructor.
             mod arguments {
-                crate::classes::declared::readers!($($p: $pt;)* $($k: $kt;)*);
+                crate::parameters::readers!($($p: $pt;)* $($k: $kt;)*);
 
-                /// Those that may be missing.
+                /// The optional ones.
                 #[cfg(not(feature = "stubs"))]
                 #[allow(dead_code)] // most of them
                 pub(super) mod required {
                     $(pub(crate) fn $p(
-                        value: crate::classes::declared::Argument<'_>,
+                        value: crate::parameters::Argument<'_>,
                     ) -> pyo3::PyResult<Option<fullbloom_core::parameter_type!($pt)>> {
                         super::$p(value).map(Some)
                     })*
@@ -132,7 +79,7 @@ macro_rules! class {
             }
 
             crate::classes::declared::constructor!(
-                $adds $Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]
+                $when $entry $Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]
             );
 
             #[pymethods]
@@ -148,55 +95,55 @@ macro_rules! class {
     };
 }
 
-/// What the documentation of a class says where calling it makes none: it has no signature then, and help() shows no call.
-macro_rules! made {
-    (build $Class:ident) => {
+/// How a class that cannot be called is constructed, for its documentation: it has no signature, and help() shows no call.
+macro_rules! construction {
+    (built [key] $Class:ident) => {
         concat!(
-            "\nMade by ",
+            "\nConstructed by ",
             stringify!($Class),
             ".build(keys, ...), which takes the following; the class is not called.\n"
         )
     };
-    (build_pairs $Class:ident) => {
+    (built [key value] $Class:ident) => {
         concat!(
-            "\nMade by ",
+            "\nConstructed by ",
             stringify!($Class),
             ".build(keys, values, ...), which takes the following; the class is not called.\n"
         )
     };
-    ($adds:ident $Class:ident) => {
+    ($when:ident $entry:tt $Class:ident) => {
         ""
     };
 }
 
-/// How one is made: empty, or of all its keys; of a closed world by methods of its own.
+/// How a filter is constructed: empty, or from all its keys; from a closed world by methods of its own.
 macro_rules! constructor {
-    (world $Class:ident $positional:tt $named:tt) => {
-        crate::classes::declared::unmade!($Class "(included, excluded)");
+    (built [included excluded] $Class:ident $positional:tt $named:tt) => {
+        crate::classes::declared::refuse_call!($Class "(included, excluded)");
     };
-    (build $Class:ident $positional:tt $named:tt) => {
-        use crate::building::{Given, How};
-        crate::building::build_methods!($Class $positional $named);
-        crate::classes::declared::unmade!($Class "(keys, ...)");
+    (built [key] $Class:ident $positional:tt $named:tt) => {
+        use crate::build::{BuildOptions, KeySource};
+        crate::build::methods::build_methods!($Class $positional $named);
+        crate::classes::declared::refuse_call!($Class "(keys, ...)");
     };
-    (build_pairs $Class:ident $positional:tt $named:tt) => {
-        use crate::building::{Given, How};
-        crate::building::build_pairs_methods!($Class $positional $named);
-        crate::classes::declared::unmade!($Class "(keys, values, ...)");
+    (built [key value] $Class:ident $positional:tt $named:tt) => {
+        use crate::build::{BuildOptions, KeySource};
+        crate::build::methods::build_pairs_methods!($Class $positional $named);
+        crate::classes::declared::refuse_call!($Class "(keys, values, ...)");
     };
-    ($adds:ident $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
+    (open $entry:tt $Class:ident [$({$p:ident $pt:tt [$($pd:tt)?]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
         crate::classes::declared::new_method!($Class [$({$p $pt [$($pd)?]})*] [$({$k $kt $kd})*]);
-        crate::classes::declared::regenerating!(
-            $adds $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
+        crate::classes::declared::regenerate_method!(
+            $entry $Class [$({$p [$($pd)?]})*] [$({$k $kd})*]
         );
     };
 }
 
 /// The method behind a call of a class.
 macro_rules! new_method {
-    // The binding refuses a call without a required argument before anybody looks at the keywords, which may be those of
-    // another library. So it takes the argument as one that may be missing, and the signature that people read says
-    // what is so. A stub is written from the arguments: there it is required.
+    // The binding refuses a call without a required argument before it passes on the keywords, which may be those of
+    // another library. So the argument is optional here, and the signature that people read says that it is required, as
+    // does the stub, which is written from the arguments.
     ($Class:ident [{$r:ident $rt:tt []} $({$p:ident $pt:tt [$pd:tt]})*] [$({$k:ident $kt:tt $kd:tt})*]) => {
         #[cfg(feature = "stubs")]
         crate::classes::declared::new_method!(@ $Class [{$r $rt []} $({$p $pt [$pd]})*] [$({$k $kt $kd})*]);
@@ -226,16 +173,16 @@ macro_rules! new_method {
                 #[pyo3(from_py_with = arguments::required::$r)] $r: Option<fullbloom_core::parameter_type!($rt)>,
                 $(#[pyo3(from_py_with = arguments::$p)] $p: fullbloom_core::parameter_type!($pt),)*
                 $(#[pyo3(from_py_with = arguments::$k)] $k: fullbloom_core::parameter_type!($kt),)*
-                #[pyo3(from_py_with = params::seed)] seed: u64,
+                #[pyo3(from_py_with = parameters::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
                 unknown: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
                 let known = [stringify!($r), $(stringify!($p),)* $(stringify!($k),)* "seed", "secret"];
-                crate::keywords::none_unknown(stringify!($Class), unknown, &known)?;
+                crate::parameters::refuse_unknown(stringify!($Class), unknown, &known)?;
                 let Some($r) = $r else {
-                    return Err(crate::keywords::missing(py, stringify!($Class), stringify!($r)));
+                    return Err(crate::parameters::missing_argument(py, stringify!($Class), stringify!($r)));
                 };
-                let hasher = params::hasher(seed, secret)?;
+                let hasher = parameters::create_hasher(seed, secret)?;
                 py.detach(|| Core::construct($r, $($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
             }
         }
@@ -256,13 +203,13 @@ macro_rules! new_method {
                 py: Python<'_>,
                 $(#[pyo3(from_py_with = arguments::$p)] $p: fullbloom_core::parameter_type!($pt),)*
                 $(#[pyo3(from_py_with = arguments::$k)] $k: fullbloom_core::parameter_type!($kt),)*
-                #[pyo3(from_py_with = params::seed)] seed: u64,
+                #[pyo3(from_py_with = parameters::seed)] seed: u64,
                 secret: Option<&Bound<'_, PyAny>>,
                 unknown: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
                 let known = [$(stringify!($p),)* $(stringify!($k),)* "seed", "secret"];
-                crate::keywords::none_unknown(stringify!($Class), unknown, &known)?;
-                let hasher = params::hasher(seed, secret)?;
+                crate::parameters::refuse_unknown(stringify!($Class), unknown, &known)?;
+                let hasher = parameters::create_hasher(seed, secret)?;
                 py.detach(|| Core::construct($($p,)* $($k,)* hasher)).or_raise(py).map(Self::wrap)
             }
         }
@@ -286,20 +233,21 @@ macro_rules! python {
     };
 }
 
-/// `regenerate`, where keys come alone: parameters are those that the filter tells, or the defaults.
-macro_rules! regenerating {
-    (pair $($rest:tt)*) => {};
-    ($adds:ident $Class:ident [$({$p:ident [$($pd:tt)?]})*] [$({$k:ident $kd:tt})*]) => {
+/// `regenerate`, if keys are added alone: parameters are those of the filter, or the defaults.
+macro_rules! regenerate_method {
+    ([key value] $($rest:tt)*) => {};
+    ($entry:tt $Class:ident [$({$p:ident [$($pd:tt)?]})*] [$({$k:ident $kd:tt})*]) => {
         #[pymethods]
         impl $Class {
             #[doc = concat!(
-                "A new ", stringify!($Class), " of `keys`, with the parameters, seed and secret of this one: what to do when more\n",
-                "keys came than it was sized for, since a filter does not keep its own to be moved to a larger one.\n",
-                "CapacityWarning tells when; as an error it ends the adding (docs/errors.md). Where max_bytes bounded this one, it\n",
-                "bounds the new one, whose parameters a file from strangers chose.\n\n",
-                "keys: all to hold, as contains_many takes them. capacity, fpr: others than those of this filter; numbers that\n",
-                "a constructor chooses unless they are given, as bits of a fingerprint, are chosen for these. Raises what\n",
-                "making and update() raise; warns CapacityWarning where the keys are more than capacity. Cost: that of update().")]
+                "A new ", stringify!($Class), " of `keys`, with the parameters, seed and secret of this one: call it when more keys\n",
+                "were added than it was sized for, since a filter does not store keys that could be moved to a larger one.\n",
+                "CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it\n",
+                "also bounds the new one, because an untrusted file chose the parameters.\n\n",
+                "keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;\n",
+                "numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what\n",
+                "the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of\n",
+                "update().")]
             #[pyo3(signature = (keys: "Keys", *, capacity: "int | None" = None, fpr: "float | None" = None) -> "Self")]
             fn regenerate(
                 slf: &Bound<'_, Self>,
@@ -308,33 +256,35 @@ macro_rules! regenerating {
                 fpr: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let py = slf.py();
-                let asked = crate::regenerating::Asked::of(slf.as_any(), Core::PARAMETERS, capacity, fpr)?;
-                $(let $p = asked.value(stringify!($p))?;)*
-                $(let $k = asked.value(stringify!($k))?;)*
-                $(let $p = crate::classes::declared::told!(py, $p [$($pd)?]);)*
-                $(let $k = crate::classes::declared::told!(py, $k [$kd]);)*
+                let parameters = crate::build::regenerate::NewParameters::read(slf.as_any(), Core::PARAMETERS, capacity, fpr)?;
+                $(let $p = parameters.value(stringify!($p))?;)*
+                $(let $k = parameters.value(stringify!($k))?;)*
+                $(let $p = crate::classes::declared::value_or_default!(py, $p [$($pd)?]);)*
+                $(let $k = crate::classes::declared::value_or_default!(py, $k [$kd]);)*
                 let hasher = slf.get().hasher;
                 let max_bytes = slf.get().max_bytes;
-                let make = || {
-                    let mut made = Core::construct($($p,)* $($k,)* hasher)?;
-                    crate::files::check_room(&made, max_bytes)?;
-                    fullbloom_core::structure::Loadable::bound(&mut made, max_bytes);
-                    Ok(made)
+                let create = || {
+                    let mut filter = Core::construct($($p,)* $($k,)* hasher)?;
+                    crate::files::check_size(&filter, max_bytes)?;
+                    fullbloom_core::structure::Loadable::bound(&mut filter, max_bytes);
+                    Ok(filter)
                 };
-                let made = py.detach(make).or_raise(py).map(Self::wrap)?.within(max_bytes);
-                made.update(&pyo3::types::PyTuple::new(py, [keys])?, 1)?;
-                Ok(made)
+                let filter = py.detach(create).or_raise(py).map(Self::wrap)?.within(max_bytes);
+                filter.update(&pyo3::types::PyTuple::new(py, [keys])?, 1)?;
+                Ok(filter)
             }
         }
     };
 }
 
-/// A parameter that the filter tells, or its default.
-macro_rules! told {
+/// The value of a parameter in the filter, or its default.
+macro_rules! value_or_default {
     ($py:ident, $p:ident []) => {
         match &$p {
             Some(value) => arguments::$p(value)?,
-            None => return Err(crate::errors::parameter($py, concat!("the filter does not tell its ", stringify!($p)))),
+            None => {
+                return Err(crate::errors::parameter($py, concat!("the filter does not record its ", stringify!($p))))
+            }
         }
     };
     ($py:ident, $p:ident [$default:tt]) => {
@@ -345,8 +295,9 @@ macro_rules! told {
     };
 }
 
-/// The answer to a call of a class that is built: how it is made. The stub has none, so that checkers refuse the call.
-macro_rules! unmade {
+/// The error for a call of a class that is built: how to construct it. The stub has no such method, so that type checkers
+/// refuse the call.
+macro_rules! refuse_call {
     ($Class:ident $of:literal) => {
         #[pymethods]
         impl $Class {
@@ -358,25 +309,22 @@ macro_rules! unmade {
                 _parameters: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
                 let (class, of) = (stringify!($Class), $of);
-                let why = format!("{class} is made of all its keys at once and not empty; call {class}.build{of}");
+                let why = format!("{class} is built from all its keys at once; call {class}.build{of}");
                 Err(crate::errors::parameter_type(py, why))
             }
         }
     };
 }
 
-/// How keys are added: alone, or with something else, for which the class has methods of its own.
-macro_rules! adding {
-    (key $Class:ident $Core:ident $can:tt) => {
+/// Methods that add keys: alone, or with a value, for which the class has methods of its own.
+macro_rules! add_methods {
+    (open [key value] $Class:ident $Core:ident $can:tt) => {};
+    (open $entry:tt $Class:ident $Core:ident $can:tt) => {
         crate::classes::capabilities::addable_methods!($Class);
         crate::classes::one_key::one_key_methods!($can $can $Class $Core);
     };
-    (number $Class:ident $Core:ident $can:tt) => {
-        crate::classes::declared::adding!(key $Class $Core $can);
-    };
-    (pair $Class:ident $Core:ident $can:tt) => {};
-    (world $Class:ident $Core:ident $can:tt) => {
-        /// What answers for the keys of a closed world alone names the method that does.
+    (built [included excluded] $Class:ident $Core:ident $can:tt) => {
+        /// A class that answers only for the keys of a closed world names the method that does.
         #[cfg(not(feature = "stubs"))]
         #[pymethods]
         impl $Class {
@@ -387,15 +335,12 @@ macro_rules! adding {
             }
         }
     };
-    (build $Class:ident $Core:ident $can:tt) => {
-        crate::classes::capabilities::asked_methods!($Class, $Core);
-    };
-    (build_pairs $Class:ident $Core:ident $can:tt) => {
-        crate::classes::declared::adding!(build $Class $Core $can);
+    (built $entry:tt $Class:ident $Core:ident $can:tt) => {
+        crate::classes::capabilities::lookup_methods!($Class, $Core);
     };
 }
 
-/// The methods of one capability; those that are not here belong to one class.
+/// The methods of one capability; capabilities that are not here belong to one class.
 macro_rules! capability {
     (remove $Class:ident $merging:literal) => {
         crate::classes::capabilities::removable_methods!($Class);
@@ -423,4 +368,7 @@ macro_rules! capability {
 
 #[cfg(not(feature = "stubs"))]
 pub(crate) use python;
-pub(crate) use {adding, capability, class, constructor, made, new_method, readers, regenerating, told, unmade};
+pub(crate) use {
+    add_methods, capability, class, construction, constructor, new_method, refuse_call, regenerate_method,
+    value_or_default,
+};

@@ -3,9 +3,9 @@
 //! PyO3 enters every method through a trampoline (thread-local counters, unwinding, argument
 //! parsing): 190 instructions for an `in` of an int, 340 for an `add`, of which the filter needs
 //! 60. The functions below are the same methods written against the C interface: exact `str`,
-//! `int` and `bytes` take the short way, everything else (and every error) the ordinary one. They
-//! are handed to PyO3 through the inventory that its own macros use, hence the exact version in
-//! `Cargo.toml`. With the feature `stubs` the ordinary methods stand in, for their signatures.
+//! `int` and `bytes` take the fast path, everything else (and every error) the slow one. They
+//! are passed to PyO3 through the inventory that its own macros use, hence the exact version in
+//! `Cargo.toml`. The feature `stubs` replaces them by the ordinary methods, for their signatures.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -18,13 +18,13 @@ use pyo3::prelude::*;
 use pyo3::{PyClass, ffi};
 
 use super::{shared, times};
-use crate::biased_lock::BiasedLock;
-use crate::domains::{expect, looked_up};
 use crate::errors::OrRaise;
 use crate::keys::scalar::{hash_exact, hash_key_in, short_int};
-use crate::params;
+use crate::locking::biased_lock::BiasedLock;
+use crate::operations::warnings::{expect, hash_lookup};
+use crate::parameters;
 
-/// A class whose keys come one by one.
+/// A class with methods of one key.
 pub(crate) trait Hot: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     /// The structure behind it.
     type Core: Filter + 'static;
@@ -49,8 +49,8 @@ unsafe fn instance<'a, C: Hot>(py: Python<'a>, slf: *mut ffi::PyObject) -> &'a C
     .get()
 }
 
-/// `key in filter`. The whole way of an `int` under the public hash, while no batch runs: a leaf
-/// but for the look at the line, so that it saves no registers. Beyond 100 MB the instructions of a
+/// `key in filter`. The whole path of an `int` under the public hash, while no batch runs: a leaf
+/// except for the lookup in the line, so that it saves no registers. Beyond 100 MB the instructions of a
 /// key decide how many lines the processor waits for at a time.
 ///
 /// # Safety
@@ -93,17 +93,17 @@ unsafe extern "C" fn contains_exact<C: Hot>(slf: *mut ffi::PyObject, key: *mut f
     }
 }
 
-/// [`contains`] for any key. Apart, so that the short way saves no registers for it.
+/// [`contains`] for any key. A function of its own, so that the fast path saves no registers for it.
 ///
 /// # Safety
 /// As [`contains`].
 #[cold]
 #[inline(never)]
 unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> c_int {
-    ordinary(&|py| {
+    run_ordinary(&|py| {
         // SAFETY: as in `contains`.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, key)) };
-        let hash = looked_up(this.lock(), this.hasher(), &key)?;
+        let hash = hash_lookup(this.lock(), this.hasher(), &key)?;
         Ok(this.lock().read(py, |filter| filter.contains_hash(hash)))
     })
 }
@@ -112,28 +112,28 @@ unsafe fn contains_any<C: Hot>(slf: *mut ffi::PyObject, key: *mut ffi::PyObject)
 pub(crate) trait Method<C: Hot> {
     /// Its name.
     const NAME: &'static str;
-    /// True where the domain of the key needs neither a record nor a warning.
-    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool;
-    /// The answer, where nothing has to be said about it.
-    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool>;
-    /// The answer, with warnings and errors.
-    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool>;
-    /// The answer as an object that lives for ever.
+    /// True if the domain of the key needs neither a record nor a warning.
+    fn is_known(filter: &C::Core, domains: KeyDomains) -> bool;
+    /// The result, if it needs no warning and no error.
+    fn run_fast(filter: &mut C::Core, hash: u64) -> Option<bool>;
+    /// The result, with warnings and errors.
+    fn run_slow(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool>;
+    /// The result as an immortal object.
     fn object(answer: bool) -> *mut ffi::PyObject;
-    /// What it may be called with.
+    /// Its arguments, for an error.
     const TAKES: &'static str = "exactly one argument, the key, by position";
     /// How many arguments these may be.
     const MOST: ffi::Py_ssize_t = 1;
-    /// The answer for a key that is meant so many times, where that is the second of them.
-    fn repeatedly(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, _times: u64) -> PyResult<bool> {
-        Self::fully(this, hashed, key)
+    /// The result for a key and a number of times, the second argument.
+    fn run_times(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, _times: u64) -> PyResult<bool> {
+        Self::run_slow(this, hashed, key)
     }
 }
 
-/// A method that can also do for a key at once what so many calls would.
+/// A method that can also do at once what many calls with one key do.
 pub(crate) trait Repeated<C: Hot>: Method<C> {
-    /// The answer.
-    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool>;
+    /// The result.
+    fn repeat(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool>;
 }
 
 /// The method `M` of one key, and a number of times behind it.
@@ -145,17 +145,17 @@ impl<C: Hot, M: Repeated<C>> Method<C> for Times<M> {
     const MOST: ffi::Py_ssize_t = 2;
 
     #[inline(always)]
-    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
-        M::is_quiet(filter, domains)
+    fn is_known(filter: &C::Core, domains: KeyDomains) -> bool {
+        M::is_known(filter, domains)
     }
 
     #[inline(always)]
-    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
-        M::quietly(filter, hash)
+    fn run_fast(filter: &mut C::Core, hash: u64) -> Option<bool> {
+        M::run_fast(filter, hash)
     }
 
-    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        M::fully(this, hashed, key)
+    fn run_slow(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        M::run_slow(this, hashed, key)
     }
 
     #[inline(always)]
@@ -163,8 +163,8 @@ impl<C: Hot, M: Repeated<C>> Method<C> for Times<M> {
         M::object(answer)
     }
 
-    fn repeatedly(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
-        M::repeated(this, hashed, key, times)
+    fn run_times(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
+        M::repeat(this, hashed, key, times)
     }
 }
 
@@ -175,16 +175,16 @@ impl<C: Hot<Core: Addable>> Method<C> for Add {
     const NAME: &'static str = "add";
 
     #[inline(always)]
-    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+    fn is_known(filter: &C::Core, domains: KeyDomains) -> bool {
         filter.hasher().added().holds(domains)
     }
 
     #[inline(always)]
-    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
+    fn run_fast(filter: &mut C::Core, hash: u64) -> Option<bool> {
         filter.add_quietly(hash)
     }
 
-    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn run_slow(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
         shared::add_one(key.py(), this.lock(), hashed)
     }
 
@@ -195,7 +195,7 @@ impl<C: Hot<Core: Addable>> Method<C> for Add {
 }
 
 impl<C: Hot<Core: Addable + Countable>> Repeated<C> for Add {
-    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+    fn repeat(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
         times::add(key.py(), this.lock(), hashed, count)
     }
 }
@@ -213,18 +213,18 @@ impl<C: Hot<Core: Removable>> Method<C> for Remove {
     const NAME: &'static str = "remove";
 
     #[inline(always)]
-    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+    fn is_known(filter: &C::Core, domains: KeyDomains) -> bool {
         filter.expects(domains)
     }
 
     #[inline(always)]
-    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
+    fn run_fast(filter: &mut C::Core, hash: u64) -> Option<bool> {
         filter.remove_hash(hash).ok().filter(|removed| *removed)
     }
 
-    /// Asks again where the short way removed nothing.
-    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        shared::remove_one(this.lock(), expected(this, hashed, key)?, key).map(|()| true)
+    /// Tries again if the fast path removed nothing.
+    fn run_slow(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        shared::remove_one(this.lock(), expect_key(this, hashed, key)?, key).map(|()| true)
     }
 
     #[inline(always)]
@@ -235,8 +235,8 @@ impl<C: Hot<Core: Removable>> Method<C> for Remove {
 }
 
 impl<C: Hot<Core: Addable + Removable + Countable>> Repeated<C> for Remove {
-    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
-        let hash = expected(this, hashed, key)?;
+    fn repeat(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        let hash = expect_key(this, hashed, key)?;
         if times::remove(key.py(), this.lock(), hash, count)? { Ok(true) } else { Err(shared::absent(key)) }
     }
 }
@@ -248,17 +248,17 @@ impl<C: Hot<Core: Removable>> Method<C> for Discard {
     const NAME: &'static str = "discard";
 
     #[inline(always)]
-    fn is_quiet(filter: &C::Core, domains: KeyDomains) -> bool {
+    fn is_known(filter: &C::Core, domains: KeyDomains) -> bool {
         filter.expects(domains)
     }
 
     #[inline(always)]
-    fn quietly(filter: &mut C::Core, hash: u64) -> Option<bool> {
+    fn run_fast(filter: &mut C::Core, hash: u64) -> Option<bool> {
         filter.remove_hash(hash).ok()
     }
 
-    fn fully(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = expected(this, hashed, key)?;
+    fn run_slow(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let hash = expect_key(this, hashed, key)?;
         this.lock().write(key.py(), |filter| filter.remove_hash(hash)).or_raise(key.py())
     }
 
@@ -269,8 +269,8 @@ impl<C: Hot<Core: Removable>> Method<C> for Discard {
 }
 
 impl<C: Hot<Core: Addable + Removable + Countable>> Repeated<C> for Discard {
-    fn repeated(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
-        times::remove(key.py(), this.lock(), expected(this, hashed, key)?, count)
+    fn repeat(this: &C, hashed: (u64, KeyDomains), key: &Bound<'_, PyAny>, count: u64) -> PyResult<bool> {
+        times::remove(key.py(), this.lock(), expect_key(this, hashed, key)?, count)
     }
 }
 
@@ -292,7 +292,7 @@ pub(crate) unsafe extern "C" fn method<C: Hot, M: Method<C>>(
             let this = instance::<C>(py, slf);
             if let Some((hash, domain)) = hash_exact(this.hasher(), *args)
                 && let Some(answer) = this.lock().write(py, |filter| {
-                    if M::is_quiet(filter, KeyDomains::of(domain)) { M::quietly(filter, hash) } else { None }
+                    if M::is_known(filter, KeyDomains::of(domain)) { M::run_fast(filter, hash) } else { None }
                 })
             {
                 return ffi::Py_NewRef(M::object(answer));
@@ -314,38 +314,38 @@ unsafe fn method_any<C: Hot, M: Method<C>>(
     nargs: ffi::Py_ssize_t,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let answer = ordinary(&|py| {
+    let answer = run_ordinary(&|py| {
         if !(1..=M::MOST).contains(&nargs) || !kwnames.is_null() {
             return Err(PyTypeError::new_err(format!("{}() takes {}", M::NAME, M::TAKES)));
         }
         // SAFETY: as in `method`; there is an argument.
         let (this, key) = unsafe { (instance::<C>(py, slf), Bound::from_borrowed_ptr(py, *args)) };
         if nargs == 1 {
-            return M::fully(this, hashed(this, &key)?, &key);
+            return M::run_slow(this, hash_key(this, &key)?, &key);
         }
         // SAFETY: as above; there are two.
         let count = unsafe { Bound::from_borrowed_ptr(py, *args.add(1)) };
-        let count = params::whole("times", &count, 1)?;
-        M::repeatedly(this, hashed(this, &key)?, &key, count)
+        let count = parameters::whole("times", &count, 1)?;
+        M::run_times(this, hash_key(this, &key)?, &key, count)
     });
-    // SAFETY: the thread is attached; the object lives for ever.
+    // SAFETY: the thread is attached; the object is immortal.
     if answer < 0 { std::ptr::null_mut() } else { unsafe { ffi::Py_NewRef(M::object(answer == 1)) } }
 }
 
-/// The hash of `key`, and its domain.
-pub(super) fn hashed<C: Hot>(this: &C, key: &Bound<'_, PyAny>) -> PyResult<(u64, KeyDomains)> {
+/// Hashes `key`; returns its domain, too.
+pub(super) fn hash_key<C: Hot>(this: &C, key: &Bound<'_, PyAny>) -> PyResult<(u64, KeyDomains)> {
     hash_key_in(this.hasher(), key).map(|(hash, domain)| (hash, KeyDomains::of(domain)))
 }
 
-/// The hash of a key that is looked up, with a warning where no such key can be there.
-fn expected<C: Hot>(this: &C, (hash, domains): (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<u64> {
+/// The hash of a key that is looked up, with a warning if no key of its type was added.
+fn expect_key<C: Hot>(this: &C, (hash, domains): (u64, KeyDomains), key: &Bound<'_, PyAny>) -> PyResult<u64> {
     expect(key.py(), this.lock(), domains).map(|()| hash)
 }
 
-/// Runs `work` the ordinary way: errors are raised, and a panic becomes an exception.
+/// Runs `work` as PyO3 does: errors are raised, and a panic becomes an exception.
 #[cold]
 #[inline(never)]
-fn ordinary(work: &dyn Fn(Python<'_>) -> PyResult<bool>) -> c_int {
+fn run_ordinary(work: &dyn Fn(Python<'_>) -> PyResult<bool>) -> c_int {
     Python::attach(|py| {
         let result = catch_unwind(AssertUnwindSafe(|| work(py)));
         match result.unwrap_or_else(|_| Err(PyRuntimeError::new_err("internal error; please report it"))) {
@@ -358,7 +358,7 @@ fn ordinary(work: &dyn Fn(Python<'_>) -> PyResult<bool>) -> c_int {
     })
 }
 
-/// Gives `$Class` its `in`, and its `add`, by `$Add`, if there is one.
+/// Adds `in` to `$Class`, and `add`, by `$Add`, if there is one.
 macro_rules! hot_methods {
     ($Class:ident, $Core:ty $(, $Add:ty, $add_doc:expr)?) => {
         impl crate::classes::hot::Hot for $Class {
@@ -400,7 +400,7 @@ macro_rules! hot_method {
     };
 }
 
-/// Hands PyO3 methods of `$Class` and its slots.
+/// Passes methods of `$Class` and its slots to PyO3.
 macro_rules! hot_items {
     ($Class:ident, $name:literal, $Method:ty, $doc:expr, $slots:expr) => {
         crate::classes::hot::hot_items!(

@@ -1,4 +1,4 @@
-//! Filters as operands: what taking in another one means in a class, and why it is refused in others.
+//! Filters as operands: how a class merges another filter, and why some classes refuse to.
 
 use fullbloom_core::registry;
 use fullbloom_core::structure::{Filter, Loadable, Mergeable};
@@ -6,18 +6,18 @@ use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::biased_lock::BiasedLock;
 use crate::errors::{OrRaise, key_type, parameter_type};
 use crate::files;
+use crate::locking::biased_lock::BiasedLock;
 
 /// A class as the second operand of its own kind.
 pub(crate) trait TakeIn: PyClass {
-    /// Takes in all of `other`, or tells why that cannot be.
+    /// Merges all of `other`, or raises the reason why that is impossible.
     fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()>;
 }
 
-/// What `update` says of another filter of a class whose filters cannot be merged.
-pub(crate) fn unmerged(py: Python<'_>, variant: u16) -> PyErr {
+/// The error of `update` for another filter of a class whose filters cannot be merged.
+pub(crate) fn refuse_merge(py: Python<'_>, variant: u16) -> PyErr {
     let (class, merging) = registry::by_id(variant).map_or(("filter", ""), |row| (row.class, row.merging));
     key_type(
         py,
@@ -25,8 +25,8 @@ pub(crate) fn unmerged(py: Python<'_>, variant: u16) -> PyErr {
     )
 }
 
-/// Other filters of the class `C`, the arguments of its method `name`.
-pub(crate) fn operands<'py, C: PyClass>(name: &str, others: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, C>>> {
+/// Reads other filters of the class `C`, the arguments of its method `name`.
+pub(crate) fn read_operands<'py, C: PyClass>(name: &str, others: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, C>>> {
     let class = others.py().get_type::<C>().name()?;
     let operand = |other: Bound<'py, PyAny>| {
         let found = other.get_type().name()?;
@@ -36,17 +36,17 @@ pub(crate) fn operands<'py, C: PyClass>(name: &str, others: &Bound<'py, PyTuple>
     others.iter().map(operand).collect()
 }
 
-/// Refuses `other` where it cannot be combined with the filter behind `lock`.
+/// Refuses `other` if it cannot be combined with the filter behind `lock`.
 pub(crate) fn check<F: Mergeable>(py: Python<'_>, lock: &BiasedLock<F>, other: &BiasedLock<F>) -> PyResult<()> {
     lock.look_both(other, py, |a, b| a.check_compatible(b)).or_raise(py)
 }
 
-/// A copy to combine others with.
-pub(crate) fn copied<F: Filter + Loadable>(py: Python<'_>, lock: &BiasedLock<F>) -> PyResult<F> {
-    lock.look(py, files::copied).or_raise(py)
+/// A copy to combine with others.
+pub(crate) fn copy<F: Filter + Loadable>(py: Python<'_>, lock: &BiasedLock<F>) -> PyResult<F> {
+    lock.look(py, files::copy).or_raise(py)
 }
 
-/// Combines the filter behind `lock` with another, where one with itself is itself.
+/// Combines the filter behind `lock` with another; one with itself does not change.
 pub(crate) fn combine<F: Mergeable + Loadable>(
     py: Python<'_>,
     lock: &BiasedLock<F>,
@@ -56,28 +56,28 @@ pub(crate) fn combine<F: Mergeable + Loadable>(
     if std::ptr::eq(lock, other) {
         return Ok(());
     }
-    let sound = |a: &mut F, b: &F| {
+    let combine = |a: &mut F, b: &F| {
         a.check_compatible(b)?;
         files::check_sound(b)?;
         combine(a, b)
     };
-    lock.change_from(other, py, sound).or_raise(py)
+    lock.change_from(other, py, combine).or_raise(py)
 }
 
-/// Says what taking in means in a class, by what it can do and how keys are added.
-macro_rules! taking_in {
-    ([merge $($more:ident)*] $Class:ident pair) => {
-        crate::classes::merging::taking_in!(@ $Class crate::classes::shared::merge_pairs);
+/// How a class merges another filter, by its capabilities and how keys are added.
+macro_rules! merge_by {
+    ([merge $($more:ident)*] $Class:ident open [key value]) => {
+        crate::classes::merging::merge_by!(@ $Class crate::classes::shared::merge_pairs);
     };
-    ([merge $($more:ident)*] $Class:ident build) => {
+    ([merge $($more:ident)*] $Class:ident built $entry:tt) => {
         impl crate::classes::merging::TakeIn for $Class {
             fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
                 crate::classes::merging::combine(py, &self.lock, &other.lock, Mergeable::take_in)
             }
         }
     };
-    ([merge $($more:ident)*] $Class:ident $adds:ident) => {
-        crate::classes::merging::taking_in!(@ $Class crate::classes::shared::merge);
+    ([merge $($more:ident)*] $Class:ident $when:ident $entry:tt) => {
+        crate::classes::merging::merge_by!(@ $Class crate::classes::shared::merge);
     };
     (@ $Class:ident $merge:path) => {
         impl crate::classes::merging::TakeIn for $Class {
@@ -86,13 +86,13 @@ macro_rules! taking_in {
             }
         }
     };
-    ([$other:ident $($more:ident)*] $Class:ident $adds:ident) => {
-        crate::classes::merging::taking_in!([$($more)*] $Class $adds);
+    ([$other:ident $($more:ident)*] $Class:ident $when:ident $entry:tt) => {
+        crate::classes::merging::merge_by!([$($more)*] $Class $when $entry);
     };
-    ([] $Class:ident $adds:ident) => {
+    ([] $Class:ident $when:ident $entry:tt) => {
         impl crate::classes::merging::TakeIn for $Class {
             fn take_in(&self, py: Python<'_>, _: &Self) -> PyResult<()> {
-                Err(crate::classes::merging::unmerged(py, VARIANT))
+                Err(crate::classes::merging::refuse_merge(py, VARIANT))
             }
         }
     };
@@ -104,13 +104,13 @@ macro_rules! mergeable_methods {
         #[pymethods]
         impl $Class {
             #[doc = concat!(
-                "Takes in another filter of this kind: ", $merging, ".\n\n",
+                "Merges another filter of this kind: ", $merging, ".\n\n",
                 "Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.")]
             #[pyo3(signature = (other: "Self"))]
             fn merge(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = crate::params::other::<$Class>)] other: Py<Self>,
+                #[pyo3(from_py_with = crate::parameters::other::<$Class>)] other: Py<Self>,
             ) -> PyResult<()> {
                 crate::classes::merging::TakeIn::take_in(self, py, other.get())
             }
@@ -123,11 +123,11 @@ macro_rules! mergeable_methods {
             #[pyo3(signature = (*others: "Self") -> "Self")]
             fn union(&self, others: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<Self> {
                 use crate::classes::merging;
-                let (py, others) = (others.py(), merging::operands::<Self>("union", others)?);
+                let (py, others) = (others.py(), merging::read_operands::<Self>("union", others)?);
                 others.iter().try_for_each(|other| merging::check(py, &self.lock, &other.get().lock))?;
-                let made = Self::wrap(merging::copied(py, &self.lock)?);
-                others.iter().try_for_each(|other| merging::TakeIn::take_in(&made, py, other.get()))?;
-                Ok(made)
+                let union = Self::wrap(merging::copy(py, &self.lock)?);
+                others.iter().try_for_each(|other| merging::TakeIn::take_in(&union, py, other.get()))?;
+                Ok(union)
             }
 
             fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -141,4 +141,4 @@ macro_rules! mergeable_methods {
     };
 }
 
-pub(crate) use {mergeable_methods, taking_in};
+pub(crate) use {merge_by, mergeable_methods};

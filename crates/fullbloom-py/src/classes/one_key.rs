@@ -4,10 +4,10 @@
 macro_rules! add_text {
     ($Class:ident, $times:literal) => {
         concat!(
-            "Adds a key; True when it was certainly new, False when it was probably there.\n\n",
+            "Adds a key; True when it was certainly new, False when it was probably added before.\n\n",
             $times,
             "Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,\n",
-            "exactly one is told True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
+            "exactly one receives True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past\n",
             "capacity.\n\n",
             ">>> from fullbloom import ",
             stringify!($Class),
@@ -24,8 +24,8 @@ macro_rules! add_text {
 macro_rules! remove_text {
     ($times:literal) => {
         concat!(
-            "Removes one occurrence of a key; KeyError when it was certainly never added or cannot be taken out (a note\n",
-            "then says so), and nothing changes. Removing a key that only seems to be there harms others: see the class.",
+            "Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note\n",
+            "then says so), and nothing changes. Removing a key that was never added may remove others: see the class.",
             $times
         )
     };
@@ -34,7 +34,7 @@ macro_rules! remove_text {
 /// The text of `discard`'s.
 macro_rules! discard_text {
     ($times:literal) => {
-        concat!("As remove, but answers: True when the key was removed, False where remove raises KeyError.", $times)
+        concat!("As remove, but returns True when the key was removed, False when remove raises KeyError.", $times)
     };
 }
 
@@ -49,7 +49,7 @@ macro_rules! signed {
     };
 }
 
-/// The methods of one key, with a number of times where the registry says that the structure counts.
+/// The methods of one key, with a number of times if the registry says that the structure counts.
 macro_rules! one_key_methods {
     ([count $($more:ident)*] $can:tt $Class:ident $Core:ident) => {
         crate::classes::one_key::add_method!(times $Class $Core);
@@ -80,7 +80,7 @@ macro_rules! add_method {
             #[doc = crate::classes::one_key::add_text!($Class, "")]
             #[pyo3(signature = (key: "Key", /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                shared::add_one(py, &self.lock, crate::classes::hot::hashed(self, key)?)
+                shared::add_one(py, &self.lock, crate::classes::hot::hash_key(self, key)?)
             }
         }
         crate::classes::one_key::contains_method!($Class);
@@ -91,17 +91,17 @@ macro_rules! add_method {
             $Core,
             crate::classes::hot::Times<crate::classes::hot::Add>,
             crate::classes::one_key::signed!("add($self, key, times=1, /)", crate::classes::one_key::add_text!(
-                $Class, "times: how often, as that many calls would; of those, what came before one that finds no\nroom is added.\n\n"))
+                $Class, "times: how often, as that many calls would; if the filter becomes full, the additions before that\nare kept.\n\n"))
         );
 
         #[cfg(feature = "stubs")]
         #[pymethods]
         impl $Class {
             #[doc = crate::classes::one_key::add_text!(
-                $Class, "times: how often, as that many calls would; of those, what came before one that finds no\nroom is added.\n\n")]
+                $Class, "times: how often, as that many calls would; if the filter becomes full, the additions before that\nare kept.\n\n")]
             #[pyo3(signature = (key: "Key", times: "int" = 1, /))]
             fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, times: u64) -> PyResult<bool> {
-                crate::classes::times::add(py, &self.lock, crate::classes::hot::hashed(self, key)?, times)
+                crate::classes::times::add(py, &self.lock, crate::classes::hot::hash_key(self, key)?, times)
             }
         }
         crate::classes::one_key::contains_method!($Class);
@@ -125,7 +125,7 @@ macro_rules! contains_method {
     };
 }
 
-/// `remove` and `discard`, where keys can be taken out.
+/// `remove` and `discard`, if keys can be removed.
 macro_rules! remove_methods {
     ([remove $($more:ident)*] $how:ident $Class:ident) => {
         crate::classes::one_key::remove_methods!(@ $how $Class);
@@ -137,7 +137,7 @@ macro_rules! remove_methods {
         crate::classes::one_key::remove_methods!([$($more)*] $how $Class);
     };
     ([] $how:ident $Class:ident) => {
-        /// What takes no keys out names what does.
+        /// A class that cannot remove keys names those that can.
         #[cfg(not(feature = "stubs"))]
         #[pymethods]
         impl $Class {
@@ -174,7 +174,7 @@ macro_rules! remove_methods {
         crate::classes::hot::hot_items!($Class, c"remove",
             crate::classes::hot::Times<crate::classes::hot::Remove>,
             crate::classes::one_key::signed!("remove($self, key, times=1, /)", crate::classes::one_key::remove_text!(
-                "\n\ntimes: so many occurrences, or none where fewer are there.")), []);
+                "\n\ntimes: this many occurrences, or none if there are fewer.")), []);
         crate::classes::hot::hot_items!($Class, c"discard",
             crate::classes::hot::Times<crate::classes::hot::Discard>,
             crate::classes::one_key::signed!("discard($self, key, times=1, /)", crate::classes::one_key::discard_text!("")), []);
@@ -183,7 +183,7 @@ macro_rules! remove_methods {
         #[pymethods]
         impl $Class {
             #[doc = crate::classes::one_key::remove_text!(
-                "\n\ntimes: so many occurrences, or none where fewer are there.")]
+                "\n\ntimes: this many occurrences, or none if there are fewer.")]
             #[pyo3(signature = (key: "Key", times: "int" = 1, /) -> "None")]
             fn remove(&self, key: &Bound<'_, PyAny>, times: u64) -> PyResult<()> {
                 let (py, hash) = (key.py(), scalar::hash_key(&self.hasher, key)?);

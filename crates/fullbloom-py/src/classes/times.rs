@@ -5,24 +5,24 @@ use fullbloom_core::structure::{Addable, Countable, HashSource, Removable};
 use pyo3::prelude::*;
 
 use super::shared::add_one;
-use crate::biased_lock::BiasedLock;
 use crate::errors::OrRaise;
 use crate::keys::batch::Operation;
+use crate::locking::biased_lock::BiasedLock;
 use crate::operations::Add;
 
-/// Additions between two questions whether the key still counts more with each: beyond the most that counters of
-/// 16 bits tell, and a few milliseconds.
+/// Additions between two checks whether the count still rises: more than counters of 16 bits hold, and a few
+/// milliseconds.
 const PART: u64 = 1 << 16;
-/// So many removals are made attached.
+/// Up to this many removals run attached.
 const FEW: u64 = 1 << 10;
 
-/// One hash, over and over.
-struct Again {
+/// One hash, repeated.
+struct Repeat {
     hash: u64,
     len: usize,
 }
 
-impl HashSource for Again {
+impl HashSource for Repeat {
     fn len(&self) -> usize {
         self.len
     }
@@ -31,13 +31,13 @@ impl HashSource for Again {
         out.fill(self.hash);
     }
 
-    /// Recorded when it was added the first time.
+    /// They were recorded when the key was added the first time.
     fn domains(&self) -> KeyDomains {
         KeyDomains::NONE
     }
 }
 
-/// Adds a key so many times; whether it was new. Where one time finds no room, those before it were added.
+/// Adds a key `times` times; returns whether it was new. If the filter becomes full, the additions before that are kept.
 pub(crate) fn add<F: Addable + Countable>(
     py: Python<'_>,
     lock: &BiasedLock<F>,
@@ -47,9 +47,9 @@ pub(crate) fn add<F: Addable + Countable>(
     let (new, hash) = (add_one(py, lock, hashed)?, hashed.0);
     let mut left = times - 1;
     while left > 0 {
-        let noted =
+        let note_surplus =
             |filter: &mut F| filter.count_hash(hash) >= filter.most_counted() && filter.note_surplus(left, true);
-        if lock.write(py, noted) {
+        if lock.write(py, note_surplus) {
             break;
         }
         if let Some(added) = lock.write(py, |filter| filter.add_times(hash, left)) {
@@ -57,20 +57,20 @@ pub(crate) fn add<F: Addable + Countable>(
             break;
         }
         let part = left.min(PART);
-        Add { lock, threads: 1 }.run(py, &Again { hash, len: part as usize }, None)?;
+        Add { lock, threads: 1 }.run(py, &Repeat { hash, len: part as usize }, None)?;
         left -= part;
     }
     Ok(new)
 }
 
-/// Removes a key so many times, or, where fewer are there, not at all; whether it did.
+/// Removes a key `times` times, or not at all if there are fewer; returns whether it did.
 pub(crate) fn remove<F: Addable + Removable + Countable>(
     py: Python<'_>,
     lock: &BiasedLock<F>,
     hash: u64,
     times: u64,
 ) -> PyResult<bool> {
-    let take = |filter: &mut F| {
+    let remove = |filter: &mut F| {
         filter.check_writable()?;
         let most = filter.most_counted();
         let count = filter.count_hash(hash);
@@ -83,13 +83,13 @@ pub(crate) fn remove<F: Addable + Removable + Countable>(
         if let Some(removed) = filter.remove_times(hash, times) {
             removed?;
         } else {
-            // No more than it counts, and what it counts lies in cells.
+            // At most its count, which the cells contain.
             for _ in 0..times {
                 filter.remove_hash(hash)?;
             }
         }
         Ok(true)
     };
-    let taken = if times <= FEW { lock.write(py, take) } else { lock.detach(py, |session| session.write(take)) };
-    taken.or_raise(py)
+    let removed = if times <= FEW { lock.write(py, remove) } else { lock.detach(py, |session| session.write(remove)) };
+    removed.or_raise(py)
 }

@@ -1,11 +1,11 @@
-//! What must hold before an object is read.
+//! The conditions for reading an object in place.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// Whether this build may read objects at all. Without the GIL they have another header, and lists change
+/// Whether this build may read objects in place. Without the GIL they have another header, and lists change
 /// while they are read.
 pub(super) const READABLE: bool = cfg!(all(
     target_pointer_width = "64",
@@ -13,8 +13,8 @@ pub(super) const READABLE: bool = cfg!(all(
     not(any(PyPy, GraalPy, RustPython, Py_GIL_DISABLED))
 ));
 
-/// Refuses to work in any interpreter but the main one: threads are attached by calls that know only that one, and would
-/// wait for each other for ever.
+/// Refuses to work in any interpreter except the main one: threads are attached by calls that know only that one, and
+/// would wait for each other forever.
 pub(crate) fn require_main_interpreter(_: Python<'_>) -> PyResult<()> {
     // SAFETY: an attached thread has an interpreter; both calls are of the stable ABI.
     let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };

@@ -17,7 +17,7 @@ const BITS: u32 = 30;
 const TAG_AT: usize = 16;
 const DIGITS_AT: usize = 24;
 
-/// What an `int` above zero states of one digit, of two, and of one where the number lives for ever.
+/// What an `int` above zero states if it has one digit, or two, or one and is immortal.
 #[derive(Clone, Copy)]
 pub(super) struct Tags {
     one: i64,
@@ -32,7 +32,7 @@ const NEVER: i64 = i64::MIN;
 pub(super) const SIZES: Tags = Tags { one: 1, two: 2, immortal: NEVER };
 /// 8 a digit, plus 0 above zero, 1 for zero, 2 below.
 pub(super) const SHIFTED: Tags = Tags { one: 8, two: 16, immortal: NEVER };
-/// The same, plus 4 for a number that lives for ever; these have one digit.
+/// The same, plus 4 for an immortal number; these have one digit.
 pub(super) const FLAGGED: Tags = Tags { immortal: 8 + 4, ..SHIFTED };
 
 /// The [`Tags`] of this interpreter. While they are not known, `TWO` is 0.

@@ -1,16 +1,16 @@
-//! CPython's objects read where they lie, past the stable ABI: the only room that does so.
+//! CPython's objects read in place, past the stable ABI: only this module does so.
 //!
 //! | file | reads |
 //! |---|---|
 //! | `ints` | the value of an `int` of one or two digits |
 //! | `texts` | the bytes of an ASCII `str` |
 //! | `items` | the items of a list or a tuple |
-//! | `conditions` | nothing: what must hold before, of objects and of the interpreter |
+//! | `conditions` | nothing: the conditions of these reads, of objects and of the interpreter |
 //!
 //! The stable ABI promises calls, not layouts. So nothing is read before [`learn`], at the first call that a
 //! read would have saved, has found the running version among those whose headers were read ([`layout`]), the sizes that
-//! the classes state of themselves as expected, and objects of known value to read as they should. Where
-//! anything differs, the documented calls remain; [`fast_paths`] tells which reads are in use.
+//! the classes state of themselves as expected, and objects of known value to read as they should. If
+//! anything differs, the documented calls remain; [`fast_paths`] returns which reads are in use.
 
 mod conditions;
 mod ints;
@@ -27,7 +27,7 @@ pub(crate) use ints::value;
 pub(crate) use items::Items;
 pub(crate) use texts::ascii_bytes;
 
-/// What the headers of a version document.
+/// The layout of objects, as the headers of a version document it.
 struct Layout {
     /// How an `int` counts its digits (`longobject.h`, `longintrepr.h`).
     tags: ints::Tags,
@@ -43,7 +43,7 @@ fn layout(version: (u8, u8)) -> Option<Layout> {
         (3, 11) => (ints::SIZES, 48, 24),
         // The number of digits moves up by three bits of sign; `str` loses `wstr`.
         (3, 12 | 13) => (ints::SHIFTED, 40, 24),
-        // The third of these bits marks the small numbers that live for ever; a tuple keeps its hash.
+        // The third of these bits marks small immortal numbers; a tuple keeps its hash.
         (3, 14 | 15) => (ints::FLAGGED, 40, 32),
         _ => return None,
     };
@@ -59,7 +59,7 @@ pub(crate) fn learn(py: Python<'_>) {
     }
 }
 
-/// Runs no code of others; an error leaves the calls in use.
+/// Runs no other Python code; an error leaves the calls in use.
 #[cold]
 fn learn_now(py: Python<'_>) {
     let version = py.version_info();
@@ -70,8 +70,8 @@ fn learn_now(py: Python<'_>) {
     }
 }
 
-/// Which objects are read where they lie on this interpreter; the others take CPython's documented calls,
-/// which give the same keys more slowly.
+/// Which objects are read in place on this interpreter; the others take CPython's documented calls, which return the same
+/// keys more slowly.
 #[pyfunction]
 #[pyo3(signature = () -> "dict[str, bool]")]
 pub(crate) fn fast_paths(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

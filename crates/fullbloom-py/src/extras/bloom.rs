@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use crate::classes::bloom::BloomFilter;
 use crate::errors::OrRaise;
 use crate::files::{self, Mode};
-use crate::params;
+use crate::parameters;
 
 /// The arguments of `with_shape`.
 mod arguments {
-    crate::classes::declared::readers!(
+    crate::parameters::readers!(
         num_bits: "int"; num_hashes: "int"; capacity: "int | None"; layout: "str"; scheme: "str | None"; hash: "str";
         strict: "bool";
     );
@@ -22,7 +22,7 @@ mod arguments {
 
 #[pymethods]
 impl BloomFilter {
-    /// A filter of a given shape: bits (rounded up to what the layout needs) and probes a key.
+    /// A filter of a given shape: bits (rounded up to what the layout needs) and probes per key.
     ///
     /// capacity: keys after which to warn; by default where half of the bits are set, the optimum
     /// m ln 2 / k. Raises ParameterError for a shape the layout does not have (blocked: 4, 8 or 12
@@ -46,19 +46,19 @@ impl BloomFilter {
         #[pyo3(from_py_with = arguments::scheme)] scheme: Option<&str>,
         #[pyo3(from_py_with = arguments::hash)] hash: &str,
         #[pyo3(from_py_with = arguments::strict)] strict: bool,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (hasher, rule) = (params::hasher(seed, secret)?, (scheme, hash));
-        let made = py.detach(|| Core::with_shape(num_bits, num_hashes, capacity, layout, rule, strict, hasher));
-        made.or_raise(py).map(Self::wrap)
+        let (hasher, rule) = (parameters::create_hasher(seed, secret)?, (scheme, hash));
+        let created = py.detach(|| Core::with_shape(num_bits, num_hashes, capacity, layout, rule, strict, hasher));
+        created.or_raise(py).map(Self::wrap)
     }
 
     /// Opens the file of a BloomFilter; fullbloom.open() does so for every class.
     ///
     /// mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
-    /// at a time, and checks every byte first whatever verify says, since closing it vouches for them; only a
-    /// file whose writer died is taken as it is. verify "header" checks lengths and tables, "full" every
+    /// at a time, and checks every byte first whatever verify says, since closing it confirms their checksums; only a
+    /// file whose writer crashed is not checked. verify "header" checks lengths and tables, "full" every
     /// byte. max_bytes: a larger filter is refused. A mapped file must not be truncated by others (replace it by
     /// rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
     /// FilterMemoryError.
@@ -69,29 +69,29 @@ impl BloomFilter {
     ))]
     fn open(
         path: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = params::mode)] mode: &str,
-        #[pyo3(from_py_with = params::verify)] verify: &str,
+        #[pyo3(from_py_with = parameters::mode)] mode: &str,
+        #[pyo3(from_py_with = parameters::verify)] verify: &str,
         secret: Option<&Bound<'_, PyAny>>,
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = path.py();
-        let (mode, wanted) = (files::mode(py, mode)?, files::wanted(py, verify, secret, max_bytes)?);
+        let (mode, wanted) = (files::mode(py, mode)?, files::read_open_options(py, verify, secret, max_bytes)?);
         let path = files::path(path)?;
-        let opened = py.detach(|| match mode {
-            Mode::Read => wanted.open(&files::opened(&path)?, &path, BLOOM),
+        let filter = py.detach(|| match mode {
+            Mode::Read => wanted.open(&files::open(&path)?, &path, BLOOM),
             Mode::Write => files::open_write(&path, &wanted),
         });
-        opened.or_raise(py).map(|filter| Self::opened(filter, &path).within(wanted.max_bytes))
+        filter.or_raise(py).map(|filter| Self::wrap_file(filter, &path).within(wanted.max_bytes))
     }
 
-    /// Brings the file of a filter opened with "r+" up to date and waits for the disk.
+    /// Writes all changes to the file of a filter opened with "r+" and waits for the disk.
     ///
-    /// Raises OSError if the path that was opened names another file by now: save() the filter then.
+    /// Raises OSError if the path that was opened is another file by now: save() the filter then.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.lock.detach(py, |session| session.read(Core::flush)).or_raise(py)
     }
 
-    /// Flushes a filter opened with "r+", as flush() does, and lets go of its file; nothing to do for others.
+    /// Flushes a filter opened with "r+", as flush() does, and closes its file; does nothing for others.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.lock.detach(py, |session| session.write(Core::detach)).or_raise(py)
     }

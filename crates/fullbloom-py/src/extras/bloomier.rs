@@ -1,4 +1,4 @@
-//! What only `BloomierMap` has: values of keys, and others in their place.
+//! What only `BloomierMap` has: values of keys, and their replacement.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,26 +9,27 @@ use fullbloom_core::structure::HashSource;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::pairs::Beside;
-use crate::answers::without;
-use crate::biased_lock::BiasedLock;
 use crate::classes::bloomier::BloomierMap;
 use crate::classes::shared::absent;
-use crate::domains::{expect_all, looked_up};
+use crate::dataframes::results;
 use crate::errors::OrRaise;
 use crate::keys::batch::{self, Operation};
 use crate::keys::ready;
+use crate::locking::biased_lock::BiasedLock;
+use crate::locking::slices;
+use crate::operations::values::KeyValues;
+use crate::operations::warnings::{expect_batch, hash_lookup};
 use crate::operations::{Ask, AskOnThreads, write_chunks};
-use crate::{params, turns};
+use crate::parameters;
 
-/// Keys a batch keeps the map for itself: a few milliseconds.
-const HELD: usize = 64 * CHUNK;
+/// Keys for which a batch keeps the map locked: a few milliseconds.
+const LOCKED: usize = 64 * CHUNK;
 
-/// Giving keys other values.
+/// Replaces the values of keys.
 struct Assign<'a, 'py> {
     lock: &'a BiasedLock<Core>,
-    values: &'a Beside<'py>,
-    /// Keys dealt with so far.
+    values: &'a KeyValues<'py>,
+    /// Keys processed so far.
     done: Cell<usize>,
 }
 
@@ -42,16 +43,16 @@ impl Operation for Assign<'_, '_> {
     }
 
     fn expect(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
-        let values = self.values.values(keys)?;
-        let settable = |map: &Core| values.largest().map_or(Ok(()), |value| map.check_settable(value));
-        self.lock.read(py, settable).or_raise(py)
+        let values = self.values.read(keys)?;
+        let check = |map: &Core| values.largest().map_or(Ok(()), |value| map.check_settable(value));
+        self.lock.read(py, check).or_raise(py)
     }
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let first = self.done.get();
-        let values = self.values.known(first + source.len())?;
-        expect_all(py, self.lock, source)?;
-        write_chunks(self.lock, py, source, HELD, |map, start, hashes| {
+        let values = self.values.get(first + source.len())?;
+        expect_batch(py, self.lock, source)?;
+        write_chunks(self.lock, py, source, LOCKED, |map, start, hashes| {
             for (i, &hash) in hashes.iter().enumerate() {
                 let Some(value) = values.at(first + start + i) else { continue };
                 let known = map.set_hash(hash, value)?;
@@ -66,30 +67,30 @@ impl Operation for Assign<'_, '_> {
     }
 }
 
-/// Values of keys, of which some have none.
+/// Looks up the values of keys, some of which have no value.
 struct Find<'a> {
     lock: &'a BiasedLock<Core>,
     threads: usize,
-    /// For each key of the last look, or of all of them where no column takes them: 1 where it has a value.
+    /// For each key since the last call of `mark_missing`, or each key of the batch without such calls: 1 if it has a value.
     valid: RefCell<Vec<u8>>,
 }
 
 impl<'a> Find<'a> {
-    fn of(lock: &'a BiasedLock<Core>, threads: usize) -> Self {
+    fn new(lock: &'a BiasedLock<Core>, threads: usize) -> Self {
         Find { lock, threads, valid: RefCell::default() }
     }
 
-    /// The answers with those left out that are none.
+    /// The results, without those of keys that have no value.
     fn finish<'py>(self, answers: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let valid = self.valid.into_inner();
-        // A column has taken them already.
+        // A column has its nulls already.
         if valid.is_empty() && !answers.is_instance_of::<PyList>() && !is_array(&answers)? {
             return Ok(answers);
         }
-        without(answers, &valid)
+        results::mask(answers, &valid)
     }
 
-    fn ask(&self, py: Python<'_>, source: &dyn HashSource, default: u64, out: &mut [u64]) -> PyResult<()> {
+    fn look_up(&self, py: Python<'_>, source: &dyn HashSource, default: u64, out: &mut [u64]) -> PyResult<()> {
         let ask = |map: &Core, hashes: &[u64], values: &mut [u64]| map.get_hashes(hashes, default, values);
         AskOnThreads { lock: self.lock, ask: &ask, threads: self.threads }.run(py, source, Some(out))
     }
@@ -103,15 +104,15 @@ impl Operation for Find<'_> {
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u64]>) -> PyResult<()> {
         let Some(out) = out else { return Ok(()) };
         let mut valid: Vec<u8> = zeroed(out.len()).or_raise(py)?;
-        self.ask(py, source, u64::MAX, out)?;
+        self.look_up(py, source, u64::MAX, out)?;
         if self.lock.read(py, |map| map.value_bits()) < u64::BITS {
-            turns::over(py, valid.len(), || {
+            slices::detach_if_long(py, valid.len(), || {
                 valid.iter_mut().zip(&*out).for_each(|(valid, &value)| *valid = u8::from(value != u64::MAX));
             });
         } else {
-            // No value is free to stand for none: what follows the default is none.
+            // Every number may be a value: a result that changes with the default is a missing one.
             let mut again = zeroed(out.len()).or_raise(py)?;
-            self.ask(py, source, 0, &mut again)?;
+            self.look_up(py, source, 0, &mut again)?;
             valid
                 .iter_mut()
                 .zip(out.iter().zip(&again))
@@ -124,20 +125,20 @@ impl Operation for Find<'_> {
         Ok(())
     }
 
-    fn unanswered(&self, valid: &mut [u8]) {
+    fn mark_missing(&self, valid: &mut [u8]) {
         let own = std::mem::take(&mut *self.valid.borrow_mut());
         valid.iter_mut().zip(own).for_each(|(valid, own)| *valid &= own);
     }
 }
 
-/// True of a NumPy array, and of a Series of pandas made of one.
+/// True for a NumPy array.
 fn is_array(answers: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(answers.get_type().module()?.to_string().starts_with("numpy"))
 }
 
 #[pymethods]
 impl BloomierMap {
-    /// The value of a key, never wrong for one it was built of; `default` for one that is certainly absent.
+    /// The value of a key, never wrong for one it was built from; `default` for one that is certainly absent.
     ///
     /// An absent key has some value at the rate of false positives.
     #[pyo3(signature = (key: "Key", default: "Any" = None, /) -> "int | Any")]
@@ -146,28 +147,27 @@ impl BloomierMap {
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (py, hash) = (key.py(), looked_up(&self.lock, &self.hasher, key)?);
+        let (py, hash) = (key.py(), hash_lookup(&self.lock, &self.hasher, key)?);
         match self.lock.read(py, |map| map.get_hash(hash)) {
             Some(value) => Ok(Some(value.into_pyobject(py)?.into_any())),
             None => Ok(default),
         }
     }
 
-    /// One value a key, in the caller's kind; takes what contains_many takes.
+    /// One value per key, in the same container type; takes what contains_many takes.
     ///
-    /// default: what stands for a key that is certainly absent, a whole number; with None the answer is none, as get() has
-    /// it: None in a list, null in a column of Arrow, Polars or pandas, and a NumPy array comes as a masked one. threads: how
-    /// many may be used; the GIL is released. Cost: three cache lines a key, one more where values can be changed: some
-    /// 10 ns.
+    /// default: the result for a key that is certainly absent, a whole number; with None its result is missing, as with get():
+    /// None in a list, null in a column of Arrow, Polars or pandas, masked in a NumPy array. threads: how many may be used;
+    /// the GIL is released. Cost: three cache lines per key, one more if values can be changed: some 10 ns.
     #[pyo3(signature = (keys: "Keys", *, default: "int | None" = None, threads: "int" = 1) -> "Answers[int | None]")]
     fn get_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = default)] default: Option<u64>,
-        #[pyo3(from_py_with = params::threads)] threads: usize,
+        #[pyo3(from_py_with = parameters::threads)] threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(default) = default else {
-            let find = Find::of(&self.lock, threads);
+            let find = Find::new(&self.lock, threads);
             let answers = batch::run(&find, &self.hasher, keys, true)?;
             return find.finish(answers);
         };
@@ -176,7 +176,7 @@ impl BloomierMap {
     }
 
     /// The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None for
-    /// one, as get_many answers for a batch.
+    /// one, as get_many returns for a batch.
     ///
     /// >>> from fullbloom import BloomierMap, hash_key
     /// >>> ages = BloomierMap.build({"ada": 36, "alan": 41}, check_bits=30)
@@ -189,12 +189,12 @@ impl BloomierMap {
         #[pyo3(from_py_with = default)] default: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = hashes.py();
-        if let Some(hash) = ready::single(hashes)? {
+        if let Some(hash) = ready::read_single(hashes)? {
             let value = self.lock.read(py, |map| map.get_hash(hash)).or(default);
             return Ok(value.into_pyobject(py)?.into_any());
         }
         let Some(default) = default else {
-            let find = Find::of(&self.lock, 1);
+            let find = Find::new(&self.lock, 1);
             let answers = ready::run(&find, hashes)?;
             return find.finish(answers);
         };
@@ -204,19 +204,19 @@ impl BloomierMap {
 
     /// Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.
     ///
-    /// All values are checked before the first is written; nulls are refused. A key that it was not built of takes, at the
-    /// rate of false positives, the place of a stored one, whose value is lost: give it stored keys only. Raises
+    /// All values are checked before the first is written; nulls are refused. A key that it was not built from replaces, at the
+    /// rate of false positives, the value of a stored one: pass stored keys only. Raises
     /// ParameterError, KeyTypeError, and ReadOnlyFilter unless it was built with mutable=True and lies in memory.
     #[pyo3(signature = (keys: "Keys", values: "Numbers") -> "Answers[bool]")]
     fn set_many<'py>(&self, keys: &Bound<'py, PyAny>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let values = Beside::of("values", values);
+        let values = KeyValues::new("values", values);
         let assign = Assign { lock: &self.lock, values: &values, done: Cell::new(0) };
         let answers = batch::run(&assign, &self.hasher, keys, true)?;
         values.check_number(assign.done.get())?;
         Ok(answers)
     }
 
-    /// It keeps no keys to go through, and brackets alone would make a sequence of it.
+    /// It stores no keys to iterate over, and brackets alone would make it a sequence.
     #[classattr]
     fn __iter__() -> Option<bool> {
         None
@@ -224,14 +224,14 @@ impl BloomierMap {
 
     /// The value of a key; KeyError for one that is certainly absent.
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let hash = looked_up(&self.lock, &self.hasher, key)?;
+        let hash = hash_lookup(&self.lock, &self.hasher, key)?;
         self.lock.read(key.py(), |map| map.get_hash(hash)).ok_or_else(|| absent(key))
     }
 
-    /// Gives a stored key another value; KeyError for one that is certainly absent. set_many says what else.
+    /// Replaces the value of a stored key; KeyError for one that is certainly absent. See set_many.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, hash) = (key.py(), looked_up(&self.lock, &self.hasher, key)?);
-        let value = params::whole("value", value, 0)?;
+        let (py, hash) = (key.py(), hash_lookup(&self.lock, &self.hasher, key)?);
+        let value = parameters::whole("value", value, 0)?;
         let known = self.lock.write(py, |map| map.set_hash(hash, value)).or_raise(py)?;
         if known { Ok(()) } else { Err(absent(key)) }
     }
@@ -239,5 +239,5 @@ impl BloomierMap {
 
 /// Reads `default=`.
 fn default(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    if value.is_none() { Ok(None) } else { params::whole("default", value, 0).map(Some) }
+    if value.is_none() { Ok(None) } else { parameters::whole("default", value, 0).map(Some) }
 }

@@ -1,4 +1,4 @@
-//! What chains of stages have, and what only one of them has.
+//! What chains of stages have in common, and what only one of them has.
 
 use fullbloom_core::chain::{DynamicCuckooFilter as Dynamic, Kind};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use crate::classes::dynamic_cuckoo::DynamicCuckooFilter;
 use crate::classes::scalable::ScalableBloomFilter;
 use crate::errors::OrRaise;
 
-/// Questions about the stages one by one.
+/// Queries of the stages, one by one.
 macro_rules! stage_methods {
     ($Class:ident) => {
         #[pymethods]
@@ -18,7 +18,7 @@ macro_rules! stage_methods {
                 self.lock.read(py, |filter| filter.stage_capacities())
             }
 
-            /// One info() dict a stage, oldest first.
+            /// One info() dict per stage, oldest first.
             #[pyo3(signature = () -> "list[dict[str, Any]]")]
             fn stage_info<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, pyo3::types::PyDict>>> {
                 let (class, stages) = self.lock.look(py, |filter| filter.stage_info());
@@ -32,7 +32,7 @@ stage_methods!(DynamicCuckooFilter);
 
 #[pymethods]
 impl ScalableBloomFilter {
-    /// What `kind` may be.
+    /// The values of `kind`.
     #[staticmethod]
     #[pyo3(signature = () -> "list[str]")]
     fn kinds() -> Vec<&'static str> {
@@ -42,8 +42,8 @@ impl ScalableBloomFilter {
 
 #[pymethods]
 impl DynamicCuckooFilter {
-    /// Moves keys of the newest stages into the room of earlier ones, as long as whole stages become
-    /// free by it, and gives back the memory kept of dropped ones; the number of stages freed.
+    /// Moves keys of the newest stages into free slots of earlier ones, as long as whole stages become
+    /// empty by it, and frees the memory of dropped ones; returns the number of stages freed.
     ///
     /// No key is lost and no answer changes. Raises ReadOnlyFilter. Cost: one pass over each stage
     /// freed, and an add for each of its keys.

@@ -9,7 +9,7 @@ use pyo3::types::PyTuple;
 use crate::classes::golomb::GolombSet;
 use crate::classes::merging;
 use crate::errors::OrRaise;
-use crate::params;
+use crate::parameters;
 
 /// Values that are decoded at a time: some 5 us.
 const PAGE: usize = 1024;
@@ -36,11 +36,11 @@ impl GolombSet {
     /// (1, True, 1)
     #[pyo3(signature = (*others: "Self") -> "Self")]
     fn intersection(&self, others: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let (py, others) = (others.py(), merging::operands::<Self>("intersection", others)?);
+        let (py, others) = (others.py(), merging::read_operands::<Self>("intersection", others)?);
         others.iter().try_for_each(|other| merging::check(py, &self.lock, &other.get().lock))?;
-        let made = Self::wrap(merging::copied(py, &self.lock)?);
-        others.iter().try_for_each(|other| merging::combine(py, &made.lock, &other.get().lock, intersect))?;
-        Ok(made)
+        let common = Self::wrap(merging::copy(py, &self.lock)?);
+        others.iter().try_for_each(|other| merging::combine(py, &common.lock, &other.get().lock, intersect))?;
+        Ok(common)
     }
 
     fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -52,12 +52,12 @@ impl GolombSet {
     }
 
     /// The number of values that both have, exactly: of common keys, and of about num_added * other.num_added / universe that
-    /// chance brings together. Nothing is made.
+    /// chance brings together. Creates no set.
     #[pyo3(signature = (other: "Self"))]
     fn intersection_count(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = params::other::<GolombSet>)] other: Py<Self>,
+        #[pyo3(from_py_with = parameters::other::<GolombSet>)] other: Py<Self>,
     ) -> PyResult<u64> {
         self.lock.look_both(&other.get().lock, py, Core::intersection_count).or_raise(py)
     }
@@ -67,7 +67,7 @@ impl GolombSet {
     fn isdisjoint(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = params::other::<GolombSet>)] other: Py<Self>,
+        #[pyo3(from_py_with = parameters::other::<GolombSet>)] other: Py<Self>,
     ) -> PyResult<bool> {
         self.intersection_count(py, other).map(|common| common == 0)
     }
@@ -75,8 +75,8 @@ impl GolombSet {
     /// The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share it.
     ///
     /// A key of hash h has the value h * universe >> 64. Raises ParameterError, ParameterTypeError. Cost: that of half a
-    /// block to find the first, then some 30 ns each; blocks are decoded as they come, also of a mapped file. What is
-    /// merged meanwhile comes, too, where the values have not passed it.
+    /// block to find the first, then some 30 ns each; blocks are decoded one at a time, also from a mapped
+    /// file. A value that is merged in the meantime is returned, too, unless the iterator has passed it.
     ///
     /// >>> from fullbloom import GolombSet, hash_key
     /// >>> names = GolombSet.build(["ada", "alan", "grace"], capacity=100)
@@ -98,7 +98,7 @@ impl<'py> FromPyObject<'_, 'py> for First {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        params::whole("first", &value, 0).map(First)
+        parameters::whole("first", &value, 0).map(First)
     }
 }
 

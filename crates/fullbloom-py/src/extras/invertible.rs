@@ -5,13 +5,13 @@ use fullbloom_core::structure::Filter;
 use pyo3::prelude::*;
 
 use crate::classes::invertible::InvertibleBloomFilter;
-use crate::classes::merging::{combine, copied};
+use crate::classes::merging::{combine, copy};
 use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::params::other;
+use crate::parameters::other;
 use crate::reconcile::{Decoded, Keys};
 
-/// Takes the keys of `other` out, whose domains are then among those of the difference.
-fn subtracted(table: &mut Core, other: &Core) -> fullbloom_core::Result<()> {
+/// Removes the keys of `other`, whose domains are then among those of the difference.
+fn subtract(table: &mut Core, other: &Core) -> fullbloom_core::Result<()> {
     table.subtract(other)?;
     table.hasher_mut().added_mut().join(other.hasher().added());
     Ok(())
@@ -20,15 +20,15 @@ fn subtracted(table: &mut Core, other: &Core) -> fullbloom_core::Result<()> {
 impl InvertibleBloomFilter {
     /// A copy without the keys of `other`.
     fn without(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        let made = Self::wrap(copied(py, &self.lock)?);
-        combine(py, &made.lock, &other.lock, subtracted)?;
-        Ok(made)
+        let difference = Self::wrap(copy(py, &self.lock)?);
+        combine(py, &difference.lock, &other.lock, subtract)?;
+        Ok(difference)
     }
 }
 
 #[pymethods]
 impl InvertibleBloomFilter {
-    /// Takes the keys of another table out, also such as are not in: then this one holds the difference of both.
+    /// Removes the keys of another table, even if they are not in this one, which then holds the difference of both.
     ///
     /// Raises IncompatibleFilters for a table of another shape, seed or secret. Cost: one pass over the cells of both.
     #[pyo3(signature = (other: "Self") -> "None")]
@@ -38,10 +38,10 @@ impl InvertibleBloomFilter {
         #[pyo3(from_py_with = other::<InvertibleBloomFilter>)] other: Py<Self>,
     ) -> PyResult<()> {
         if !std::ptr::eq(self, other.get()) {
-            return combine(py, &self.lock, &other.get().lock, subtracted);
+            return combine(py, &self.lock, &other.get().lock, subtract);
         }
-        let copy = Self::wrap(copied(py, &self.lock)?);
-        combine(py, &self.lock, &copy.lock, subtracted)
+        let copy = Self::wrap(copy(py, &self.lock)?);
+        combine(py, &self.lock, &copy.lock, subtract)
     }
 
     fn __sub__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
@@ -54,11 +54,11 @@ impl InvertibleBloomFilter {
 
     /// Lists the keys: Decoded(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
     ///
-    /// Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and listed themselves; not with
-    /// a secret. lookup: called with each hash, answers the key, or None where it knows none: then the hash stays.
-    /// complete is False when the table holds more than it can list, or nonsense: those listed are right all the same,
-    /// but for one in 2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
-    /// O(cells), some 50 ns a cell and 0.3 us a key.
+    /// Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and are listed themselves; not with
+    /// a secret. lookup: called with each hash, returns the key, or None to keep the hash.
+    /// complete is False when the table holds more than it can list, or is damaged: those listed are right all the same,
+    /// except in one of 2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
+    /// O(cells), some 50 ns per cell and 0.3 us per key.
     ///
     /// >>> from fullbloom import InvertibleBloomFilter, hash_key
     /// >>> table = InvertibleBloomFilter(10)
@@ -82,14 +82,14 @@ impl InvertibleBloomFilter {
             }
             (true, None) => Keys::Numbers(&self.hasher),
             (false, None) => Keys::Hashes,
-            (false, Some(lookup)) if lookup.is_callable() => Keys::LookedUp(lookup),
+            (false, Some(lookup)) if lookup.is_callable() => Keys::Lookup(lookup),
             (false, Some(lookup)) => {
                 let class = lookup.get_type().name()?;
                 return Err(parameter_type(py, format!("lookup must be a function of a hash, or None, got {class}")));
             }
         };
         let decoded = self.lock.look(py, Core::decode).or_raise(py)?;
-        Decoded::of(py, &decoded, keys)
+        Decoded::new(py, &decoded, keys)
     }
 }
 
@@ -100,6 +100,6 @@ impl<'py> FromPyObject<'_, 'py> for Flag {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        crate::params::flag("numbers", &value).map(Flag)
+        crate::parameters::flag("numbers", &value).map(Flag)
     }
 }

@@ -1,21 +1,14 @@
-//! Methods that only some classes have, one file a class; the rest is stamped from the registry.
+//! Methods that only some classes have, by family; `classes` creates the rest from the registry.
 
-mod bit_set;
 mod bloom;
 mod bloomier;
 mod cascade;
 mod chain;
-mod compact;
 mod counting;
-mod d_left;
-mod deletable;
-mod generations;
+mod exact;
 mod golomb;
 mod invertible;
-mod layered;
-pub(crate) mod pairs;
-mod quotient;
+mod labelled;
 mod retouched;
-mod spatial;
-mod stable;
-mod zone;
+mod table;
+mod window;

@@ -1,57 +1,55 @@
-//! Batches: from whatever holds the keys, through hashes, to answers in the caller's kind.
+//! Batches: from any container of keys, through hashes, to results in the same container type.
 
 use fullbloom_core::cells::allocation::{reserve, zeroed};
 use fullbloom_core::key::source::Hashed;
 use fullbloom_core::key::{KeyDomains, KeyHasher};
 use fullbloom_core::structure::HashSource;
 use fullbloom_core::structure::batch::Part;
-use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyString};
 
 use super::buffer::{self, Opened};
-use super::filters;
-use super::frames::Frame;
-use super::listed::{is_missing, objects};
-use super::queries;
+use super::refusals;
 use super::scalar::{hash_exact, hash_key_in};
-use crate::answers::{self, Answer};
 use crate::arrow::ArrowColumn;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::meaning::Meaning;
 use crate::arrow::nulls::Nulls;
 use crate::cpython::{self, Items};
+use crate::dataframes::exports::{self, Export};
+use crate::dataframes::{queries, results};
 use crate::errors::{OrRaise, at, key_type};
-use crate::gathered::Gathered;
-use crate::turns;
+use crate::locking::slices;
+use crate::python_objects::answers::{self, Answer};
+use crate::python_objects::lists::ListBuilder;
 
-/// What is done with hashes: adding, checking, or handing them out.
+/// What a batch does with hashes: adds them, looks them up, or returns them.
 pub(crate) trait Operation {
-    /// What comes out for each key.
+    /// The result for each key.
     type Out: Answer;
-    /// Takes all keys of `source`; fills `out` (as long as the source) if it is wanted.
+    /// Processes all keys of `source`; fills `out` (as long as the source) if there is one.
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [Self::Out]>) -> PyResult<()>;
-    /// True when null rows must not reach [`Operation::run`].
+    /// True if null rows must not reach [`Operation::run`].
     const SKIPS_NULLS: bool;
-    /// True when a null row is an error: something stands beside each key.
+    /// True if a null row is an error: each key comes with a value.
     const REFUSES_NULLS: bool = false;
-    /// Called with the number of keys before the first of them, where something stands beside each.
+    /// Called with the number of keys before the first of them, if each key comes with a value.
     fn expect(&self, _: Python<'_>, _keys: usize) -> PyResult<()> {
         Ok(())
     }
-    /// True when the first key cannot be taken before the number of keys is known.
+    /// True if the number of keys must be known before the first is processed.
     fn needs_count(&self) -> PyResult<bool> {
         Ok(false)
     }
-    /// True when some keys have no answer: a null in a column.
+    /// True if some keys have no result, which is a null in a column.
     const SPARSE: bool = false;
-    /// Puts a 0 for each key without an answer in the last call of [`Operation::run`], where there may be such.
-    fn unanswered(&self, _valid: &mut [u8]) {}
+    /// Writes a 0 for each key without a result in the last call of [`Operation::run`].
+    fn mark_missing(&self, _valid: &mut [u8]) {}
 }
 
-/// An operation of which only its answers are known: batches are compiled once for these, and not for each operation of
+/// An operation known only by the type of its results: batches are compiled once per type, and not once per operation of
 /// each structure, which was a quarter of the extension. It is called for 32,768 keys or more at a time.
 pub(super) trait AnyOperation<T> {
     /// [`Operation::run`].
@@ -66,8 +64,8 @@ pub(super) trait AnyOperation<T> {
     fn counts_first(&self) -> PyResult<bool>;
     /// [`Operation::SPARSE`].
     fn is_sparse(&self) -> bool;
-    /// [`Operation::unanswered`].
-    fn leave_out(&self, valid: &mut [u8]);
+    /// [`Operation::mark_missing`].
+    fn mark_without_result(&self, valid: &mut [u8]);
 }
 
 impl<O: Operation> AnyOperation<O::Out> for O {
@@ -95,12 +93,12 @@ impl<O: Operation> AnyOperation<O::Out> for O {
         O::SPARSE
     }
 
-    fn leave_out(&self, valid: &mut [u8]) {
-        self.unanswered(valid);
+    fn mark_without_result(&self, valid: &mut [u8]) {
+        self.mark_missing(valid);
     }
 }
 
-/// Runs `operation` over `keys`; the answers, or `None` when they are not wanted.
+/// Runs `operation` over `keys`; returns the results, or `None` if they are not wanted.
 pub(crate) fn run<'py, O: Operation>(
     operation: &O,
     hasher: &KeyHasher,
@@ -119,14 +117,14 @@ fn run_any<'py, T: Answer>(
     let py = keys.py();
     cpython::learn(py);
     if let Some(items) = Items::of(keys) {
-        return listed(operation, hasher, &items, wanted);
+        return iterate_list(operation, hasher, &items, wanted);
     }
-    filters::refuse(keys)?;
+    refusals::refuse_filter(keys)?;
     if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
         let name = keys.get_type().name()?;
         return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
     }
-    if import::speaks(keys)? {
+    if exports::supports_arrow(keys)? {
         return column(operation, hasher, keys, wanted);
     }
     let mut texts = false;
@@ -145,65 +143,48 @@ fn run_any<'py, T: Answer>(
             Opened::Texts => texts = true,
         }
     }
-    if let Some(rows) = queries::fetched(keys)? {
+    if let Some(rows) = queries::fetch(keys)? {
         return column(operation, hasher, &rows, wanted);
     }
     queries::refuse(keys)?;
-    let iterated = if texts { iterated::<T, true> } else { iterated::<T, false> };
-    let answer = iterated(operation, hasher, keys, wanted)?;
+    let iterate = if texts { iterate::<T, true> } else { iterate::<T, false> };
+    let answer = iterate(operation, hasher, keys, wanted)?;
     if wanted { answers::like_objects(keys, answer) } else { Ok(py.None().into_bound(py)) }
 }
 
-/// A column that speaks the Arrow interface, or a table of them.
+/// A column or a table that supports the Arrow interface.
 fn column<'py, T: Answer>(
     operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'py, PyAny>,
     wanted: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, meaning) = (keys.py(), Meaning::Keys(*hasher));
-    if answers::is_pandas_floats(keys)? {
-        let answer = run_any(operation, hasher, &keys.call_method0("to_numpy")?, wanted)?;
-        return answers::like_series(keys, answer);
-    }
-    if answers::is_polars_objects(keys)? {
-        let chunk = objects(hasher, &keys.call_method0("to_list")?, Bound::is_none)?;
-        return arrow(operation, keys, Chunks::one(meaning, chunk), wanted);
-    }
-    if let Some(frame) = Frame::of(keys)? {
-        return match frame.lend() {
-            Ok(lent) => arrow(operation, keys, import::open(meaning, keys, &lent)?, wanted),
-            Err(error) if error.is_instance_of::<PyException>(py) => {
-                arrow(operation, keys, Chunks::one(meaning, frame.rows(hasher)?), wanted)
-            }
-            Err(error) => Err(error),
-        };
-    }
-    let lent = match import::lend(keys) {
-        // pandas exports through pyarrow, which need not be there or knows no type for mixed
-        // objects, long integers or sparse columns: NumPy has them all.
-        Err(error) if error.is_instance_of::<PyException>(py) && keys.hasattr("to_numpy")? => {
-            if answers::has_missing(keys)? {
-                let chunk = objects(hasher, &keys.call_method0("to_list")?, is_missing)?;
-                return arrow(operation, keys, Chunks::one(meaning, chunk), wanted);
-            }
-            let values = keys.call_method0("to_numpy")?;
-            let answer = run_any(operation, hasher, &values, wanted)?;
-            return answers::like_series(keys, answer);
+    let meaning = Meaning::Keys(*hasher);
+    let chunks = match exports::export(keys)? {
+        Export::Capsules(capsules) => import::open(meaning, keys, &capsules)?,
+        Export::Objects(objects, missing) => {
+            let hash = |key: &Bound<'py, PyAny>| {
+                if missing.is_null(key) { Ok(None) } else { hash_key_in(hasher, key).map(Some) }
+            };
+            let in_domain = |(hash, domain)| (hash, KeyDomains::of(domain));
+            Chunks::one(meaning, Chunk::of(&objects, |key| hash(key).map(|hashed| hashed.map(in_domain)))?)
         }
-        lent => lent?,
+        Export::Array(values) => {
+            let answer = run_any(operation, hasher, &values, wanted)?;
+            return results::wrap_in_series(keys, answer);
+        }
     };
-    arrow(operation, keys, import::open(meaning, keys, &lent)?, wanted)
+    arrow(operation, keys, chunks, wanted)
 }
 
-/// The refusal of an item of an array of texts that is none.
+/// The error for a missing item of an array of texts.
 #[cold]
-fn missing(py: Python<'_>) -> PyErr {
-    key_type(py, "a missing text is no key; leave it out, or pass a column with nulls, which are skipped")
+fn refuse_missing(py: Python<'_>) -> PyErr {
+    key_type(py, "a missing text is not a key; leave it out, or pass a column with nulls, which are skipped")
 }
 
-/// A list or a tuple: its length is known and its items can be had without an iterator.
-fn listed<'py, T: Answer>(
+/// A list or a tuple: its length is known and its items are read without an iterator.
+fn iterate_list<'py, T: Answer>(
     operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     items: &Items<'_, 'py>,
@@ -212,9 +193,9 @@ fn listed<'py, T: Answer>(
     let py = items.keys.py();
     let len = items.keys.len()?;
     operation.expect(py, len)?;
-    let mut hashes = zeroed(turns::OBJECTS_A_TURN.min(len)).or_raise(py)?;
+    let mut hashes = zeroed(slices::OBJECTS_PER_SLICE.min(len)).or_raise(py)?;
     let mut outs = zeroed(if wanted { hashes.len() } else { 0 }).or_raise(py)?;
-    let mut answer = T::gather(py, if wanted { len } else { 0 })?;
+    let mut answer = T::start_list(py, if wanted { len } else { 0 })?;
     let mut start = 0;
     while start < len {
         let room = hashes.len().min(len - start);
@@ -269,8 +250,8 @@ fn hash_items(
     (done, domains, None)
 }
 
-/// Any other iterable, of texts alone where `TEXTS`; keys before a refused one are processed.
-fn iterated<T: Answer, const TEXTS: bool>(
+/// Any other iterable, of texts only if `TEXTS`; keys before a refused one are processed.
+fn iterate<T: Answer, const TEXTS: bool>(
     operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     keys: &Bound<'_, PyAny>,
@@ -279,18 +260,18 @@ fn iterated<T: Answer, const TEXTS: bool>(
     let (py, mut done) = (keys.py(), 0);
     let mut items = keys.try_iter()?;
     if operation.counts_first()? {
-        return gathered::<T, TEXTS>(operation, hasher, items, wanted);
+        return iterate_counted::<T, TEXTS>(operation, hasher, items, wanted);
     }
     operation.expect(py, 0)?;
     let mut hashes = Vec::new();
-    reserve(&mut hashes, turns::OBJECTS_A_TURN).or_raise(py)?;
+    reserve(&mut hashes, slices::OBJECTS_PER_SLICE).or_raise(py)?;
     let mut answer = Vec::new();
     loop {
         hashes.clear();
         let (mut error, mut domains) = (None, KeyDomains::NONE);
-        while hashes.len() < turns::OBJECTS_A_TURN {
+        while hashes.len() < slices::OBJECTS_PER_SLICE {
             match items.next().map(|item| item.and_then(|item| hash_key_in(hasher, &item).map(|key| (item, key)))) {
-                Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(missing(py)),
+                Some(Ok((item, _))) if TEXTS && !item.is_instance_of::<PyString>() => error = Some(refuse_missing(py)),
                 Some(Ok((_, (hash, domain)))) => {
                     hashes.push(hash);
                     domains = domains.with(KeyDomains::of(domain));
@@ -313,17 +294,17 @@ fn iterated<T: Answer, const TEXTS: bool>(
         if let Some(error) = error {
             return Err(at(py, done + hashes.len(), error));
         }
-        if hashes.len() < turns::OBJECTS_A_TURN {
+        if hashes.len() < slices::OBJECTS_PER_SLICE {
             return Ok(answer);
         }
-        done += turns::OBJECTS_A_TURN;
+        done += slices::OBJECTS_PER_SLICE;
         py.check_signals()?;
     }
 }
 
-/// [`iterated`] where something stands beside each key: all are hashed before the first is worked on, for only then is
-/// it known how many there are.
-fn gathered<T: Answer, const TEXTS: bool>(
+/// [`iterate`] for keys that come with values: all keys are hashed before the first is processed, because only then is
+/// their number known.
+fn iterate_counted<T: Answer, const TEXTS: bool>(
     operation: &dyn AnyOperation<T>,
     hasher: &KeyHasher,
     items: Bound<'_, PyIterator>,
@@ -332,11 +313,14 @@ fn gathered<T: Answer, const TEXTS: bool>(
     let (py, mut hashes, mut domains) = (items.py(), Vec::new(), KeyDomains::NONE);
     for item in items {
         let item = item?;
-        let hash =
-            if TEXTS && !item.is_instance_of::<PyString>() { Err(missing(py)) } else { hash_key_in(hasher, &item) };
+        let hash = if TEXTS && !item.is_instance_of::<PyString>() {
+            Err(refuse_missing(py))
+        } else {
+            hash_key_in(hasher, &item)
+        };
         let (hash, domain) = hash.map_err(|error| at(py, hashes.len(), error))?;
         domains = domains.with(KeyDomains::of(domain));
-        turns::push(py, &mut hashes, hash)?;
+        slices::push(py, &mut hashes, hash)?;
     }
     operation.expect(py, hashes.len())?;
     let mut answer = zeros(py, if wanted { hashes.len() } else { 0 })?;
@@ -345,11 +329,11 @@ fn gathered<T: Answer, const TEXTS: bool>(
     Ok(answer)
 }
 
-/// Rows of a column with nulls or answers that are worked on together, where no memory may be asked for by the length
-/// that a producer states. With several threads a round of them is 10 ms of work or more.
+/// Rows of a column with nulls or results that are processed together, so that the length that a producer states never
+/// decides how much memory is allocated. With several threads a round of them is 10 ms of work or more.
 const PORTION: usize = 1 << 22;
 
-/// The chunks of an Arrow column; nulls are not keys and answer null.
+/// The chunks of an Arrow column; nulls are not keys, and their result is null.
 pub(super) fn arrow<'py, T: Answer>(
     operation: &dyn AnyOperation<T>,
     keys: &Bound<'py, PyAny>,
@@ -362,7 +346,7 @@ pub(super) fn arrow<'py, T: Answer>(
         && let Some(chunk) = chunks.next(py)?
     {
         if chunk.has_nulls() {
-            return Err(key_type(py, "a null is no key and can be given nothing; drop the rows with nulls first"));
+            return Err(key_type(py, "null keys cannot have values; drop the rows with nulls first"));
         }
         ready.push(chunk);
         py.check_signals()?;
@@ -376,55 +360,55 @@ pub(super) fn arrow<'py, T: Answer>(
         if !wanted && !chunk.has_nulls() {
             operation.work(py, &*chunk.source, None)?;
         } else if wanted || !matches!(chunk.nulls, Nulls::All) {
-            parts.extend(portions(operation, py, &chunk, wanted)?);
+            parts.extend(run_portions(operation, py, &chunk, wanted)?);
         }
         py.check_signals()?;
     }
-    if wanted { answers::like_arrow(keys, parts, chunks.streamed, T::ARROW_TYPE) } else { Ok(py.None().into_bound(py)) }
+    if wanted { answers::like_arrow::<T>(keys, parts, chunks.streamed) } else { Ok(py.None().into_bound(py)) }
 }
 
-/// One chunk, a portion at a time; the column of its answers, if they are wanted.
-fn portions<T: Answer>(
+/// Processes one chunk, a portion at a time; returns the column of its results if they are wanted.
+fn run_portions<T: Answer>(
     operation: &dyn AnyOperation<T>,
     py: Python<'_>,
     chunk: &Chunk,
     wanted: bool,
 ) -> PyResult<Option<ArrowColumn>> {
     let len = chunk.source.len();
-    let room = |needed: bool| if needed { PORTION.min(len) } else { 0 };
+    let rows_if = |needed: bool| if needed { PORTION.min(len) } else { 0 };
     let skips = operation.skips_nulls() && chunk.has_nulls();
     let nullable = chunk.has_nulls() || operation.is_sparse();
-    let mut column = wanted.then(|| Writer::with_room::<T>(py, len, nullable)).transpose()?;
-    let mut marks = zeros::<u8>(py, room(nullable))?;
-    let mut hashes = zeros::<u64>(py, room(skips))?;
-    let mut outs = zeros::<T>(py, room(wanted))?;
+    let mut column = wanted.then(|| Writer::with_capacity::<T>(py, len, nullable)).transpose()?;
+    let mut marks = zeros::<u8>(py, rows_if(nullable))?;
+    let mut hashes = zeros::<u64>(py, rows_if(skips))?;
+    let mut outs = zeros::<T>(py, rows_if(wanted))?;
     for start in (0..len).step_by(PORTION) {
         let rows = PORTION.min(len - start);
         let valid = marks.get_mut(..rows).unwrap_or_default();
-        turns::over(py, valid.len(), || chunk.nulls.mark(start, valid));
+        slices::detach_if_long(py, valid.len(), || chunk.nulls.mark(start, valid));
         let out = outs.get_mut(..rows).unwrap_or_default();
         let part = Part { source: &*chunk.source, start, len: rows };
         if skips {
             py.detach(|| part.fill(0, &mut hashes[..rows]));
             let domains = part.domains();
-            keys_alone(operation, py, (&mut hashes[..rows], domains), valid, wanted.then_some(&mut *out))?;
+            run_valid(operation, py, (&mut hashes[..rows], domains), valid, wanted.then_some(&mut *out))?;
         } else {
             let nulls = nullable && valid.iter().all(|&valid| valid == 0);
             let part: &dyn HashSource = if nulls { &NoKeys(part) } else { &part };
             operation.work(py, part, wanted.then_some(&mut *out))?;
-            operation.leave_out(valid);
+            operation.mark_without_result(valid);
         }
         if let Some(column) = &mut column {
-            turns::over(py, rows, || column.append(out, valid));
+            slices::detach_if_long(py, rows, || column.append(out, valid));
         }
         py.check_signals()?;
     }
-    // 40 MB of pages go back.
-    turns::over(py, len, || drop((marks, hashes, outs)));
+    // Frees 40 MB.
+    slices::detach_if_long(py, len, || drop((marks, hashes, outs)));
     Ok(column.map(Writer::finish::<T>))
 }
 
-/// Rows of which each is null, so that there is no key among them.
+/// Rows that are all null, so that none is a key.
 struct NoKeys<'a>(Part<'a>);
 
 impl HashSource for NoKeys<'_> {
@@ -441,13 +425,13 @@ impl HashSource for NoKeys<'_> {
     }
 }
 
-/// Room for the rows of a portion, which takes the system 5 ms.
+/// Zeros for the rows of a portion; the system takes 5 ms to allocate them.
 fn zeros<T: Copy + Default + Send>(py: Python<'_>, len: usize) -> PyResult<Vec<T>> {
-    turns::over(py, len, || zeroed(len)).or_raise(py)
+    slices::detach_if_long(py, len, || zeroed(len)).or_raise(py)
 }
 
-/// Runs `operation` over those of `hashes` that `valid` has no 0 for; `out` is as long as both.
-fn keys_alone<T: Answer>(
+/// Runs `operation` over those of `hashes` for which `valid` has no 0; `out` is as long as both.
+fn run_valid<T: Answer>(
     operation: &dyn AnyOperation<T>,
     py: Python<'_>,
     (hashes, domains): (&mut [u64], KeyDomains),
@@ -455,9 +439,9 @@ fn keys_alone<T: Answer>(
     mut out: Option<&mut [T]>,
 ) -> PyResult<()> {
     let rows = || (0..valid.len()).filter(|&i| valid[i] != 0);
-    // No row moves behind its place, so that no second copy is needed; nor does an answer on its way back.
+    // No row moves behind its position, so no second copy is needed; nor does a result when it moves back.
     let mut number = 0;
-    turns::over(py, valid.len(), || {
+    slices::detach_if_long(py, valid.len(), || {
         for i in rows() {
             hashes[number] = hashes[i];
             number += 1;
@@ -466,7 +450,7 @@ fn keys_alone<T: Answer>(
     let source = Hashed { hashes: &hashes[..number], domains };
     operation.work(py, &source, out.as_deref_mut().map(|out| &mut out[..number]))?;
     if let Some(out) = out {
-        turns::over(py, valid.len(), || {
+        slices::detach_if_long(py, valid.len(), || {
             out[number..].fill(T::default());
             for i in rows().rev() {
                 number -= 1;

@@ -6,20 +6,20 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use super::column::{Column, Fixed, Values};
 use super::moments;
-use super::ticks::Ticks;
+use crate::column::ticks::Ticks;
+use crate::column::{Column, Fixed, Values};
 use crate::errors::{at, key_type, parameter};
-use crate::turns;
+use crate::locking::slices;
 
 /// What a buffer holds.
 #[allow(clippy::large_enum_variant)] // one at a time, on the stack
 pub(crate) enum Opened {
     /// Values that are hashed in place, and the buffer that keeps them alive.
     Column(Column, PyUntypedBuffer),
-    /// Python objects, or records, which are iterated over instead.
+    /// Python objects, or records, which the caller iterates over instead.
     Objects,
-    /// Texts of NumPy's own that it does not show (`StringDType`), some of which may be missing: likewise.
+    /// NumPy's own texts without a buffer (`StringDType`), some of which may be missing: likewise.
     Texts,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
     }
     let (buffer, ticks) = match PyUntypedBuffer::get(keys) {
         Ok(buffer) => (buffer, None),
-        // NumPy shows neither dates nor durations, nor arrays of texts of any length, nor records of dates.
+        // NumPy exports no buffer of dates, durations, texts of any length or records of dates.
         Err(error) => match hidden(keys)? {
             Hidden::Ticks(ticks, numbers) => (PyUntypedBuffer::get(&numbers)?, Some(ticks)),
             Hidden::Objects => return Ok(Opened::Objects),
@@ -77,18 +77,18 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
             return Err(key_type(py, "a memoryview does not hand out Python objects; pass the array that it views"));
         }
         if is_swapped(&format) {
-            return Err(swapped(py, &format));
+            return Err(refuse_swapped(py, &format));
         }
         let remedy = "pass integers, floats, bytes, text, dates, durations or records";
         return Err(key_type(py, format!("a buffer of format {format:?} holds no keys; {remedy}")));
     };
     let class = ticks.map_or(class, |ticks| Fixed::Ticks(ticks, 8));
     let values = Values::Fixed { base: buffer.buf_ptr().cast(), stride: buffer.strides()[0], class };
-    // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back. Its
-    // length in bytes tells no number of items of 0 bytes, its shape does.
+    // SAFETY: the buffer states its layout, and does not move or free its memory before it is given back. The
+    // number of items is in its shape: its length in bytes is 0 for items of 0 bytes.
     let column = unsafe { Column::new(hasher, values, buffer.shape()[0]) };
     if let Some(points) = column.points()
-        && let Some(i) = turns::first_of_wide(py, column.len(), points, |rows| column.first_that_is_no_text(rows))?
+        && let Some(i) = slices::find_first_wide(py, column.len(), points, |rows| column.find_invalid_text(rows))?
     {
         return Err(at(
             py,
@@ -97,15 +97,15 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
         ));
     }
     if ticks.is_some()
-        && let Some(i) = turns::first(py, column.len(), |rows| column.first_not_a_time(rows))?
+        && let Some(i) = slices::find_first(py, column.len(), |rows| column.find_not_a_time(rows))?
     {
         let remedy = "pass array[~numpy.isnat(array)], or a column in which it is a null";
-        return Err(at(py, i, key_type(py, format!("NaT is no key; {remedy}"))));
+        return Err(at(py, i, key_type(py, format!("NaT is not a key; {remedy}"))));
     }
     Ok(Opened::Column(column, buffer))
 }
 
-/// What an array of NumPy's holds that shows no buffer.
+/// The content of a NumPy array without a buffer.
 enum Hidden<'py> {
     /// Dates or durations, and the array of their numbers.
     Ticks(Ticks, Bound<'py, PyAny>),
@@ -120,7 +120,7 @@ fn hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
     match kind {
         Some('M' | 'm') => {
             if !dtype.getattr("isnative")?.is_truthy()? {
-                return Err(swapped(keys.py(), &dtype.str()?.to_string_lossy()));
+                return Err(refuse_swapped(keys.py(), &dtype.str()?.to_string_lossy()));
             }
             let (ticks, keys) = moments::units(keys)?;
             Ok(Hidden::Ticks(ticks, keys.call_method1("view", ("int64",))?))
@@ -131,8 +131,8 @@ fn hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
     }
 }
 
-/// The refusal of numbers in the other byte order.
-fn swapped(py: Python<'_>, format: &str) -> PyErr {
+/// The error for numbers in the other byte order.
+fn refuse_swapped(py: Python<'_>, format: &str) -> PyErr {
     let remedy = "pass array.astype(array.dtype.newbyteorder(\"=\"))";
     key_type(py, format!("a buffer of format {format:?} is in foreign byte order; as keys {remedy}"))
 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_of_the_field_are_known() {
+    fn known_formats_are_parsed() {
         assert_eq!(parse("l", 8), Some(Fixed::I64));
         assert_eq!(parse("<q", 8), Some(Fixed::I64));
         assert_eq!(parse("10s", 10), Some(Fixed::Padded(10)));

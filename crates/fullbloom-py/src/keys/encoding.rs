@@ -1,32 +1,33 @@
-//! The canonical bytes of any key, hashed where they lie or written down as parts of a tuple.
+//! The canonical bytes of any key, hashed in place or written as parts of a tuple.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use fullbloom_core::cells::allocation::reserve;
+use fullbloom_core::key::decimal::{BESIDE_DIGITS, Decimal};
 use fullbloom_core::key::{Domain, KeyHasher, PART_HEADER, end_part, float_bits};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyException, PyMemoryError, PyUnicodeEncodeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple, PyType};
 
-use super::refusal::refused;
-use super::sink::Sink;
-use super::{decimals, moments};
+use super::refusals::refuse_key;
+use super::{Sink, moments};
 use crate::errors::{OrRaise, key_type};
 
 /// Tuples nest; Python's own recursion limit bounds how deep they were built, this how deep we go.
 const DEEPEST: usize = 64;
 
-/// A tuple that holds another twice is twice as long: 40 such steps ask for 10^13 bytes. So many are written in 0.2 s.
+/// A tuple that holds another twice is twice as long: 40 such steps require 10^13 bytes. This many are written in 0.2 s.
 /// Fuzzing reaches this bound and the next thousands of times a second.
 const LONGEST: usize = if cfg!(fuzzing) { 1 << 10 } else { 16 << 20 };
 
-/// From so many bytes on, a tuple remembers what it wrote for objects that are asked for their bytes by methods, 2 us
-/// each: a tuple doubled 30 times holds one of them 600,000 times.
+/// From this many bytes on, a tuple remembers what it wrote for objects whose bytes come from method calls, 2 us each: a
+/// tuple doubled 30 times holds one of them 600,000 times.
 const REMEMBERS: usize = if cfg!(fuzzing) { 1 << 8 } else { 64 << 10 };
-/// It remembers so many of them, alive; they take 50 kB.
-const MOST_MET: usize = 1000;
+/// It remembers this many of them and keeps them alive; they take 50 kB.
+const MAX_REMEMBERED: usize = 1000;
 
 /// The hash of `key` by its canonical bytes, and its domain.
 pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<(u64, Domain)> {
@@ -35,7 +36,7 @@ pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<(u64,
     Ok((whole.hash, whole.domain))
 }
 
-/// The hash of a key that is part of no other.
+/// The hash of a key that is not part of another.
 struct Whole<'a> {
     hasher: &'a KeyHasher,
     hash: u64,
@@ -62,7 +63,7 @@ impl Sink for Whole<'_> {
 /// The parts of a tuple, each after its header.
 struct Parts {
     bytes: Vec<u8>,
-    /// By address and depth of an object: itself, so that no other comes to lie there, and where its bytes are.
+    /// By address and depth of an object: itself, so that its address is not reused, and where its bytes are.
     met: BTreeMap<(usize, usize), (Py<PyAny>, Range<usize>)>,
 }
 
@@ -74,7 +75,7 @@ impl Parts {
         tuple.iter().try_for_each(|part| encode(&part, depth, self))
     }
 
-    /// Makes room for `more` bytes.
+    /// Reserves memory for `more` bytes.
     fn expect(&mut self, py: Python<'_>, more: usize) -> PyResult<()> {
         if more > LONGEST - self.bytes.len() {
             let remedy = "hash its long parts and put the digests in their place";
@@ -121,14 +122,14 @@ impl Sink for Parts {
             return Ok(());
         }
         encode_other(key, depth, self)?;
-        if self.met.len() < MOST_MET {
+        if self.met.len() < MAX_REMEMBERED {
             self.met.insert(met, (key.clone().unbind(), start..self.bytes.len()));
         }
         Ok(())
     }
 }
 
-/// Gives `sink` the canonical bytes of `key`, which lies in `depth` tuples.
+/// Passes the canonical bytes of `key`, nested in `depth` tuples, to `sink`.
 fn encode(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> PyResult<()> {
     if encode_builtin(key, depth, sink)? { Ok(()) } else { sink.other(key, depth) }
 }
@@ -148,11 +149,11 @@ fn encode_other(key: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> P
     if module == "numpy" && encode_numpy(key, &name, depth, sink)? {
         return Ok(());
     }
-    // Of the classes of Python's own dates, one that stands for none.
-    if name != "NaTType" && (moments::encode(key, sink)? || decimals::encode(key, sink)?) {
+    // NaT is derived from the classes of dates, but is missing.
+    if name != "NaTType" && (moments::encode(key, sink)? || encode_decimal(key, sink)?) {
         return Ok(());
     }
-    Err(refused(key))
+    Err(refuse_key(key))
 }
 
 /// As [`encode`] for scalars of NumPy's, of the class `name`; false for anything else.
@@ -180,7 +181,7 @@ fn encode_numpy(key: &Bound<'_, PyAny>, name: &str, depth: usize, sink: &mut imp
     encode_builtin(&item, depth, sink)
 }
 
-/// The error for a scalar that NumPy itself cannot read, such as a record with text of what is no character: NumPy's own
+/// The error for a scalar that NumPy itself cannot read, such as a record with text of invalid characters: NumPy's own
 /// is a SystemError.
 #[cold]
 fn unread(key: &Bound<'_, PyAny>, name: &str, error: PyErr) -> PyErr {
@@ -258,13 +259,13 @@ fn encode_long(int: &Bound<'_, PyInt>, sink: &mut impl Sink) -> PyResult<()> {
     sink.take(py, Domain::Integer, bytes.cast::<PyBytes>()?.as_bytes())
 }
 
-/// The bytes of a bytearray or a memoryview: where they lie if in one piece, else a copy in C order.
+/// The bytes of a bytearray or a memoryview: in place if in one piece, else a copy in C order.
 fn encode_view(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<()> {
     let py = key.py();
     let buffer = PyUntypedBuffer::get(key)
         .map_err(|error| key_type(py, format!("the view shows no bytes ({}); pass bytes", error.value(py))))?;
     if buffer.format().to_bytes().contains(&b'O') {
-        return Err(key_type(py, "a view of Python objects is no key; pass the objects, or a tuple of them"));
+        return Err(key_type(py, "a view of Python objects is not a key; pass the objects, or a tuple of them"));
     }
     // Without a GIL another thread may write meanwhile; a copy of one's own does not change while it is hashed.
     if !buffer.is_c_contiguous() || cfg!(Py_GIL_DISABLED) {
@@ -274,8 +275,36 @@ fn encode_view(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<()> {
     let bytes = match buffer.len_bytes() {
         0 => &[],
         // SAFETY: the buffer is in one piece of this length, kept by `buffer` where it is; taking it runs no Python
-        // code and the GIL is held, so nobody writes to it meanwhile.
+        // code and the GIL is held, so no other thread writes to it meanwhile.
         len => unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), len) },
     };
     sink.take(py, Domain::Text, bytes)
+}
+
+/// As [`encode`] for `decimal.Decimal`; false for any other object.
+fn encode_decimal(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<bool> {
+    let py = key.py();
+    // Code that has such a key has imported the module: it is not imported for others.
+    let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
+    let Some(module) = modules.get_item(intern!(py, "decimal"))? else { return Ok(false) };
+    let Ok(class) = module.getattr(intern!(py, "Decimal")).and_then(|class| Ok(class.cast_into::<PyType>()?)) else {
+        return Ok(false);
+    };
+    if !key.is_instance(&class)? {
+        return Ok(false);
+    }
+    let (negative, numbers, exponent): (u8, Bound<'_, PyTuple>, Bound<'_, PyAny>) =
+        key.call_method0(intern!(py, "as_tuple"))?.extract()?;
+    let Ok(exponent) = exponent.extract::<i64>() else {
+        return Err(key_type(py, format!("a decimal key must be a finite number, got {}; leave it out", key.str()?)));
+    };
+    let (mut digits, mut bytes) = (Vec::new(), Vec::new());
+    reserve(&mut digits, numbers.len()).or_raise(py)?;
+    reserve(&mut bytes, numbers.len() + BESIDE_DIGITS).or_raise(py)?;
+    for number in &numbers {
+        digits.push(b'0' + number.extract::<u8>()? % 10);
+    }
+    Decimal::new(negative != 0, &digits, exponent).write(&mut bytes)?;
+    sink.take(py, Domain::Decimal, &bytes)?;
+    Ok(true)
 }

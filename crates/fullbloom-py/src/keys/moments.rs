@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use super::sink::Sink;
-use super::ticks::{SECOND, Ticks};
+use super::Sink;
+use crate::column::ticks::{SECOND, Ticks};
 use crate::errors::key_type;
 
 /// `datetime.date(1970, 1, 1).toordinal()`.
@@ -38,7 +38,7 @@ impl Classes {
     }
 }
 
-/// Gives `sink` the canonical bytes of `key`; false for what is no date, time or duration of Python or pandas.
+/// Passes the canonical bytes of `key` to `sink`; false if it is not a date, time or duration of Python or pandas.
 pub(super) fn encode(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<bool> {
     let py = key.py();
     let classes = Classes::get(py)?;
@@ -46,7 +46,7 @@ pub(super) fn encode(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<b
         let zone = key.getattr(intern!(py, "tzinfo"))?;
         let offset = if zone.is_none() { zone } else { key.call_method0(intern!(py, "utcoffset"))? };
         let domain = if offset.is_none() { Domain::LocalTimestamp } else { Domain::Timestamp };
-        // pandas' have nanoseconds, and years that no calendar of Python's has.
+        // Those of pandas have nanoseconds, and years beyond the calendar of Python.
         let exact = key.get_type().is(classes.datetime.bind(py));
         if !exact && key.hasattr(intern!(py, "to_datetime64"))? {
             let (ticks, value) = of_numpy(&key.call_method0(intern!(py, "to_datetime64"))?)?;
@@ -62,7 +62,7 @@ pub(super) fn encode(key: &Bound<'_, PyAny>, sink: &mut impl Sink) -> PyResult<b
     } else if key.is_instance(classes.time.bind(py))? {
         if !key.getattr(intern!(py, "tzinfo"))?.is_none() {
             let remedy = "pass key.replace(tzinfo=None), or a datetime with its date";
-            return Err(key_type(py, format!("a time of day with a zone is no instant, and no key; {remedy}")));
+            return Err(key_type(py, format!("a time of day with a zone is not an instant, and not a key; {remedy}")));
         }
         (Domain::Time, time_of_day(key)?)
     } else {
@@ -107,19 +107,19 @@ fn duration(key: &Bound<'_, PyAny>) -> PyResult<i128> {
     Ok(seconds * i128::from(SECOND) + number(key, intern!(py, "microseconds"))? * 1000)
 }
 
-/// What a scalar of NumPy's counts, and how many.
+/// The unit of a NumPy scalar, and its number.
 fn of_numpy(key: &Bound<'_, PyAny>) -> PyResult<(Ticks, i64)> {
     let py = key.py();
     let (ticks, key) = units(key)?;
     let value: i64 = key.call_method1(intern!(py, "view"), (intern!(py, "int64"),))?.extract()?;
     if value == i64::MIN {
-        return Err(key_type(py, "NaT is no key; drop it, or pass a column in which it is a null"));
+        return Err(key_type(py, "NaT is not a key; drop it, or pass a column in which it is a null"));
     }
     Ok((ticks, value))
 }
 
-/// What the numbers in a scalar or an array of NumPy's dates or durations count, and the scalar or array, in days where
-/// months or years were counted.
+/// The unit of a scalar or an array of NumPy dates or durations, and the scalar or array, converted to days if it counts
+/// months or years.
 pub(super) fn units<'py>(keys: &Bound<'py, PyAny>) -> PyResult<(Ticks, Bound<'py, PyAny>)> {
     let py = keys.py();
     let dtype = keys.getattr("dtype")?;

@@ -3,60 +3,52 @@
 use fullbloom_core::cells::allocation::zeroed;
 use fullbloom_core::key::KeyDomains;
 use fullbloom_core::structure::HashSource;
-use pyo3::exceptions::{PyException, PyOverflowError};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::batch::{self, AnyOperation, Operation};
 use super::buffer::{self, Opened};
-use super::column::Column;
-use super::{filters, queries};
-use crate::answers::{self, Answer};
+use super::refusals;
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::meaning::Meaning;
+use crate::column::Column;
+use crate::dataframes::{exports, queries};
 use crate::errors::{OrRaise, key_type, parameter};
-use crate::params::shown;
-use crate::turns;
+use crate::locking::slices;
+use crate::parameters::describe;
+use crate::python_objects::answers::{self, Answer};
 
-/// One hash.
-fn one(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+/// Reads one hash.
+fn read_one(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     value.extract::<u64>().map_err(|error| {
         let py = value.py();
         if error.is_instance_of::<PyOverflowError>(py) {
-            return parameter(py, format!("a hash must be between 0 and 2**64 - 1, got {}", shown(value)));
+            return parameter(py, format!("a hash must be between 0 and 2**64 - 1, got {}", describe(value)));
         }
         key_type(py, "hashes must be whole numbers between 0 and 2**64 - 1; see hash_key() and hash_many()")
     })
 }
 
-/// True when `hashes` is a single hash rather than a batch.
-pub(crate) fn single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+/// The hash, if `hashes` is a single one rather than a batch.
+pub(crate) fn read_single(hashes: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     if hashes.is_instance_of::<PyInt>() || (hashes.hasattr("__index__")? && !hashes.hasattr("__len__")?) {
-        return one(hashes).map(Some);
+        return read_one(hashes).map(Some);
     }
     Ok(None)
 }
 
-/// The hashes of a column that speaks the Arrow interface; hash_many() gives a null for a null.
+/// The hashes of a column that supports the Arrow interface; hash_many() returns a null for a null.
 fn column(hashes: &Bound<'_, PyAny>) -> PyResult<Chunks> {
-    let py = hashes.py();
-    let listed = |_| {
-        let chunk = Chunk::of(&hashes.call_method0("to_list")?, |hash| {
-            // pandas.NA is the only value of a class of its own.
-            let null = hash.is_none() || hash.get_type().name()? == "NAType";
-            if null { Ok(None) } else { one(hash).map(|hash| Some((hash, KeyDomains::HASHED))) }
-        })?;
-        Ok(Chunks::one(Meaning::Hashes, chunk))
-    };
-    if answers::is_listed(hashes)? {
-        return listed(());
+    if let Some(capsules) = exports::export_numbers(hashes)? {
+        return import::open(Meaning::Hashes, hashes, &capsules);
     }
-    match import::lend(hashes) {
-        Ok(lent) => import::open(Meaning::Hashes, hashes, &lent),
-        // pandas exports through pyarrow, which need not be there.
-        Err(error) if error.is_instance_of::<PyException>(py) && answers::is_pandas(hashes)? => listed(()),
-        Err(error) => Err(error),
-    }
+    let chunk = Chunk::of(&hashes.call_method0("to_list")?, |hash| {
+        // pandas.NA is the only value of a class of its own.
+        let null = hash.is_none() || hash.get_type().name()? == "NAType";
+        if null { Ok(None) } else { read_one(hash).map(|hash| Some((hash, KeyDomains::HASHED))) }
+    })?;
+    Ok(Chunks::one(Meaning::Hashes, chunk))
 }
 
 /// Runs `operation` over a batch of hashes.
@@ -66,7 +58,7 @@ pub(crate) fn run<'py, O: Operation>(operation: &O, hashes: &Bound<'py, PyAny>) 
 
 fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = hashes.py();
-    filters::refuse(hashes)?;
+    refusals::refuse_filter(hashes)?;
     let hasher = fullbloom_core::key::KeyHasher::seeded(0);
     // SAFETY: a live object, and an attached thread.
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
@@ -80,20 +72,20 @@ fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, 
             operation.work(py, &numbers, Some(out))
         });
     }
-    if import::speaks(hashes)? {
+    if exports::supports_arrow(hashes)? {
         return batch::arrow(operation, hashes, column(hashes)?, true);
     }
-    if let Some(rows) = queries::fetched(hashes)? {
+    if let Some(rows) = queries::fetch(hashes)? {
         return batch::arrow(operation, &rows, column(&rows)?, true);
     }
     queries::refuse(hashes)?;
     let mut values = Vec::new();
     for hash in hashes.try_iter()? {
-        turns::push(py, &mut values, one(&hash?)?)?;
+        slices::push(py, &mut values, read_one(&hash?)?)?;
     }
     operation.expect(py, values.len())?;
-    let mut out = turns::over(py, values.len(), || zeroed(values.len())).or_raise(py)?;
+    let mut out = slices::detach_if_long(py, values.len(), || zeroed(values.len())).or_raise(py)?;
     operation.work(py, &values.as_slice(), Some(&mut out))?;
-    turns::over(py, values.len(), || drop(values));
+    slices::detach_if_long(py, values.len(), || drop(values));
     T::to_list(py, &out)
 }

@@ -41,7 +41,7 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
         } else if class == &raw mut ffi::PyLong_Type {
             let value = match cpython::value(object) {
                 Some(value) => value,
-                None => signed(object)?,
+                None => read_signed(object)?,
             };
             Some((hasher.signed(value), Domain::Integer))
         } else if class == &raw mut ffi::PyBytes_Type {
@@ -75,7 +75,7 @@ unsafe fn hash_encoded(hasher: &KeyHasher, text: *mut ffi::PyObject) -> Option<u
     }
 }
 
-/// The value of an exact `int` that is short enough to be read where it lies.
+/// The value of an exact `int` that is short enough to be read in place.
 ///
 /// # Safety
 /// `object` must be a live object.
@@ -91,7 +91,7 @@ pub(crate) unsafe fn short_int(object: *mut ffi::PyObject) -> Option<i64> {
 /// `int` must be a live object of class `int`, and the thread attached.
 #[cold]
 #[inline(never)]
-unsafe fn signed(int: *mut ffi::PyObject) -> Option<i64> {
+unsafe fn read_signed(int: *mut ffi::PyObject) -> Option<i64> {
     let mut overflow = 0;
     // SAFETY: the caller's promise.
     let value = unsafe {

@@ -1,6 +1,5 @@
 //! What [`WireCells`] can do.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use fullbloom_core::Error;
@@ -11,31 +10,13 @@ use fullbloom_core::wire::plain::Batch;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::class::WireCells;
-use super::keys::{Gather, WireBatch, WireKeys};
+use super::keys::{WireBatch, WireKeys, collect_hashes, read_hashes};
+use super::{WireCells, arguments};
 use crate::classes::bloom::BloomFilter;
-use crate::classes::shared::bytes_of;
 use crate::errors::{OrRaise, parameter};
-use crate::keys::batch;
 use crate::keys::scalar::hash_key;
-use crate::{objects, params};
-
-mod arguments {
-    crate::classes::declared::readers!(
-        num_bits: "int"; num_hashes: "int"; layout: "str"; scheme: "str | None"; hash: "str"; shards: "int"; adding: "bool"; native: "bool";
-        capacity: "int"; strict: "bool";
-    );
-
-    /// Readers of whole numbers from 0 on.
-    macro_rules! from_zero {
-        ($($name:ident)*) => {
-            $(pub(super) fn $name(value: &pyo3::Bound<'_, pyo3::PyAny>) -> pyo3::PyResult<u64> {
-                crate::params::whole(stringify!($name), value, 0)
-            })*
-        };
-    }
-    from_zero! { shard ones start }
-}
+use crate::parameters;
+use crate::python_objects::bytes::{self, read_bytes};
 
 #[pymethods]
 impl WireCells {
@@ -53,19 +34,19 @@ impl WireCells {
         #[pyo3(from_py_with = arguments::scheme)] scheme: Option<&str>,
         #[pyo3(from_py_with = arguments::hash)] hash: &str,
         #[pyo3(from_py_with = arguments::shards)] shards: u64,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::native)] native: bool,
     ) -> PyResult<Self> {
-        let hasher = based(params::given_hasher(seed, secret)?, hash).or_raise(py)?;
-        let made = || {
+        let hasher = based(parameters::read_hasher(seed, secret)?, hash).or_raise(py)?;
+        let create = || {
             let layout = choice("layout", layout, Layout::NAMES)?;
-            let layout = layout.ok_or_else(|| Error::parameter("layout must be one of its own, got 'auto'"))?;
+            let layout = layout.ok_or_else(|| Error::parameter("layout must be a specific one, got 'auto'"))?;
             let shape = Shape::explicit(layout, Shape::scheme_named(scheme)?, num_bits, num_hashes)?;
             let cells = if native { Cells::native(shape, hasher)? } else { Cells::new(shape, hasher, shards)? };
             Ok(WireCells { core: Arc::new(cells) })
         };
-        made().or_raise(py)
+        create().or_raise(py)
     }
 
     /// m.
@@ -98,19 +79,19 @@ impl WireCells {
         self.core.has_lines()
     }
 
-    /// Bytes of a line, which is what a key is looked for in; of all cells where there are no lines.
+    /// Bytes of a line, in which a key is looked up; of all cells if there are no lines.
     #[getter]
     fn line_bytes(&self) -> u64 {
         self.core.unit()
     }
 
-    /// What recognises the secret without telling it; 0 without one.
+    /// A number that identifies the secret without revealing it; 0 without a secret.
     #[getter]
     fn secret_fingerprint(&self) -> u64 {
         self.core.hasher().secret_fingerprint()
     }
 
-    /// The first byte of a shard in the filter, and how many it has, without its mark.
+    /// The first byte of a shard in the filter, and its number of bytes, without its owner tag.
     #[pyo3(signature = (shard: "int") -> "tuple[int, int]")]
     fn range(&self, py: Python<'_>, #[pyo3(from_py_with = arguments::shard)] shard: u64) -> PyResult<(u64, u64)> {
         if shard >= self.core.shards() {
@@ -119,13 +100,13 @@ impl WireCells {
         Ok(self.core.range(shard))
     }
 
-    /// Rate at so many set bits.
+    /// Rate at `ones` set bits.
     #[pyo3(signature = (ones: "int") -> "float")]
     fn fpr(&self, #[pyo3(from_py_with = arguments::ones)] ones: u64) -> f64 {
         self.core.fpr(ones)
     }
 
-    /// Estimated number of keys at so many set bits, with its standard deviation.
+    /// Estimated number of keys at `ones` set bits, with its standard deviation.
     #[pyo3(signature = (ones: "int") -> "tuple[float, float]")]
     fn approx_count(&self, #[pyo3(from_py_with = arguments::ones)] ones: u64) -> (f64, f64) {
         self.core.approx_count(ones)
@@ -137,36 +118,34 @@ impl WireCells {
         self.core.fill(ones)
     }
 
-    /// The hashes of keys of any kind that contains_many() takes, to be looked for or added; nulls are no keys.
+    /// The hashes of keys of any kind that contains_many() takes, to look up or add; nulls are not keys.
     #[pyo3(signature = (keys: "Keys", *, adding: "bool" = false) -> "WireKeys")]
     fn keys(
         &self,
         keys: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = arguments::adding)] adding: bool,
     ) -> PyResult<WireKeys> {
-        let gather = Gather(RefCell::new(Vec::new()));
-        batch::run(&gather, self.core.hasher(), keys, false)?;
-        self.of(keys.py(), gather.0.into_inner(), adding)
+        let hashes = collect_hashes(self.core.hasher(), keys)?;
+        WireKeys::new(&self.core, hashes, adding).or_raise(keys.py())
     }
 
-    /// As keys(), of ready hashes: 8 bytes each, in the order of bytes of this machine.
+    /// As keys(), of ready hashes: 8 bytes each, in native byte order.
     #[pyo3(signature = (hashes: "bytes", *, adding: "bool" = false) -> "WireKeys")]
     fn hashed(
         &self,
         hashes: &Bound<'_, PyBytes>,
         #[pyo3(from_py_with = arguments::adding)] adding: bool,
     ) -> PyResult<WireKeys> {
-        let (words, _) = hashes.as_bytes().as_chunks::<8>();
-        self.of(hashes.py(), words.iter().map(|word| u64::from_ne_bytes(*word)).collect(), adding)
+        WireKeys::new(&self.core, read_hashes(hashes), adding).or_raise(hashes.py())
     }
 
-    /// No key, and the mark of every shard.
+    /// No key, and the owner tag of every shard.
     #[pyo3(signature = () -> "WireBatch")]
     fn marks(&self, py: Python<'_>) -> WireBatch {
         WireBatch::new(py.detach(|| Batch::marks(&self.core)), 0)
     }
 
-    /// One key, to be looked for or added.
+    /// One key, to look up or add.
     #[pyo3(signature = (key: "Key", *, adding: "bool" = false) -> "WireBatch")]
     fn one(
         &self,
@@ -184,7 +163,7 @@ impl WireCells {
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::capacity)] capacity: u64,
-        fpr: params::Fpr,
+        fpr: parameters::Fpr,
         #[pyo3(from_py_with = arguments::strict)] strict: bool,
     ) -> PyResult<BloomFilter> {
         let (shape, hasher) = (*self.core.shape(), *self.core.hasher());
@@ -204,23 +183,17 @@ impl WireCells {
         filter.get().lock.detach(py, |session| session.write(|filter| filter.write_cells(start, &bytes))).or_raise(py)
     }
 
-    /// Takes the number of keys of a filter from its cells, by estimate.
+    /// Sets the number of keys of a filter to the estimate from its cells.
     #[pyo3(signature = (filter: "BloomFilter") -> "None")]
     fn recount(&self, filter: &Bound<'_, BloomFilter>) {
         filter.get().lock.detach(filter.py(), |session| session.write(CoreFilter::recount));
     }
 
-    /// The bytes of cells as strings have them.
+    /// The bytes of cells in the order in which strings store them.
     #[pyo3(signature = (data: "bytes | memoryview") -> "bytes")]
     fn turned<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = bytes_of("data", data)?.into_owned();
+        let mut bytes = read_bytes("data", data)?.into_owned();
         self.core.turn(&mut bytes);
-        objects::bytes(data.py(), &bytes)
-    }
-}
-
-impl WireCells {
-    fn of(&self, py: Python<'_>, hashes: Vec<u64>, adding: bool) -> PyResult<WireKeys> {
-        WireKeys::new(&self.core, hashes, adding).or_raise(py)
+        bytes::create(data.py(), &bytes)
     }
 }

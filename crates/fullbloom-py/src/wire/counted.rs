@@ -1,7 +1,6 @@
 //! [`WireCounterKeys`] and [`WireCounterBatch`]: the hashes of many keys of a counting filter, those that are sent together,
-//! and what was told of them.
+//! and their results.
 
-use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use fullbloom_core::Result;
@@ -13,27 +12,13 @@ use fullbloom_core::wire::{Counters, Shard};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::arguments;
 use super::exchange::{Talk, WireExchange};
-use super::keys::Hand;
-use crate::errors::{OrRaise, parameter};
-use crate::keys::batch;
-use crate::objects;
+use super::keys::{copy_part, return_answers};
+use crate::errors::OrRaise;
+use crate::python_objects::bytes;
 
-mod arguments {
-    crate::classes::declared::readers!(asking: "bool"; adding: "bool"; all: "bool";);
-
-    /// Places in a batch, from 0 on.
-    macro_rules! from_zero {
-        ($($name:ident)*) => {
-            $(pub(super) fn $name(value: &pyo3::Bound<'_, pyo3::PyAny>) -> pyo3::PyResult<u64> {
-                crate::params::whole(stringify!($name), value, 0)
-            })*
-        };
-    }
-    from_zero! { start stop }
-}
-
-/// The hashes of many keys, and what is told of them as it comes.
+/// The hashes of many keys, and their results as they arrive.
 #[pyclass(frozen, module = "fullbloom._core")]
 pub(crate) struct WireCounterKeys {
     counters: Arc<Counters>,
@@ -42,24 +27,10 @@ pub(crate) struct WireCounterKeys {
 }
 
 impl WireCounterKeys {
-    /// Nothing told yet.
+    /// Without results yet.
     pub(super) fn new(counters: &Arc<Counters>, hashes: Vec<u64>) -> Result<Self> {
         let answers = Mutex::new(zeroed(hashes.len())?);
         Ok(WireCounterKeys { counters: Arc::clone(counters), hashes, answers })
-    }
-
-    /// What was told in the kind of the keys.
-    fn hand<'py, T>(&self, keys: &Bound<'py, PyAny>, of: impl Fn(u8) -> T) -> PyResult<Bound<'py, PyAny>>
-    where
-        T: crate::answers::Answer + Copy,
-    {
-        let answers: Vec<T> = lock(&self.answers).iter().map(|&told| of(told)).collect();
-        let hand = Hand { answers: &answers, at: Cell::new(0) };
-        let told = batch::run(&hand, self.counters.hasher(), keys, true)?;
-        if hand.at.get() != answers.len() {
-            return Err(parameter(keys.py(), "the keys changed while the server was asked; pass a copy of them"));
-        }
-        Ok(told)
     }
 }
 
@@ -69,7 +40,7 @@ impl WireCounterKeys {
         self.hashes.len()
     }
 
-    /// Some of them, to be sent together: to be counted, or added.
+    /// Some of them, to send together: to count, or to add.
     #[pyo3(signature = (start: "int", stop: "int", *, adding: "bool" = false) -> "WireCounterBatch")]
     fn batch(
         &self,
@@ -78,41 +49,43 @@ impl WireCounterKeys {
         #[pyo3(from_py_with = arguments::stop)] stop: u64,
         #[pyo3(from_py_with = arguments::adding)] adding: bool,
     ) -> PyResult<WireCounterBatch> {
-        let stop = usize::try_from(stop).unwrap_or(usize::MAX).min(self.hashes.len());
-        let start = usize::try_from(start).unwrap_or(usize::MAX).min(stop);
-        let (hashes, verb) = (self.hashes[start..stop].to_vec(), if adding { Verb::Add } else { Verb::Count });
+        let (start, hashes) = copy_part(&self.hashes, start, stop);
+        let verb = if adding { Verb::Add } else { Verb::Count };
         let core = py.detach(|| Batch::new(&self.counters, hashes, verb)).or_raise(py)?;
         Ok(WireCounterBatch { core: Mutex::new(core), start })
     }
 
-    /// Keeps what a batch was told.
+    /// Stores the results of a batch.
     #[pyo3(signature = (batch: "WireCounterBatch") -> "None")]
     fn take(&self, py: Python<'_>, batch: &Bound<'_, WireCounterBatch>) -> PyResult<()> {
         let batch = batch.get();
-        let told = lock(&batch.core).answers().or_raise(py)?;
+        let counts = lock(&batch.core).answers().or_raise(py)?;
         let mut answers = lock(&self.answers);
-        for (answer, told) in answers.iter_mut().skip(batch.start).zip(told) {
-            *answer = told;
+        for (answer, count) in answers.iter_mut().skip(batch.start).zip(counts) {
+            *answer = count;
         }
         Ok(())
     }
 
-    /// For each key, in the kind of the keys: was it new, was it there. They must be those that the hashes are of.
+    /// For each key, in the same container type as the keys: whether it was new, or was found. The keys must be those of the
+    /// hashes.
     #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
     fn answers<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.hand(keys, |told| u8::from(told > 0))
+        let found: Vec<u8> = lock(&self.answers).iter().map(|&count| u8::from(count > 0)).collect();
+        return_answers(self.counters.hasher(), keys, &found)
     }
 
-    /// For each key, in the kind of the keys: how often it is there.
+    /// For each key, in the same container type as the keys: its count.
     #[pyo3(signature = (keys: "Keys") -> "Answers[int]")]
     fn counts<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.hand(keys, u64::from)
+        let counts: Vec<u64> = lock(&self.answers).iter().map(|&count| count.into()).collect();
+        return_answers(self.counters.hasher(), keys, &counts)
     }
 
-    /// What was told of each, a byte a key.
+    /// The results, one byte per key.
     #[getter]
     fn told<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        objects::bytes(py, &lock(&self.answers))
+        bytes::create(py, &lock(&self.answers))
     }
 }
 
@@ -129,20 +102,21 @@ impl WireCounterBatch {
         lock(&self.core).len()
     }
 
-    /// What is to be sent next: the removal of the keys that a count has found; what such a removal has to give back.
+    /// The batch to send next: after a count, the removal of the keys found; after such a removal, the additions that undo
+    /// part of it.
     fn then(&self, py: Python<'_>) -> PyResult<WireCounterBatch> {
         let core = lock(&self.core).then().or_raise(py)?;
         Ok(WireCounterBatch { core: Mutex::new(core), start: self.start })
     }
 
-    /// The shards that its keys lie in, rising.
+    /// The shards that contain its keys, ascending.
     #[getter]
     fn shards(&self) -> Vec<u64> {
         lock(&self.core).shards().collect()
     }
 
-    /// The commands for some of its shards, (number, name of the string, one beside it), without keys of which a reply has come. With
-    /// `asking` each goes behind an ASKING.
+    /// The commands for some of its shards, (number, name of the string, a name on the same node), without keys whose reply has
+    /// arrived. With `asking` each command follows an ASKING.
     #[pyo3(signature = (shards: "list[tuple[int, bytes, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
     fn exchange(
         &self,
@@ -151,12 +125,12 @@ impl WireCounterBatch {
         #[pyo3(from_py_with = arguments::asking)] asking: bool,
     ) -> PyResult<WireExchange> {
         let shards = shards.into_iter().map(|(number, key, beside)| Shard { number, key, beside }).collect();
-        // Locked inside: who waits for a lock holds no interpreter.
-        let made = py.detach(|| lock(&self.core).exchange(shards, asking)).or_raise(py)?;
-        Ok(WireExchange::new(Talk::Counters(made)))
+        // Locked inside: no thread waits for a lock while attached.
+        let exchange = py.detach(|| lock(&self.core).exchange(shards, asking)).or_raise(py)?;
+        Ok(WireExchange::new(Talk::Counters(exchange)))
     }
 
-    /// Keeps what an exchange was told.
+    /// Stores the results of an exchange.
     #[pyo3(signature = (exchange: "WireExchange") -> "None")]
     fn take(&self, exchange: &Bound<'_, WireExchange>) {
         if let Talk::Counters(exchange) = &*lock(&exchange.get().core) {
@@ -164,7 +138,7 @@ impl WireCounterBatch {
         }
     }
 
-    /// The hashes, 8 bytes each: of keys that were there, or new; of all.
+    /// The hashes, 8 bytes each: of the keys that were found, or new; with `all`, of all keys.
     #[pyo3(signature = (*, all: "bool") -> "bytes")]
     fn hashes<'py>(
         &self,
@@ -172,6 +146,6 @@ impl WireCounterBatch {
         #[pyo3(from_py_with = arguments::all)] all: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let bytes: Vec<u8> = lock(&self.core).hashes(all).flat_map(u64::to_ne_bytes).collect();
-        objects::bytes(py, &bytes)
+        bytes::create(py, &bytes)
     }
 }

@@ -1,6 +1,5 @@
 //! [`WireCounters`]: the shape and the hash of a counting filter that a server holds.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use fullbloom_core::counting::{Layout, Shape};
@@ -8,21 +7,13 @@ use fullbloom_core::wire::Counters;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::arguments;
 use super::counted::WireCounterKeys;
-use super::keys::Gather;
+use super::keys::{collect_hashes, read_hashes};
 use crate::errors::{OrRaise, parameter};
-use crate::keys::batch;
 use crate::keys::scalar::hash_key;
-use crate::{objects, params};
-
-mod arguments {
-    crate::classes::declared::readers!(num_counters: "int"; num_hashes: "int"; counter_bits: "int"; shards: "int";);
-
-    /// A shard's number, from 0 on.
-    pub(super) fn shard(value: &pyo3::Bound<'_, pyo3::PyAny>) -> pyo3::PyResult<u64> {
-        crate::params::whole("shard", value, 0)
-    }
-}
+use crate::parameters;
+use crate::python_objects::bytes;
 
 /// The counters of a counting filter as strings of a server, in shards.
 #[pyclass(frozen, module = "fullbloom._core")]
@@ -43,13 +34,13 @@ impl WireCounters {
         #[pyo3(from_py_with = arguments::num_hashes)] num_hashes: u64,
         #[pyo3(from_py_with = arguments::counter_bits)] counter_bits: u64,
         #[pyo3(from_py_with = arguments::shards)] shards: u64,
-        #[pyo3(from_py_with = params::seed)] seed: u64,
+        #[pyo3(from_py_with = parameters::seed)] seed: u64,
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let narrow = |value| u32::try_from(value).unwrap_or(u32::MAX);
         let (counter_bits, num_hashes) = (narrow(counter_bits), narrow(num_hashes));
         let shape = Shape { layout: Layout::Blocked, counter_bits, num_cells: num_counters, num_hashes, threshold: 1 };
-        let core = Counters::new(shape, params::given_hasher(seed, secret)?, shards).or_raise(py)?;
+        let core = Counters::new(shape, parameters::read_hasher(seed, secret)?, shards).or_raise(py)?;
         Ok(WireCounters { core: Arc::new(core) })
     }
 
@@ -65,7 +56,7 @@ impl WireCounters {
         self.core.most()
     }
 
-    /// The first byte of a shard in the filter, and how many it has, without its mark.
+    /// The first byte of a shard in the filter, and its number of bytes, without its owner tag.
     #[pyo3(signature = (shard: "int") -> "tuple[int, int]")]
     fn range(&self, py: Python<'_>, #[pyo3(from_py_with = arguments::shard)] shard: u64) -> PyResult<(u64, u64)> {
         if shard >= self.core.shards() {
@@ -78,21 +69,19 @@ impl WireCounters {
     #[pyo3(signature = (key: "Key") -> "bytes")]
     fn hash<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let hash = hash_key(self.core.hasher(), key)?;
-        objects::bytes(key.py(), &hash.to_ne_bytes())
+        bytes::create(key.py(), &hash.to_ne_bytes())
     }
 
-    /// The hashes of keys of any kind that contains_many() takes; nulls are no keys.
+    /// The hashes of keys of any kind that contains_many() takes; nulls are not keys.
     #[pyo3(signature = (keys: "Keys") -> "WireCounterKeys")]
     fn keys(&self, keys: &Bound<'_, PyAny>) -> PyResult<WireCounterKeys> {
-        let gather = Gather(RefCell::new(Vec::new()));
-        batch::run(&gather, self.core.hasher(), keys, false)?;
-        WireCounterKeys::new(&self.core, gather.0.into_inner()).or_raise(keys.py())
+        let hashes = collect_hashes(self.core.hasher(), keys)?;
+        WireCounterKeys::new(&self.core, hashes).or_raise(keys.py())
     }
 
-    /// As keys(), of ready hashes: 8 bytes each, in the order of bytes of this machine.
+    /// As keys(), of ready hashes: 8 bytes each, in native byte order.
     #[pyo3(signature = (hashes: "bytes") -> "WireCounterKeys")]
     fn hashed(&self, hashes: &Bound<'_, PyBytes>) -> PyResult<WireCounterKeys> {
-        let words = hashes.as_bytes().as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-        WireCounterKeys::new(&self.core, words.collect()).or_raise(hashes.py())
+        WireCounterKeys::new(&self.core, read_hashes(hashes)).or_raise(hashes.py())
     }
 }

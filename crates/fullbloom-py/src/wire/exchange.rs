@@ -1,4 +1,4 @@
-//! [`WireExchange`]: commands for one server, and their replies.
+//! [`WireExchange`]: commands for one server, and their replies; [`WireText`]: a short string read with them.
 
 use std::sync::Mutex;
 
@@ -12,14 +12,15 @@ use fullbloom_core::wire::text::Text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList};
 
-use crate::classes::shared::bytes_of;
+use super::arguments;
 use crate::errors::{OrRaise, parameter_type};
-use crate::{objects, params};
+use crate::parameters;
+use crate::python_objects::bytes::{self, read_bytes};
 
-/// Bytes from which on other threads run meanwhile.
+/// From this many bytes on, other threads run in between.
 const DETACHED: usize = 1 << 13;
 
-/// What commands are about.
+/// The subject of the commands.
 pub(super) enum Talk {
     /// The bits of a plain filter.
     Bits(Exchange<Bits>),
@@ -29,7 +30,7 @@ pub(super) enum Talk {
     Text(Exchange<Text>),
 }
 
-/// Does the same with either.
+/// Runs the same code for each subject.
 macro_rules! either {
     ($talk:expr, $one:ident => $done:expr) => {
         match $talk {
@@ -46,8 +47,8 @@ pub(crate) struct WireExchange {
     pub(super) core: Mutex<Talk>,
 }
 
-/// Shard, mark, whether the string was too short for a key, bits that were set.
-type Told<'py> = (u64, Bound<'py, PyBytes>, bool, u64);
+/// Shard, owner tag, whether the string was too short for a key, bits that were set.
+type ShardState<'py> = (u64, Bound<'py, PyBytes>, bool, u64);
 
 impl WireExchange {
     /// Nothing sent yet.
@@ -55,20 +56,20 @@ impl WireExchange {
         WireExchange { core: Mutex::new(core) }
     }
 
-    /// Hands bytes on, detached from the interpreter if they are many.
-    fn fed<T: Send>(
+    /// Passes bytes to `take`, detached from the interpreter if they are many.
+    fn feed_to<T: Send>(
         &self,
         data: &Bound<'_, PyAny>,
         take: impl Fn(&mut Talk, &[u8]) -> Result<T> + Send + Sync,
     ) -> PyResult<T> {
         let py = data.py();
-        let bytes = bytes_of("data", data)?;
-        let fed = || take(&mut lock(&self.core), &bytes);
-        if bytes.len() < DETACHED { fed() } else { py.detach(fed) }.or_raise(py)
+        let bytes = read_bytes("data", data)?;
+        let feed = || take(&mut lock(&self.core), &bytes);
+        if bytes.len() < DETACHED { feed() } else { py.detach(feed) }.or_raise(py)
     }
 
-    /// Takes the next reply; true when all have come.
-    fn taken(&self, py: Python<'_>, reply: Reply<'_>) -> PyResult<bool> {
+    /// Accepts the next reply; true when all have arrived.
+    fn accept_reply(&self, py: Python<'_>, reply: Reply<'_>) -> PyResult<bool> {
         either!(&mut *lock(&self.core), one => {
             one.accept(reply).or_raise(py)?;
             Ok(one.is_done())
@@ -78,46 +79,47 @@ impl WireExchange {
 
 #[pymethods]
 impl WireExchange {
-    /// What is to be sent.
+    /// The bytes to send.
     #[getter]
     fn buffer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        either!(&*lock(&self.core), one => objects::bytes(py, one.buffer()))
+        either!(&*lock(&self.core), one => bytes::create(py, one.buffer()))
     }
 
-    /// Replies that are due.
+    /// The number of replies that have not arrived.
     #[getter]
     fn due(&self) -> usize {
         either!(&*lock(&self.core), one => one.due())
     }
 
-    /// True when keys go together as one string of bits, which a server may refuse that takes them one by one.
+    /// True when keys are sent together as one string of bits, which a server may refuse although it accepts them one by one.
     #[getter]
     fn is_whole(&self) -> bool {
         matches!(&*lock(&self.core), Talk::Bits(one) if one.subject().is_whole())
     }
 
-    /// Takes bytes as they come; True when all replies have. Raises FormatError for what is no answer to the commands.
+    /// Takes bytes as they arrive; True when all replies have arrived. Raises FormatError for a reply that does not match its
+    /// command.
     #[pyo3(signature = (data: "bytes | bytearray | memoryview") -> "bool")]
     fn feed(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.fed(data, |talk, bytes| either!(talk, one => one.feed(bytes)))
+        self.feed_to(data, |talk, bytes| either!(talk, one => one.feed(bytes)))
     }
 
-    /// As feed(), where replies to other commands may follow: how many bytes were left over, None while replies are due.
+    /// As feed(), if replies to other commands may follow: the number of bytes left over, None until all replies have arrived.
     #[pyo3(signature = (data: "bytes | bytearray | memoryview") -> "int | None")]
     fn feed_part(&self, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
-        self.fed(data, |talk, bytes| either!(talk, one => one.feed_part(bytes)))
+        self.feed_to(data, |talk, bytes| either!(talk, one => one.feed_part(bytes)))
     }
 
-    /// Takes the next reply as a client library read it; True when all have come.
+    /// Takes the next reply as a client library read it; True when all have arrived.
     #[pyo3(signature = (reply: "int | bytes | list[int | None] | None") -> "bool")]
     fn accept(&self, reply: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = reply.py();
         if reply.is_none() {
-            self.taken(py, Reply::Nil)
+            self.accept_reply(py, Reply::Nil)
         } else if let Ok(bytes) = reply.cast::<PyBytes>() {
-            self.taken(py, Reply::Bulk(bytes.as_bytes()))
+            self.accept_reply(py, Reply::Bulk(bytes.as_bytes()))
         } else if let Ok(number) = reply.cast::<PyInt>() {
-            self.taken(py, Reply::Integer(number.extract()?))
+            self.accept_reply(py, Reply::Integer(number.extract()?))
         } else if let Ok(list) = reply.cast::<PyList>() {
             let mut array = Vec::new();
             for item in list {
@@ -127,25 +129,25 @@ impl WireExchange {
                 };
                 array.extend_from_slice(text.as_bytes());
             }
-            self.taken(py, Reply::Array(&array))
+            self.accept_reply(py, Reply::Array(&array))
         } else {
             let class = reply.get_type().name()?;
             Err(parameter_type(py, format!("a reply is an int, bytes, a list or None, got {class}")))
         }
     }
 
-    /// Takes a refusal as the next reply: its code, a blank, the text.
+    /// Takes an error as the next reply: its code, a space, the text.
     #[pyo3(signature = (text: "str") -> "bool")]
     fn refuse(&self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.taken(text.py(), Reply::Error(params::text("text", text)?.as_bytes()))
+        self.accept_reply(text.py(), Reply::Error(parameters::text("text", text)?.as_bytes()))
     }
 
-    /// Begins anew, for the same commands sent once more; of counters, those to which no reply came.
+    /// Starts again, for the same commands sent once more; for counters, only those without a reply.
     fn restart(&self, py: Python<'_>) -> PyResult<()> {
         either!(&mut *lock(&self.core), one => one.restart().or_raise(py))
     }
 
-    /// What the server refused: (shard, text), each once for all replies in a row that repeat it.
+    /// The errors of the server: (shard, text), each once for all consecutive replies that repeat it.
     #[getter]
     fn refusals(&self) -> Vec<(u64, String)> {
         let core = lock(&self.core);
@@ -153,11 +155,44 @@ impl WireExchange {
         refusals.iter().map(|refusal| (refusal.shard, refusal.text.clone())).collect()
     }
 
-    /// Of each shard: (number, mark, whether the string was too short for a key, bits that were set).
+    /// For each shard: (number, owner tag, whether the string was too short for a key, bits that were set).
     #[getter]
-    fn states<'py>(&self, py: Python<'py>) -> PyResult<Vec<Told<'py>>> {
+    fn states<'py>(&self, py: Python<'py>) -> PyResult<Vec<ShardState<'py>>> {
         let core = lock(&self.core);
-        let state = |it: State<'_>| Ok((it.shard, objects::bytes(py, it.mark)?, it.short, it.bits_set));
+        let state = |it: State<'_>| Ok((it.shard, bytes::create(py, it.mark)?, it.short, it.bits_set));
         either!(&*core, one => one.states().map(state).collect())
+    }
+}
+
+/// The string under one key of a server, 64 KiB of it at most; the first state of an exchange has it.
+#[pyclass(frozen, module = "fullbloom._core")]
+pub(crate) struct WireText {
+    key: Vec<u8>,
+}
+
+#[pymethods]
+impl WireText {
+    #[new]
+    #[pyo3(signature = (key: "bytes"))]
+    fn new(key: &Bound<'_, PyBytes>) -> Self {
+        WireText { key: key.as_bytes().to_vec() }
+    }
+
+    /// The command, with the parameters of WireBatch.exchange(); with `asking` after an ASKING.
+    #[pyo3(signature = (shards: "list[tuple[int, bytes, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
+    fn exchange(
+        &self,
+        py: Python<'_>,
+        shards: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::asking)] asking: bool,
+    ) -> PyResult<WireExchange> {
+        let _ = shards;
+        Ok(WireExchange::new(Talk::Text(Exchange::new(Text::new(self.key.clone()), asking).or_raise(py)?)))
+    }
+
+    /// Stores nothing: the exchange has the result.
+    #[pyo3(signature = (exchange: "WireExchange") -> "None")]
+    fn take(&self, exchange: &Bound<'_, WireExchange>) {
+        let _ = exchange;
     }
 }

@@ -1,10 +1,11 @@
-//! [`WireKeys`] and [`WireBatch`]: the hashes of many keys, those that are sent together, and their answers.
+//! [`WireKeys`] and [`WireBatch`]: the hashes of many keys, those that are sent together, and their results.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use fullbloom_core::Result;
-use fullbloom_core::cells::allocation::{reserve, zeroed};
+use fullbloom_core::cells::allocation::zeroed;
+use fullbloom_core::key::KeyHasher;
 use fullbloom_core::parallel::workers::lock;
 use fullbloom_core::structure::HashSource;
 use fullbloom_core::wire::plain::Batch;
@@ -12,59 +13,61 @@ use fullbloom_core::wire::{Cells, Shard};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::class::WireCells;
 use super::exchange::{Talk, WireExchange};
-use crate::answers::Answer;
+use super::{WireCells, arguments};
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
-use crate::{objects, turns};
+use crate::operations::CollectHashes;
+use crate::python_objects::answers::Answer;
+use crate::python_objects::bytes;
 
-mod arguments {
-    crate::classes::declared::readers!(asking: "bool"; always: "bool";);
+/// The error if keys are read a second time and are not the same.
+const CHANGED: &str = "the keys changed while the server was queried; pass a copy of them";
 
-    /// Places in a batch, from 0 on.
-    macro_rules! from_zero {
-        ($($name:ident)*) => {
-            $(pub(super) fn $name(value: &pyo3::Bound<'_, pyo3::PyAny>) -> pyo3::PyResult<u64> {
-                crate::params::whole(stringify!($name), value, 0)
-            })*
-        };
-    }
-    from_zero! { start stop }
+/// Collects the hashes of keys of any kind that contains_many() takes; nulls are not keys.
+pub(super) fn collect_hashes(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let hashes = CollectHashes::default();
+    batch::run(&hashes, hasher, keys, false)?;
+    Ok(hashes.into_hashes())
 }
 
-/// Collects hashes.
-pub(super) struct Gather(pub(super) RefCell<Vec<u64>>);
-
-impl Operation for Gather {
-    type Out = u8;
-    const SKIPS_NULLS: bool = true;
-
-    fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        let mut all = self.0.borrow_mut();
-        let before = all.len();
-        reserve(&mut all, source.len()).or_raise(py)?;
-        all.resize(before + source.len(), 0);
-        let out = &mut all[before..];
-        turns::over(py, out.len(), || source.fill(0, out));
-        Ok(())
-    }
+/// Reads hashes of 8 bytes each, in native byte order.
+pub(super) fn read_hashes(hashes: &Bound<'_, PyBytes>) -> Vec<u64> {
+    hashes.as_bytes().as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
-/// Hands out answers that are there.
-pub(super) struct Hand<'a, T> {
-    pub(super) answers: &'a [T],
-    pub(super) at: Cell<usize>,
+/// Copies the hashes from `start` to `stop`; returns where they begin, too.
+pub(super) fn copy_part(hashes: &[u64], start: u64, stop: u64) -> (usize, Vec<u64>) {
+    let stop = usize::try_from(stop).unwrap_or(usize::MAX).min(hashes.len());
+    let start = usize::try_from(start).unwrap_or(usize::MAX).min(stop);
+    (start, hashes[start..stop].to_vec())
 }
 
-impl<T: Answer + Copy> Operation for Hand<'_, T> {
+/// Returns `answers` in the same container type as the keys, which must be those of the hashes.
+pub(super) fn return_answers<'py, T: Answer + Copy>(
+    hasher: &KeyHasher,
+    keys: &Bound<'py, PyAny>,
+    answers: &[T],
+) -> PyResult<Bound<'py, PyAny>> {
+    let copy = CopyAnswers { answers, at: Cell::new(0) };
+    let returned = batch::run(&copy, hasher, keys, true)?;
+    if copy.at.get() == answers.len() { Ok(returned) } else { Err(parameter(keys.py(), CHANGED)) }
+}
+
+/// Copies results that have arrived.
+struct CopyAnswers<'a, T> {
+    answers: &'a [T],
+    at: Cell<usize>,
+}
+
+impl<T: Answer + Copy> Operation for CopyAnswers<'_, T> {
     type Out = T;
     const SKIPS_NULLS: bool = true;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
         let end = self.at.get() + source.len();
         let Some(answers) = self.answers.get(self.at.get()..end) else {
-            return Err(parameter(py, "the keys changed while the server was asked; pass a copy of them"));
+            return Err(parameter(py, CHANGED));
         };
         self.at.set(end);
         if let Some(out) = out {
@@ -74,7 +77,7 @@ impl<T: Answer + Copy> Operation for Hand<'_, T> {
     }
 }
 
-/// The hashes of many keys, and their answers as they come in.
+/// The hashes of many keys, and their results as they arrive.
 #[pyclass(frozen, module = "fullbloom._core")]
 pub(crate) struct WireKeys {
     cells: Arc<Cells>,
@@ -84,7 +87,7 @@ pub(crate) struct WireKeys {
 }
 
 impl WireKeys {
-    /// None of them answered yet.
+    /// Without results yet.
     pub(super) fn new(cells: &Arc<Cells>, hashes: Vec<u64>, adding: bool) -> Result<Self> {
         let answers = Mutex::new(zeroed(hashes.len())?);
         Ok(WireKeys { cells: Arc::clone(cells), hashes, adding, answers })
@@ -97,7 +100,7 @@ impl WireKeys {
         self.hashes.len()
     }
 
-    /// Some of them, to be sent together; for other cells with the same hash, if they are given.
+    /// Some of them, to send together; for other cells with the same hash, if `cells` is given.
     #[pyo3(signature = (start: "int", stop: "int", cells: "WireCells | None" = None) -> "WireBatch")]
     fn batch(
         &self,
@@ -107,26 +110,24 @@ impl WireKeys {
         cells: Option<&Bound<'_, WireCells>>,
     ) -> PyResult<WireBatch> {
         let cells = cells.map_or(&self.cells, |cells| &cells.get().core);
-        let stop = usize::try_from(stop).unwrap_or(usize::MAX).min(self.hashes.len());
-        let start = usize::try_from(start).unwrap_or(usize::MAX).min(stop);
-        let hashes = self.hashes[start..stop].to_vec();
+        let (start, hashes) = copy_part(&self.hashes, start, stop);
         let core = py.detach(|| Batch::new(cells, hashes, self.adding)).or_raise(py)?;
         Ok(WireBatch::new(core, start))
     }
 
-    /// Keeps the answers of a batch; what an earlier one found new stays new.
+    /// Stores the results of a batch; a key that an earlier batch found new stays new.
     #[pyo3(signature = (batch: "WireBatch") -> "None")]
     fn take(&self, batch: &Bound<'_, WireBatch>) {
         let batch = batch.get();
         let (core, mut answers) = (lock(&batch.core), lock(&self.answers));
         let end = answers.len().min(batch.start + core.answers().len());
         let start = batch.start.min(end);
-        for (answer, &told) in answers[start..end].iter_mut().zip(core.answers()) {
-            *answer = if self.adding { *answer | told } else { told };
+        for (answer, &new) in answers[start..end].iter_mut().zip(core.answers()) {
+            *answer = if self.adding { *answer | new } else { new };
         }
     }
 
-    /// Takes answers that came otherwise, 1 or 0 for each key.
+    /// Stores results from elsewhere, 1 or 0 for each key.
     #[pyo3(signature = (answers: "bytes") -> "None")]
     fn give(&self, answers: &Bound<'_, PyBytes>) -> PyResult<()> {
         let mut all = lock(&self.answers);
@@ -138,16 +139,11 @@ impl WireKeys {
         Ok(())
     }
 
-    /// The answers in the kind of the keys, which must be those that the hashes are of.
+    /// The results in the same container type as the keys, which must be those of the hashes.
     #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
     fn answers<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let answers = lock(&self.answers).clone();
-        let hand = Hand { answers: &answers, at: Cell::new(0) };
-        let told = batch::run(&hand, self.cells.hasher(), keys, true)?;
-        if hand.at.get() != answers.len() {
-            return Err(parameter(keys.py(), "the keys changed while the server was asked; pass a copy of them"));
-        }
-        Ok(told)
+        return_answers(self.cells.hasher(), keys, &answers)
     }
 }
 
@@ -159,7 +155,7 @@ pub(crate) struct WireBatch {
 }
 
 impl WireBatch {
-    /// Hashes of one key or more, of which those before `start` are in other batches.
+    /// A batch whose first key has the number `start`.
     pub(super) fn new(core: Batch, start: usize) -> Self {
         WireBatch { core: Mutex::new(core), start }
     }
@@ -171,14 +167,14 @@ impl WireBatch {
         lock(&self.core).answers().len()
     }
 
-    /// The shards that they lie in, rising.
+    /// The shards that contain them, ascending.
     #[getter]
     fn shards(&self) -> Vec<u64> {
         lock(&self.core).shards().collect()
     }
 
-    /// The commands for some of its shards: (number, name of the string, a name on the same node for bits on their way).
-    /// With `asking` each goes behind an ASKING.
+    /// The commands for some of its shards: (number, name of the string, a name on the same node for temporary bits). With
+    /// `asking` each command follows an ASKING.
     #[pyo3(signature = (shards: "list[tuple[int, bytes, bytes]]", *, asking: "bool" = false) -> "WireExchange")]
     fn exchange(
         &self,
@@ -187,20 +183,19 @@ impl WireBatch {
         #[pyo3(from_py_with = arguments::asking)] asking: bool,
     ) -> PyResult<WireExchange> {
         let shards = shards.into_iter().map(|(number, key, beside)| Shard { number, key, beside }).collect();
-        // Locked inside: who waits for a lock holds no interpreter.
-        let make = || lock(&self.core).exchange(shards, asking);
-        let made = if lock(&self.core).answers().len() > 64 { py.detach(make) } else { make() };
-        Ok(WireExchange::new(Talk::Bits(made.or_raise(py)?)))
+        // Locked inside: no thread waits for a lock while attached.
+        let create = || lock(&self.core).exchange(shards, asking);
+        let exchange = if lock(&self.core).answers().len() > 64 { py.detach(create) } else { create() };
+        Ok(WireExchange::new(Talk::Bits(exchange.or_raise(py)?)))
     }
 
-    /// Sends each key by itself from here on, where it might have gone with all others of its shard; those of later
-    /// batches, too, if `always`.
+    /// From now on, sends each key by itself instead of all keys of a shard together; with `always`, in later batches, too.
     #[pyo3(signature = (*, always: "bool" = false) -> "None")]
     fn go_by_key(&self, #[pyo3(from_py_with = arguments::always)] always: bool) {
         lock(&self.core).go_by_key(always);
     }
 
-    /// Keeps the answers of an exchange; what an earlier one found new stays new.
+    /// Stores the results of an exchange; a key that an earlier exchange found new stays new.
     #[pyo3(signature = (exchange: "WireExchange") -> "None")]
     fn take(&self, exchange: &Bound<'_, WireExchange>) {
         if let Talk::Bits(exchange) = &*lock(&exchange.get().core) {
@@ -208,7 +203,7 @@ impl WireBatch {
         }
     }
 
-    /// True when any key was found, or new: the answer of a batch of one.
+    /// True when any key was found, or new: the result of a batch of one.
     #[getter]
     fn any(&self) -> bool {
         lock(&self.core).answers().contains(&1)
@@ -223,13 +218,13 @@ impl WireBatch {
     /// 1 for each key that was found, or new, in the order of the keys; 0 for the others.
     #[getter]
     fn answers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        objects::bytes(py, lock(&self.core).answers())
+        bytes::create(py, lock(&self.core).answers())
     }
 
-    /// The hashes, 8 bytes each, those of a shard together.
+    /// The hashes, 8 bytes each, grouped by shard.
     #[getter]
     fn hashes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes: Vec<u8> = lock(&self.core).hashes().iter().flat_map(|hash| hash.to_ne_bytes()).collect();
-        objects::bytes(py, &bytes)
+        bytes::create(py, &bytes)
     }
 }

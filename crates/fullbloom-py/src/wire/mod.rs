@@ -1,22 +1,46 @@
-//! Filters whose cells a server holds: keys to commands, replies to answers in the caller's kind. What sends and receives
-//! the bytes is Python.
+//! Filters whose cells a server holds: keys to commands, replies to results in the same container type as the keys. Python
+//! code sends and receives the bytes.
 //!
-//! * [`class`]: the shape and the hash of a filter; [`cells`]: what it can do;
-//! * [`keys`]: the hashes of many keys, and their answers as they come;
-//! * [`exchange`]: commands for one server, and their replies; [`text`]: a short string read along with them;
-//! * [`counters`], [`counted`]: the same of a counting filter.
+//! * [`cells`]: what a filter can do; [`keys`]: the hashes of many keys, and their results as they arrive;
+//! * [`exchange`]: commands for one server and their replies, and a short string that is read with them;
+//! * [`counters`], [`counted`]: the same for a counting filter.
+
+use std::sync::Arc;
+
+use fullbloom_core::wire::Cells;
+use pyo3::prelude::*;
 
 mod cells;
-mod class;
 mod counted;
 mod counters;
 mod exchange;
 mod keys;
-mod text;
 
-pub(crate) use class::WireCells;
 pub(crate) use counted::{WireCounterBatch, WireCounterKeys};
 pub(crate) use counters::WireCounters;
-pub(crate) use exchange::WireExchange;
+pub(crate) use exchange::{WireExchange, WireText};
 pub(crate) use keys::{WireBatch, WireKeys};
-pub(crate) use text::WireText;
+
+/// The cells of a plain filter as strings of a server, in shards.
+#[pyclass(frozen, module = "fullbloom._core")]
+pub(crate) struct WireCells {
+    core: Arc<Cells>,
+}
+
+/// The arguments of all methods.
+mod arguments {
+    crate::parameters::readers!(
+        adding: "bool"; all: "bool"; always: "bool"; asking: "bool"; capacity: "int"; counter_bits: "int"; hash: "str"; layout: "str";
+        native: "bool"; num_bits: "int"; num_counters: "int"; num_hashes: "int"; scheme: "str | None"; shards: "int"; strict: "bool";
+    );
+
+    /// Readers of whole numbers from 0 on.
+    macro_rules! from_zero {
+        ($($name:ident)*) => {
+            $(pub(super) fn $name(value: crate::parameters::Argument<'_>) -> pyo3::PyResult<u64> {
+                crate::parameters::whole(stringify!($name), value, 0)
+            })*
+        };
+    }
+    from_zero! { ones shard start stop }
+}

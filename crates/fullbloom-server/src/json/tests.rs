@@ -1,4 +1,3 @@
-use super::large::two_complement;
 use super::*;
 
 const CAPS: Caps = Caps { keys: 4, key_bytes: 100 };
@@ -34,7 +33,7 @@ fn keys_have_the_hashes_of_the_key_rule() {
 }
 
 #[test]
-fn large_integers_are_as_short_as_the_rule_says() {
+fn large_integers_have_the_shortest_encoding() {
     // 10^40 is 0x1d6329f1c35ca4bfabb9f5610000000000, 17 bytes, whose highest bit is clear.
     let ten = two_complement(false, &[b"1".as_slice(), &[b'0'; 40]].concat());
     assert_eq!(ten.len(), 17);
@@ -47,7 +46,7 @@ fn large_integers_are_as_short_as_the_rule_says() {
 }
 
 #[test]
-fn caps_are_held_while_reading() {
+fn limits_are_checked_while_reading() {
     assert!(refused(b"{\"keys\": [1,2,3,4,5").contains("4 keys"));
     assert!(refused(format!("{{\"key\": \"{}\"}}", "x".repeat(101)).as_bytes()).contains("101 bytes"));
     let deep = |depth: usize| format!("{{\"key\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
@@ -62,7 +61,7 @@ fn caps_are_held_while_reading() {
 }
 
 #[test]
-fn what_is_not_json_is_refused() {
+fn invalid_json_is_rejected() {
     for text in [
         "",
         "{",

@@ -1,17 +1,17 @@
-//! [`Kind`] for each row of the registry, from its declaration: parameters by name, and what its capabilities allow.
+//! Implements [`Kind`] for each row of the registry, from its declaration: parameters by name, and the operations of
+//! its capabilities.
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::container::{Parsed, Verify};
 use fullbloom_core::key::KeyHasher;
-use fullbloom_core::structure::opening::Wanted;
+use fullbloom_core::structure::opening::OpenOptions;
 use std::path::Path;
 
 use super::{Kind, Spec};
 use crate::fault::{Fault, Result};
 
-/// A parameter as a text.
+/// A parameter given as a text.
 trait Parameter<'a>: Sized {
-    /// Reads the text of `name`.
     fn read(name: &str, text: &'a str) -> Result<Self>;
 }
 
@@ -50,8 +50,8 @@ impl<'a, T: Parameter<'a>> Parameter<'a> for Option<T> {
     }
 }
 
-/// The text of a parameter, read, or its default; one without a default must be there.
-macro_rules! given {
+/// Parses the text of a parameter, or takes its default. A parameter without a default is required.
+macro_rules! parse_parameter {
     ($spec:ident $name:ident) => {
         match $spec.option(stringify!($name)) {
             Some(text) => Parameter::read(stringify!($name), text)?,
@@ -68,22 +68,9 @@ macro_rules! given {
     };
 }
 
-/// Refuses parameters that the constructor does not have.
-fn check_names(spec: &Spec, class: &str, known: &[&str]) -> Result<()> {
-    match spec.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        None => spec.check(),
-        Some((name, _)) => {
-            Err(Fault::invalid(format!("a {class} has no parameter {name:?}; it has {}", known.join(", "))))
-        }
-    }
-}
-
-/// A constructor by texts, and the bytes that it would take; nothing for what is built of its keys.
-macro_rules! making {
-    (build $($rest:tt)*) => { making!(@built $($rest)*); };
-    (build_pairs $($rest:tt)*) => { making!(@built $($rest)*); };
-    (world $($rest:tt)*) => { making!(@built $($rest)*); };
-    (@built $Class:ident $positional:tt $named:tt) => {
+/// A constructor from texts, and the bytes that its filter would take. A static structure has neither.
+macro_rules! constructor {
+    (built $Class:ident $positional:tt $named:tt) => {
         pub(super) fn create(_: &Spec, _: KeyHasher) -> Result<Box<dyn Kind>> {
             Err(Fault::new(crate::fault::Code::Unsupported, concat!(
                 "a ", stringify!($Class), " is built of all its keys at once: build it in a process, then send its file"
@@ -94,52 +81,35 @@ macro_rules! making {
             Ok(0)
         }
     };
-    ($adds:ident $Class:ident
+    (open $Class:ident
         [$({$pdoc:tt $p:ident $pt:tt [$($pd:tt)?]})*] [$({$kdoc:tt $k:ident $kt:tt $kd:tt})*]
     ) => {
         const NAMES: &[&str] = &[$(stringify!($p),)* $(stringify!($k),)*];
 
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-            check_names(spec, stringify!($Class), NAMES)?;
-            $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
-            $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
+            spec.check_names(stringify!($Class), NAMES)?;
+            spec.check()?;
+            $(let $p: fullbloom_core::parameter_type!($pt) = parse_parameter!(spec $p $($pd)?);)*
+            $(let $k: fullbloom_core::parameter_type!($kt) = parse_parameter!(spec $k $kd);)*
             Ok(Box::new(Core::construct($($p,)* $($k,)* hasher)?))
         }
 
         pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
-            check_names(spec, stringify!($Class), NAMES)?;
-            $(let $p: fullbloom_core::parameter_type!($pt) = given!(spec $p $($pd)?);)*
-            $(let $k: fullbloom_core::parameter_type!($kt) = given!(spec $k $kd);)*
-            Ok(making!(@bytes $($p)*)($($p,)* $($k,)*)?)
+            spec.check_names(stringify!($Class), NAMES)?;
+            spec.check()?;
+            $(let $p: fullbloom_core::parameter_type!($pt) = parse_parameter!(spec $p $($pd)?);)*
+            $(let $k: fullbloom_core::parameter_type!($kt) = parse_parameter!(spec $k $kd);)*
+            Ok(constructor!(@bytes $($p)*)($($p,)* $($k,)*)?)
         }
     };
-    // One that grows begins small.
+    // A growing filter starts small.
     (@bytes initial_capacity $($p:ident)*) => { Core::made_bytes };
     (@bytes $($p:ident)*) => { Core::cell_bytes };
 }
 
-/// The methods that come with the way keys are added.
-macro_rules! adding {
-    (key) => {
-        fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-            Ok(Addable::add_hashes(self, hashes, new)?)
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Ok(Addable::empty(self)?)
-        }
-
-        fn advance(&mut self, now: f64) -> Result<u64> {
-            match self.pass_time(now) {
-                Some(passed) => Ok(passed?),
-                None => Err(self.cannot("let time pass: it has no window of time")),
-            }
-        }
-    };
-    (number) => {
-        adding!(key);
-    };
-    (pair) => {
+/// The methods that depend on how keys are added.
+macro_rules! add_methods {
+    (open [key value]) => {
         fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
             Ok(self.put_hashes(hashes, values, None)?)
         }
@@ -155,7 +125,23 @@ macro_rules! adding {
             Ok(())
         }
     };
-    (build_pairs) => {
+    (open $entry:tt) => {
+        fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+            Ok(Addable::add_hashes(self, hashes, new)?)
+        }
+
+        fn clear(&mut self) -> Result<()> {
+            Ok(Addable::empty(self)?)
+        }
+
+        fn advance(&mut self, now: f64) -> Result<u64> {
+            match self.pass_time(now) {
+                Some(passed) => Ok(passed?),
+                None => Err(self.unsupported("advance the time: it has no window of time")),
+            }
+        }
+    };
+    (built [key value]) => {
         fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
             values.iter().try_for_each(|&value| self.check_settable(value))?;
             hashes.iter().zip(values).try_for_each(|(&hash, &value)| self.set_hash(hash, value).map(drop))?;
@@ -171,10 +157,10 @@ macro_rules! adding {
             self.get_hash(hash).is_none()
         }
     };
-    ($other:ident) => {};
+    (built $entry:tt) => {};
 }
 
-/// The methods of one capability; what the trait has no method for is nothing here.
+/// The methods of one capability. A capability without a method in the trait adds nothing.
 macro_rules! capability {
     (remove) => {
         fn remove(&mut self, hashes: &[u64], removed: Option<&mut [u8]>) -> Result<()> {
@@ -209,9 +195,8 @@ macro_rules! capability {
     ($other:ident) => {};
 }
 
-/// One module a row.
 macro_rules! kind {
-    ({ $ID:ident $module:ident $family:ident $adds:ident [$($can:ident)*] }
+    ({ $ID:ident $module:ident $family:ident $when:ident $entry:tt [$($can:ident)*] }
         $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
     ) => {
         mod $module {
@@ -227,54 +212,30 @@ macro_rules! kind {
             use std::any::Any;
 
             #[allow(unused_imports)] // where nothing is constructed
-            use super::{Parameter, check_names};
+            use super::Parameter;
             use super::super::{Kind, Spec};
             #[allow(unused_imports)] // as above
             use crate::fault::{Fault, Result};
 
-            making!($adds $Class $positional $named);
+            constructor!($when $Class $positional $named);
 
             impl Kind for Core {
+                forward!(Filter: capacity -> u64, target_fpr -> f64, num_added -> u64, fpr -> f64, fill -> f64);
+                forward!(Filter: nbytes -> u64, estimated -> Option<(f64, f64)>, container -> Container<'_>);
+                forward!(Declared: info -> Vec<(&'static str, Value)>);
                 fn variant(&self) -> &'static Variant {
                     registry::by_id(registry::$ID).unwrap_or(&registry::VARIANTS[0])
                 }
                 fn hasher(&self) -> KeyHasher {
                     *Filter::hasher(self)
                 }
-                fn capacity(&self) -> u64 {
-                    Filter::capacity(self)
-                }
-                fn target_fpr(&self) -> f64 {
-                    Filter::target_fpr(self)
-                }
-                fn num_added(&self) -> u64 {
-                    Filter::num_added(self)
-                }
-                fn fpr(&self) -> f64 {
-                    Filter::fpr(self)
-                }
-                fn fill(&self) -> f64 {
-                    Filter::fill(self)
-                }
-                fn nbytes(&self) -> u64 {
-                    Filter::nbytes(self)
-                }
-                fn estimated(&self) -> Option<(f64, f64)> {
-                    Filter::estimated(self)
-                }
-                fn info(&self) -> Vec<(&'static str, Value)> {
-                    Declared::info(self)
-                }
-                fn container(&self) -> Container<'_> {
-                    Filter::container(self)
-                }
                 fn duplicate(&self) -> Result<Box<dyn Kind>> {
                     Ok(Box::new(self.try_clone()?))
                 }
-                fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+                fn visit_written_words(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
                     Filter::writes(self, hashes, word)
                 }
-                fn of_parts(&self, parts: Parts) -> Result<Box<dyn Kind>> {
+                fn with_parts(&self, parts: Parts) -> Result<Box<dyn Kind>> {
                     let header = Filter::container(self).header;
                     Ok(Box::new(parts.load::<Self>(&header, *Filter::hasher(self))?))
                 }
@@ -293,50 +254,50 @@ macro_rules! kind {
                 fn as_any(&self) -> &dyn Any {
                     self
                 }
-                adding!($adds);
+                add_methods!($when $entry);
                 $(capability!($can);)*
             }
         }
     };
 }
 
-/// All rows, and what is found by a row.
+/// All rows, and the functions that dispatch on a row.
 macro_rules! kinds {
     ({} $({
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: $adds:ident, can: $can:tt, $($rest:tt)*
+        adds: $when:ident $entry:tt, can: $can:tt, $($rest:tt)*
     })*) => {
-        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $adds $can } })*
+        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $when $entry $can } })*
 
-        /// A new filter; its options are checked.
+        /// Creates a filter and checks its options.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-            match super::row_named(&spec.kind)?.id {
+            match super::registry_row(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }
         }
 
-        /// Bytes of cells that it would take; 0 where that is not known beforehand.
+        /// The bytes of cells that it would take; 0 if that is unknown in advance.
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
-            match super::row_named(&spec.kind)?.id {
+            match super::registry_row(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }
         }
 
-        /// A filter from the bytes of a whole file, every one of them checked.
+        /// Loads a filter from the bytes of a file, and checks every byte.
         pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
+            let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
             match Parsed::new(bytes, Verify::Header)?.header.variant {
                 $($number => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
                 other => Err(unknown(other)),
             }
         }
 
-        /// The filter in the file at `path`, in memory; every byte was checked.
+        /// Loads the filter in the file at `path` into memory, and checks every byte.
         pub(super) fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-            let wanted = Wanted { verify: Verify::Full, secret, max_bytes };
-            let file = Opened::new(path)?;
+            let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
+            let file = OpenFile::new(path)?;
             match file.parsed.header.variant {
                 $($number => {
                     let mapped = wanted.open::<fullbloom_core::$family::$Class>(&file, path, $number)?;

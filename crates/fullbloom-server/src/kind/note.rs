@@ -1,5 +1,5 @@
-//! [`Note`]: a small text under a name, beside the filters. It is a kind, so that files, checkpoints and backups hold
-//! it as they hold those; it is no filter, and what asks for one does not find it.
+//! [`Note`]: a small text under a name, beside the filters. It implements [`Kind`], so that files, checkpoints and
+//! backups store it like a filter. Lookups of filters do not find it.
 
 use std::any::Any;
 use std::fs;
@@ -7,37 +7,21 @@ use std::path::Path;
 
 use fullbloom_core::container::{Container, Header, Parsed, Section, Verify, kind};
 use fullbloom_core::key::{AddedDomains, KeyHasher};
-use fullbloom_core::registry::{FalseNegatives, Variant};
+use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
 
-use super::{Flavour, Kind, Settings, Spec};
+use super::{Flavour, Kind, Settings, Spec, foreign};
 use crate::fault::{Code, Fault, Result};
 
-/// Number in files, beyond those of the registry.
-const ID: u16 = fullbloom_core::container::service::NOTE;
-/// Bytes of the longest one.
+/// Its number in files, beyond those of the registry.
+const ID: u16 = fullbloom_core::container::NOTE;
+/// The longest note, in bytes.
 pub const MOST: usize = 64 << 10;
 
-static ROW: Variant = Variant {
-    id: ID,
-    name: "note",
-    class: "Note",
-    adds: "",
-    family: "foreign",
-    capabilities: &[],
-    stage: false,
-    layouts: &[],
-    ns: [0.0, 0.0],
-    false_negatives: FalseNegatives::Never,
-    merging: "",
-    formula: "",
-    paper: "",
-    role: "",
-    once: false,
-    fixed: &[],
-};
+static ROW: Variant =
+    Variant { id: ID, name: "note", class: "Note", adds: "", entry: &[], capabilities: &[], ..foreign::ROW };
 
-/// See the head of this file. Another text is another note.
+/// A text. Changing it creates another note.
 pub struct Note(Vec<u8>);
 
 impl Note {
@@ -50,19 +34,19 @@ impl Note {
         Ok(Note(text.to_vec()))
     }
 
-    /// How notes are set down in logs and manifests.
+    /// The settings of a note in logs and manifests.
     pub fn settings() -> Settings {
         Settings { flavour: Flavour::Note, ..Settings::of(Spec { kind: ROW.name.into(), ..Spec::default() }) }
     }
 
-    /// The text of a kind that is a note.
+    /// The text, if `kind` is a note.
     pub fn text_of(kind: &dyn Kind) -> Option<&[u8]> {
         kind.as_any().downcast_ref::<Note>().map(|note| note.0.as_slice())
     }
 
-    /// The note in the bytes of a whole file, every one of them checked.
+    /// Loads a note from the bytes of a file, and checks every byte.
     pub fn load(bytes: &[u8]) -> Result<Box<dyn Kind>> {
-        let damaged = || Fault::new(Code::Format, "the file does not hold the note that its header tells of");
+        let damaged = || Fault::new(Code::Format, "the file does not contain the note that its header describes");
         let parsed = Parsed::new(bytes, Verify::Full)?;
         let [span] = parsed.sections.as_slice() else { return Err(damaged()) };
         if (parsed.header.variant, span.kind, span.index) != (ID, kind::NOTE, 0) {
@@ -71,7 +55,7 @@ impl Note {
         Ok(Box::new(Note::new(bytes.get(span.offset..span.offset + span.len).ok_or_else(damaged)?)?))
     }
 
-    /// The note in the file at `path`.
+    /// Loads the note in the file at `path`.
     pub fn open(path: &Path) -> Result<Box<dyn Kind>> {
         Self::load(&fs::read(path).map_err(Fault::io(path))?)
     }
@@ -101,9 +85,6 @@ impl Kind for Note {
     }
     fn nbytes(&self) -> u64 {
         self.0.len() as u64
-    }
-    fn estimated(&self) -> Option<(f64, f64)> {
-        None
     }
     fn info(&self) -> Vec<(&'static str, Value)> {
         vec![("nbytes", Value::Number(self.nbytes()))]
@@ -136,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn notes_read_back_and_damaged_ones_are_refused() -> Result<()> {
+    fn notes_round_trip_and_damaged_ones_are_refused() -> Result<()> {
         for text in [b"".as_slice(), b"a \r\n\0\xff", &[7; MOST]] {
             let bytes = file(&Note::new(text)?);
             assert_eq!(Note::text_of(Note::load(&bytes)?.as_ref()), Some(text));
             assert!(Note::load(&bytes[..bytes.len() - 1]).is_err());
         }
         let mut bytes = file(&Note::new(b"{\"a\": 1}")?);
-        // Files are read by later releases: their bytes never change.
+        // Later releases read these files, so their bytes must not change.
         assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (192, 2_770_862_845));
         for at in 0..bytes.len() {
             bytes[at] ^= 1;

@@ -1,25 +1,27 @@
-//! [`Settings`]: what a filter is made of and how it is treated, as a line of a log or a manifest.
+//! [`Settings`]: the parameters of a filter and how the service treats it, as a line of a log or a manifest.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Spec;
 use crate::fault::{Code, Fault, Result};
 
-/// What clients take a filter for.
+/// Which family of commands created a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// Made by `BF.*`.
+    /// `BF.*`.
     Bloom,
-    /// Made by `CF.*`.
+    /// `CF.*`.
     Cuckoo,
-    /// Made by name of its kind.
+    /// A command that names the kind.
     Any,
-    /// No filter: a note.
+    /// None: this is a note.
     Note,
 }
 
 impl Flavour {
-    /// As written in the manifest.
+    /// Its name in the manifest.
     pub fn name(self) -> &'static str {
         match self {
             Flavour::Bloom => "bf",
@@ -29,28 +31,29 @@ impl Flavour {
         }
     }
 
-    /// Reads [`Flavour::name`].
+    /// Parses [`Flavour::name`].
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Flavour::Bloom, Flavour::Cuckoo, Flavour::Any, Flavour::Note];
         all.into_iter().find(|flavour| flavour.name() == name)
     }
 }
 
-/// What a filter is made of and how it is treated.
+/// The parameters of a filter and how the service treats it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Kind and parameters.
     pub spec: Spec,
-    /// What clients take it for.
+    /// The commands that created it.
     pub flavour: Flavour,
-    /// True: keys beyond its capacity are refused.
+    /// True refuses keys beyond its capacity.
     pub strict: bool,
-    /// Numbers that its makers want back (`EXPANSION`, `MAXITERATIONS` ...), by name; a store has one list for equal ones.
+    /// Numbers that the commands return later (`EXPANSION`, `MAXITERATIONS` ...), by name. Filters with equal lists
+    /// share one.
     pub notes: Arc<Vec<(String, u64)>>,
 }
 
 impl Settings {
-    /// A filter of any kind.
+    /// The settings of a filter of any kind.
     pub fn of(spec: Spec) -> Self {
         Settings { spec, flavour: Flavour::Any, strict: false, notes: Arc::default() }
     }
@@ -61,7 +64,7 @@ impl Settings {
     }
 }
 
-/// Settings as a line: `name created flavour strict notes spec`.
+/// The settings as a line: `name created flavour strict notes spec`.
 pub fn line(name: &str, created: u64, settings: &Settings) -> String {
     let notes: Vec<String> = settings.notes.iter().map(|(name, number)| format!("{name}:{number}")).collect();
     let notes = if notes.is_empty() { "-".to_string() } else { notes.join(",") };
@@ -73,7 +76,7 @@ pub fn line(name: &str, created: u64, settings: &Settings) -> String {
     )
 }
 
-/// Reads [`line`]: name, time of making, settings.
+/// Parses [`line`]: name, time of creation, settings.
 pub fn parse(line: &str) -> Result<(String, u64, Settings)> {
     let wrong = || Fault::new(Code::Format, "a filter's settings cannot be read");
     let mut words = line.splitn(6, ' ');
@@ -94,12 +97,47 @@ pub fn parse(line: &str) -> Result<(String, u64, Settings)> {
     Ok((name, created, Settings { spec: Spec::parse(next()?)?, flavour, strict, notes: Arc::new(notes) }))
 }
 
+/// The most lists to remember, the latest ones.
+const MOST: usize = 64;
+
+/// Shares equal lists among settings. Ten thousand filters mostly have equal parameters, and a few texts for each
+/// filter, every one an allocation, take more memory than the cells of a small filter.
+#[derive(Default)]
+pub struct Interner {
+    options: VecDeque<Arc<Vec<(String, String)>>>,
+    notes: VecDeque<Arc<Vec<(String, u64)>>>,
+}
+
+impl Interner {
+    /// The same settings, in memory shared with equal ones.
+    pub fn intern(&mut self, mut settings: Settings) -> Settings {
+        if let Ok(row) = super::by_name(&settings.spec.kind) {
+            settings.spec.kind = Cow::Borrowed(row.name);
+        }
+        intern_list(&mut self.options, &mut settings.spec.options);
+        intern_list(&mut self.notes, &mut settings.notes);
+        settings
+    }
+}
+
+/// Replaces a list by an equal one that is already known.
+fn intern_list<T: PartialEq + Clone>(known: &mut VecDeque<Arc<Vec<T>>>, list: &mut Arc<Vec<T>>) {
+    if let Some(first) = known.iter().find(|first| *first == list) {
+        *list = first.clone();
+        return;
+    }
+    if known.len() == MOST {
+        known.pop_front();
+    }
+    known.push_back(list.clone());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn settings_read_back() -> Result<()> {
+    fn settings_round_trip_as_lines() -> Result<()> {
         let spec = Spec { kind: "bloom".into(), seed: 3, ..Spec::default() }.with("capacity", 10);
         let settings =
             Settings { strict: true, notes: Arc::new(vec![("expansion".into(), 2)]), ..Settings::of(spec.clone()) };

@@ -1,20 +1,20 @@
-//! [`Spec`]: what a filter was made of, as words that a log, a manifest and a person can read.
+//! [`Spec`]: the parameters of a filter as texts, for logs, manifests and people.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::fault::{Fault, Result};
 
-/// Kind and parameters, by name; those that are not there have their defaults.
+/// The kind and its parameters; missing ones have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
     /// Name of the kind in the registry.
     pub kind: Cow<'static, str>,
-    /// Parameters of the constructor with their texts, in the order given; a store has one list for equal ones.
+    /// The parameters of the constructor as texts, in the order given. Filters with equal lists share one.
     pub options: Arc<Vec<(String, String)>>,
     /// Seed of the key hash.
     pub seed: u64,
-    /// True where keys are hashed under a secret of the filter's own.
+    /// True if keys are hashed under a secret of the filter's own.
     pub keyed: bool,
 }
 
@@ -29,7 +29,7 @@ impl Spec {
         Arc::make_mut(&mut self.options).push((name.to_string(), text.to_string()));
     }
 
-    /// With a parameter more.
+    /// Adds a parameter, as a builder.
     pub fn with(mut self, name: &str, text: impl ToString) -> Self {
         self.add(name, text);
         self
@@ -44,7 +44,7 @@ impl Spec {
         line
     }
 
-    /// Reads [`Spec::line`].
+    /// Parses [`Spec::line`].
     pub fn parse(line: &str) -> Result<Self> {
         let mut words = line.split(' ');
         let mut spec = Spec { kind: words.next().unwrap_or_default().to_string().into(), ..Spec::default() };
@@ -60,7 +60,17 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Refuses texts that a line could not hold.
+    /// Refuses parameters that the constructor of `class` does not have.
+    pub(super) fn check_names(&self, class: &str, known: &[&str]) -> Result<()> {
+        match self.options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Fault::invalid(format!("a {class} has no parameter {name:?}; it has {}", known.join(", "))))
+            }
+        }
+    }
+
+    /// Refuses texts that do not fit into a line.
     pub fn check(&self) -> Result<()> {
         let plain = |text: &str| {
             !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_graphic() && b != b'=')
@@ -80,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_read_back() {
+    fn specs_round_trip_as_lines() {
         let spec = Spec { kind: "bloom".into(), seed: 7, keyed: true, ..Spec::default() }
             .with("capacity", 1000)
             .with("fpr", 0.01);

@@ -1,44 +1,42 @@
-//! The log: what was acknowledged, on disk before it is said to be.
+//! The log: changes are on disk before they are acknowledged.
 //!
 //! * [`record`]: one change;
 //! * [`segment`]: a file of blocks of records, and its reader;
-//! * `progress`: how far the disk has come;
-//! * `start`: where a log goes on, and the segment that it begins;
-//! * [`synced`]: how much is known to be on disk;
-//! * [`writer`]: the thread that writes blocks, and syncs them for everybody who waits (group commit).
+//! * `start`: where a log continues, and its new segment;
+//! * [`synced`]: what is known to be on disk;
+//! * [`writer`]: the thread that writes blocks, and syncs them for all waiting clients (group commit).
 //!
-//! Promise of each mode, for the process and for the machine:
+//! What each mode promises:
 //!
 //! | mode | an acknowledged change survives |
 //! |---|---|
-//! | `always` | the end of the process and of the machine: it was synced before its reply |
-//! | `everysec` | the end of the process but for the last 10 ms, of the machine but for the last second |
+//! | `always` | a crash of the process or the machine: it is synced before its reply |
+//! | `everysec` | a process crash, except the last 10 ms; a machine crash, except the last second |
 //! | `off` | a checkpoint: changes since the last one are lost |
 
-mod progress;
 pub mod record;
 pub mod segment;
 mod start;
 pub mod synced;
 pub mod writer;
 
-pub use record::{Read, Record};
+pub use record::{Record, StoredRecord};
 pub use start::Start;
 pub use writer::Log;
 
 /// When an acknowledged change is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Before its reply.
+    /// Before the reply.
     Always,
-    /// A second later at most.
+    /// After a second at most.
     EverySecond,
     /// At the next checkpoint.
     Off,
 }
 
 impl Durability {
-    /// As people write it.
+    /// Its name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Durability::Always => "always",
@@ -47,7 +45,7 @@ impl Durability {
         }
     }
 
-    /// Reads [`Durability::name`].
+    /// Parses [`Durability::name`].
     pub fn parse(name: &str) -> Option<Self> {
         [Durability::Always, Durability::EverySecond, Durability::Off].into_iter().find(|mode| mode.name() == name)
     }

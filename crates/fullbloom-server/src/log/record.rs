@@ -1,60 +1,56 @@
-//! [`Record`]: one change, as it stands in the log. Hashes only: a log never holds a key.
+//! [`Record`]: one change in the log. It contains hashes, never keys.
 //!
 //! ```text
 //! u32 length of what follows | u8 operation | u64 filter | body
 //! ```
-//! all little-endian; the body of an operation on keys is its hashes, 8 bytes each, where these are of keys of other types
-//! than text behind the number of the types; that of a note the time when it is
-//! dropped, the length of its settings (8 bytes each), these, and its text.
+//! All numbers are little-endian. The body of an operation on keys is its hashes, 8 bytes each; if the keys are not texts,
+//! the number of their types precedes the hashes. The body of a note is its expiry and the length of its settings (8 bytes
+//! each), its settings, and its text.
 
 use fullbloom_core::key::KeyDomains;
 
 use crate::fault::{Code, Fault, Result};
 
-/// One change of a filter, whose number is `id`, or of the catalogue.
+/// One change of the filter with the number `id`, or of the catalogue.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // of fields: each variant says what it has
 pub enum Record<'a> {
-    /// A filter was made, in place of what had its name: its number, its settings as a line, the number of the file with
-    /// its contents, if it has any, and when it is dropped, in milliseconds since 1970, if ever.
+    /// Created a filter, replacing the owner of its name: its number, its settings as a line, the number of the file
+    /// with its contents, if it has any, and its expiry, in milliseconds since 1970, if it has one.
     Create { id: u64, line: String, whole: Option<u64>, expires: Option<u64> },
-    /// It was dropped.
+    /// Dropped it.
     Drop { id: u64 },
-    /// It has another name, in place of what had that name; and another time when it is dropped, 0 never, if any is given.
+    /// Renamed it, replacing the owner of the new name; and set its expiry, if any is given, 0 for never.
     Rename { id: u64, name: String, expires: Option<u64> },
-    /// It is dropped at a time, in milliseconds since 1970; 0 never.
+    /// Set its expiry, in milliseconds since 1970; 0 means never.
     Expire { id: u64, at: u64 },
-    /// Texts were added.
-    Add { id: u64, hashes: &'a [u64] },
-    /// Keys of these domains were added.
-    AddTyped { id: u64, domains: KeyDomains, hashes: &'a [u64] },
-    /// Keys were removed.
+    /// Added keys of these domains.
+    Add { id: u64, domains: KeyDomains, hashes: &'a [u64] },
+    /// Removed keys.
     Remove { id: u64, hashes: &'a [u64] },
-    /// Keys were added with a value each.
-    Pairs { id: u64, hashes: &'a [u64], values: &'a [u64] },
-    /// [`Record::Pairs`] of keys of these domains.
-    PairsTyped { id: u64, domains: KeyDomains, hashes: &'a [u64], values: &'a [u64] },
-    /// Time passed.
+    /// Added keys of these domains with a value each.
+    Pairs { id: u64, domains: KeyDomains, hashes: &'a [u64], values: &'a [u64] },
+    /// Advanced the time.
     Advance { id: u64, now: f64 },
-    /// Every key was forgotten.
+    /// Removed all keys.
     Clear { id: u64 },
-    /// Its contents stand in the file of this number.
+    /// Replaced its contents by the file with this number.
     Replaced { id: u64, file: u64 },
-    /// A piece of it came in, under a number.
+    /// Loaded a chunk with this number.
     Piece { id: u64, number: i64, bytes: &'a [u8] },
-    /// Room was made where keys were removed.
+    /// Freed the space of removed keys.
     Compact { id: u64 },
-    /// A note was set, in place of the one that had its name: its settings as a line, its text, and when it is dropped,
-    /// in milliseconds since 1970; 0 never.
+    /// Set a note, replacing one of the same name: its settings as a line, its text, and its expiry, in milliseconds
+    /// since 1970; 0 means never.
     Note { id: u64, expires: u64, line: &'a str, text: &'a [u8] },
 }
 
-/// A record as read back: its hashes are its own.
+/// A record read from the log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Read {
-    /// Which operation.
+pub struct StoredRecord {
+    /// The operation.
     pub op: u8,
-    /// True where it was refused at one of its keys.
+    /// True if it was refused at one of its keys.
     pub refused: bool,
     /// The filter.
     pub id: u64,
@@ -62,7 +58,7 @@ pub struct Read {
     pub body: Vec<u8>,
 }
 
-/// Numbers of operations.
+/// The numbers of operations.
 pub mod op {
     #![allow(missing_docs)]
     pub const CREATE: u8 = 1;
@@ -79,37 +75,40 @@ pub mod op {
     pub const PIECE: u8 = 12;
     pub const COMPACT: u8 = 13;
     pub const NOTE: u8 = 14;
-    /// Added to an operation that was refused at one of its keys; those before it were changed.
+    /// Marks an operation that was refused at one of its keys; the keys before that one were changed.
     pub const REFUSED: u8 = 0x80;
     /// [`CREATE`] or [`CREATE_WHOLE`] with an expiry: its time, the number of the file or 0, then the line.
     pub const CREATE_EXPIRING: u8 = 15;
     /// [`RENAME`] with an expiry: its time, 0 never, then the name.
     pub const RENAME_EXPIRING: u8 = 16;
-    /// [`ADD`] of ready hashes, of keys of any domain.
+    /// [`ADD`] of hashes, of keys of any domain.
     pub const ADD_HASHED: u8 = 17;
     pub const PAIRS_HASHED: u8 = 18;
-    /// [`ADD`] of keys of some domains, whose number comes before the hashes.
+    /// [`ADD`] of keys of some domains; the number of the domains precedes the hashes.
     pub const ADD_TYPED: u8 = 19;
     pub const PAIRS_TYPED: u8 = 20;
 
-    /// True of those that are about the names of filters, not about what is in one.
-    pub fn of_catalogue(op: u8) -> bool {
+    /// True for operations on names, not on the contents of a filter.
+    pub fn is_catalogue_op(op: u8) -> bool {
         matches!(op, CREATE | CREATE_WHOLE | CREATE_EXPIRING | DROP | RENAME | RENAME_EXPIRING | EXPIRE | NOTE)
     }
 }
 
-/// Bytes of length, operation and filter.
+/// The bytes of length, operation and filter.
 const HEAD: usize = 13;
-/// Where the operation stands in the bytes of a record.
+/// The offset of the operation in a record.
 pub(super) const OPERATION: usize = 4;
 
-/// The operation of keys of some domains; appends the number of these unless the operation implies them.
-fn typed(out: &mut Vec<u8>, domains: KeyDomains, hashed: u8, typed: u8) -> u8 {
-    if domains == KeyDomains::HASHED {
-        return hashed;
+/// Selects the operation for keys of some domains: texts, any (hashes), or others, whose number it appends.
+fn write_domains(out: &mut Vec<u8>, domains: KeyDomains, [text, hashed, typed]: [u8; 3]) -> u8 {
+    match domains {
+        KeyDomains::TEXT => text,
+        KeyDomains::HASHED => hashed,
+        _ => {
+            out.extend_from_slice(&domains.number().to_le_bytes());
+            typed
+        }
     }
-    out.extend_from_slice(&domains.number().to_le_bytes());
-    typed
 }
 
 impl Record<'_> {
@@ -144,12 +143,8 @@ impl Record<'_> {
                 words(out, &[*at]);
                 (op::EXPIRE, *id)
             }
-            Record::Add { id, hashes } => {
-                words(out, hashes);
-                (op::ADD, *id)
-            }
-            Record::AddTyped { id, domains, hashes } => {
-                let op = typed(out, *domains, op::ADD_HASHED, op::ADD_TYPED);
+            Record::Add { id, domains, hashes } => {
+                let op = write_domains(out, *domains, [op::ADD, op::ADD_HASHED, op::ADD_TYPED]);
                 words(out, hashes);
                 (op, *id)
             }
@@ -157,13 +152,8 @@ impl Record<'_> {
                 words(out, hashes);
                 (op::REMOVE, *id)
             }
-            Record::Pairs { id, hashes, values } => {
-                words(out, hashes);
-                words(out, values);
-                (op::PAIRS, *id)
-            }
-            Record::PairsTyped { id, domains, hashes, values } => {
-                let op = typed(out, *domains, op::PAIRS_HASHED, op::PAIRS_TYPED);
+            Record::Pairs { id, domains, hashes, values } => {
+                let op = write_domains(out, *domains, [op::PAIRS, op::PAIRS_HASHED, op::PAIRS_TYPED]);
                 words(out, hashes);
                 words(out, values);
                 (op, *id)
@@ -197,9 +187,9 @@ impl Record<'_> {
     }
 }
 
-impl Read {
-    /// The next record of `bytes`, and how long it is; `None` at their end.
-    pub fn next(bytes: &[u8]) -> Result<Option<(Read, usize)>> {
+impl StoredRecord {
+    /// Parses the next record of `bytes`; returns it with its length, or `None` at the end.
+    pub fn next(bytes: &[u8]) -> Result<Option<(StoredRecord, usize)>> {
         let wrong = || Fault::new(Code::Format, "a record is cut short");
         let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
             return if bytes.is_empty() { Ok(None) } else { Err(wrong()) };
@@ -209,7 +199,7 @@ impl Read {
         let (op, record) = record.split_first().ok_or_else(wrong)?;
         let (id, body) = record.split_first_chunk::<8>().ok_or_else(wrong)?;
         let (refused, op) = (op & op::REFUSED != 0, op & !op::REFUSED);
-        Ok(Some((Read { op, refused, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
+        Ok(Some((StoredRecord { op, refused, id: u64::from_le_bytes(*id), body: body.to_vec() }, 4 + length)))
     }
 
     /// The body as words.
@@ -217,8 +207,8 @@ impl Read {
         self.body.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
-    /// Of keys that were added: their domains, their hashes, and the values behind these.
-    pub fn added(&self) -> Result<(KeyDomains, Vec<u64>)> {
+    /// The domains and hashes of added keys; values follow the hashes.
+    pub fn keys(&self) -> Result<(KeyDomains, Vec<u64>)> {
         let mut words = self.words();
         let domains = match self.op {
             op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
@@ -229,7 +219,7 @@ impl Read {
         Ok((domains, words))
     }
 
-    /// The number of the file that it names.
+    /// The number of the file that the record names.
     pub fn file(&self) -> Option<u64> {
         match self.op {
             op::REPLACED | op::CREATE_WHOLE => self.word(0),
@@ -238,13 +228,13 @@ impl Read {
         }
     }
 
-    /// When it says that a filter is dropped, in milliseconds since 1970; `Some(None)`: never; `None`: it does not say.
+    /// The expiry that the record sets, in milliseconds since 1970; `Some(None)` means never, `None` sets none.
     pub fn expires(&self) -> Option<Option<u64>> {
         let says = matches!(self.op, op::EXPIRE | op::CREATE_EXPIRING | op::RENAME_EXPIRING);
         says.then(|| self.word(0).filter(|&at| at != 0))
     }
 
-    /// The text behind its numbers: the settings of a filter that was made, or the name of one that was renamed.
+    /// The text after the numbers: the settings of a new filter, or a new name.
     pub fn text(&self) -> Result<&str> {
         let words = match self.op {
             op::CREATE_EXPIRING => 2,
@@ -255,14 +245,13 @@ impl Read {
             .map_err(|_| Fault::new(Code::Format, "a record's text is not UTF-8"))
     }
 
-    /// A word of the body.
     fn word(&self, at: usize) -> Option<u64> {
         self.body.as_chunks::<8>().0.get(at).map(|word| u64::from_le_bytes(*word))
     }
 
-    /// Of a note: when it is dropped, its settings as a line, its text.
+    /// The expiry, settings and text of a note.
     pub fn note(&self) -> Result<(u64, &str, &[u8])> {
-        let wrong = || Fault::new(Code::Format, "a record of a note does not read");
+        let wrong = || Fault::new(Code::Format, "a record of a note cannot be parsed");
         let (words, rest) = self.body.split_first_chunk::<16>().ok_or_else(wrong)?;
         let word = |at: usize| words[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let length = usize::try_from(word(8)).map_err(|_| wrong())?;
@@ -278,20 +267,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_read_back_and_cut_ones_are_refused() -> Result<()> {
+    fn records_round_trip_and_truncated_ones_are_refused() -> Result<()> {
         let mut bytes = Vec::new();
-        Record::Add { id: 7, hashes: &[1, u64::MAX] }.write(&mut bytes);
+        Record::Add { id: 7, domains: KeyDomains::TEXT, hashes: &[1, u64::MAX] }.write(&mut bytes);
         Record::Rename { id: 8, name: "x".into(), expires: None }.write(&mut bytes);
-        let (first, length) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        let (first, length) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!((first.op, first.id, first.words()), (op::ADD, 7, vec![1, u64::MAX]));
-        let (second, _) = Read::next(&bytes[length..])?.unwrap_or_else(|| unreachable!());
+        let (second, _) = StoredRecord::next(&bytes[length..])?.unwrap_or_else(|| unreachable!());
         assert_eq!((second.op, second.id, second.text()?), (op::RENAME, 8, "x"));
         for cut in 1..length {
-            assert!(Read::next(&bytes[..cut]).is_err(), "{cut}");
+            assert!(StoredRecord::next(&bytes[..cut]).is_err(), "{cut}");
         }
         let mut bytes = Vec::new();
         Record::Note { id: 9, expires: 5, line: "a line", text: b"a text" }.write(&mut bytes);
-        let (mut note, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        let (mut note, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
         assert_eq!((note.op, note.id, note.note()?), (op::NOTE, 9, (5, "a line", b"a text".as_slice())));
         note.body.truncate(21);
         assert!(note.note().is_err());
@@ -299,35 +288,35 @@ mod tests {
     }
 
     #[test]
-    fn the_types_of_keys_read_back() -> Result<()> {
+    fn domains_of_keys_round_trip() -> Result<()> {
         let (text, int) = (KeyDomains::TEXT, KeyDomains::of(Domain::Integer));
         for (domains, op) in
             [(int, op::ADD_TYPED), (int.with(text), op::ADD_TYPED), (KeyDomains::HASHED, op::ADD_HASHED)]
         {
             let mut bytes = Vec::new();
-            Record::AddTyped { id: 7, domains, hashes: &[1, 2] }.write(&mut bytes);
-            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
-            assert_eq!((read.op, read.added()?), (op, (domains, vec![1, 2])));
+            Record::Add { id: 7, domains, hashes: &[1, 2] }.write(&mut bytes);
+            let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            assert_eq!((read.op, read.keys()?), (op, (domains, vec![1, 2])));
             let mut bytes = Vec::new();
-            Record::PairsTyped { id: 7, domains, hashes: &[1], values: &[5] }.write(&mut bytes);
-            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
-            assert_eq!((read.op, read.added()?), (op + 1, (domains, vec![1, 5])));
+            Record::Pairs { id: 7, domains, hashes: &[1], values: &[5] }.write(&mut bytes);
+            let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            assert_eq!((read.op, read.keys()?), (op + 1, (domains, vec![1, 5])));
         }
         let mut bytes = Vec::new();
-        Record::Add { id: 7, hashes: &[1, 2] }.write(&mut bytes);
-        let (mut read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
-        assert_eq!(read.added()?, (text, vec![1, 2]));
+        Record::Add { id: 7, domains: KeyDomains::TEXT, hashes: &[1, 2] }.write(&mut bytes);
+        let (mut read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
+        assert_eq!(read.keys()?, (text, vec![1, 2]));
         read.op = op::ADD_TYPED;
         read.body[7] = 255;
-        assert!(read.added().is_err());
+        assert!(read.keys().is_err());
         Ok(())
     }
 
     #[test]
-    fn expiries_are_of_the_record_that_makes_or_renames() -> Result<()> {
+    fn records_that_create_or_rename_contain_the_expiry() -> Result<()> {
         let line = || "a line".to_string();
         let name = || "a name".to_string();
-        // What logs hold never changes its bytes: the operation, then the body.
+        // The bytes of records in a log never change: the operation, then the body.
         type Known<'a> = (Record<'a>, u8, &'a [u64], Option<u64>, Option<Option<u64>>);
         let known: [Known<'_>; 6] = [
             (Record::Create { id: 1, line: line(), whole: None, expires: None }, 1, &[], None, None),
@@ -346,7 +335,7 @@ mod tests {
         for (record, op, words, file, expires) in known {
             let mut bytes = Vec::new();
             record.write(&mut bytes);
-            let (read, _) = Read::next(&bytes)?.unwrap_or_else(|| unreachable!());
+            let (read, _) = StoredRecord::next(&bytes)?.unwrap_or_else(|| unreachable!());
             let text = if matches!(record, Record::Create { .. }) { line() } else { name() };
             let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).chain(text.bytes()).collect();
             assert_eq!((read.op, &read.body, read.file(), read.expires()), (op, &body, file, expires), "{record:?}");

@@ -1,19 +1,20 @@
 //! Segments: files of the log, each named by the number of its first record. All numbers are little-endian.
 //!
 //! ```text
-//! header  "BLMYLOG2" | u64 number of the first record | u64 first record of the segment before it, 0 without one |
-//!         u64 number after the last record of that one | u64 fingerprint of secret.key | u64 `filter_bytes` in force |
-//!         u64 mark, drawn at random | u32 CRC-32 of the 56 bytes | 4 zero bytes
+//! header  "BLMYLOG2" | u64 number of the first record | u64 first record of the previous segment, or 0 |
+//!         u64 number after its last record | u64 fingerprint of secret.key | u64 `filter_bytes` in force |
+//!         u64 random mark | u32 CRC-32 of the 56 bytes | 4 zero bytes
 //! block   u64 mark of the segment | u32 length of records | u32 CRC-32 of what follows it in the block |
 //!         u64 number of its first record | u64 number of the last record known to be synced when it was written |
-//!         u32 how many | records
+//!         u32 number of records | records
 //! ```
-//! By its mark a block is found behind damage, in one pass; nobody who has keys or texts written can make another one.
-//! By the headers a segment that is missing, or lacks its end, is known. Segments of the first layout, "BLMYLOG1", are
-//! read: their header has the number of the first record alone (24 bytes), their blocks have no mark.
+//! Its mark makes a block findable after damage, in one pass; a client that chooses keys or texts cannot forge one. The
+//! headers reveal a segment that is missing or truncated. Segments of the first layout, "BLMYLOG1", are read: their header
+//! has only the number of the first record (24 bytes), their blocks have no mark.
 //!
-//! A crash may cut or lose what was not synced, at the end of the last segment. What does not read there is left out; a
-//! block that a later one knows to have been synced, or one of an older segment, is damage, and the fault says where.
+//! A crash may truncate or lose what was not synced, at the end of the last segment. Bytes there that do not parse are
+//! skipped. A block that a later block knows to have been synced, or one of an older segment, is damage, and the fault says
+//! where.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -23,18 +24,18 @@ use std::path::{Path, PathBuf};
 use memchr::memmem::Finder;
 
 use crate::fault::{Fault, Result};
-use crate::log::record::Read;
+use crate::log::record::StoredRecord;
 
 const MAGIC: &[u8; 8] = b"BLMYLOG2";
-/// Bytes of the header.
+/// The length of the header.
 pub const HEADER: usize = 64;
-/// Bytes of a block before its records.
+/// The length of a block's head.
 pub const BLOCK: usize = 36;
-/// The first layout: what its files begin with, and its sizes.
+/// The first layout: its magic bytes and lengths.
 const MAGIC_1: &[u8; 8] = b"BLMYLOG1";
 const HEADER_1: usize = 24;
 const BLOCK_1: usize = 28;
-/// Bytes that a search for the next block may hash besides those of the segment.
+/// The bytes that a search for the next block may hash, in addition to those of the segment.
 const SEARCHED: u64 = 64 << 20;
 
 /// The file of the segment that begins with record `first`.
@@ -57,38 +58,38 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-fn long(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Number of the first record.
+    /// The number of the first record.
     pub first: u64,
-    /// First record of the segment before it, and the number after that one's last; (0, 0) without one.
+    /// The first record of the previous segment, and the number after its last record; (0, 0) if there is none.
     pub before: (u64, u64),
-    /// Fingerprint of the secret with which filters are keyed.
+    /// The fingerprint of the secret with which filters are keyed.
     pub fingerprint: u64,
-    /// Bytes that one filter might have when its records were made.
+    /// The limit on the bytes of one filter when the records were written.
     pub filter_bytes: u64,
-    /// What each block begins with.
+    /// The first bytes of each block.
     mark: u64,
 }
 
 impl Header {
     /// The header of a new segment.
     pub fn new(first: u64, before: (u64, u64), fingerprint: u64, filter_bytes: u64) -> Self {
-        // Keys of the standard library's hash are drawn from the system, once a thread, and differ from call to call.
+        // The standard library draws its hash keys from the system, once per thread, and they differ for each call.
         let mark = RandomState::new().hash_one(first) | 1;
         Header { first, before, fingerprint, filter_bytes, mark }
     }
 
-    /// As bytes.
+    /// The header as bytes.
     pub fn bytes(&self) -> [u8; HEADER] {
         let words = [self.first, self.before.0, self.before.1, self.fingerprint, self.filter_bytes, self.mark];
         let mut header = [0; HEADER];
@@ -101,7 +102,7 @@ impl Header {
         header
     }
 
-    /// The sound header of a segment that begins with record `first`.
+    /// Parses a sound header of the segment that begins with record `first`.
     fn read(bytes: &[u8], first: u64) -> Option<Self> {
         let sound = bytes.len() >= HEADER
             && bytes.starts_with(MAGIC)
@@ -117,7 +118,7 @@ impl Header {
         })
     }
 
-    /// Fills in the head of a block: `block` begins with [`BLOCK`] bytes, then its records.
+    /// Fills in the head of a block: `block` is [`BLOCK`] bytes and then its records.
     pub fn seal(&self, block: &mut [u8], first: u64, synced: u64, records: u32) {
         let length = (block.len() - BLOCK) as u32;
         block[..8].copy_from_slice(&self.mark.to_le_bytes());
@@ -137,7 +138,7 @@ pub fn header_of(path: &Path, first: u64) -> Option<Header> {
     Header::read(&bytes, first)
 }
 
-/// True of a header of the first layout.
+/// True for a header of the first layout.
 fn is_first_layout(bytes: &[u8], first: u64) -> bool {
     bytes.len() >= HEADER_1
         && bytes.starts_with(MAGIC_1)
@@ -146,46 +147,44 @@ fn is_first_layout(bytes: &[u8], first: u64) -> bool {
         && word(bytes, 20) == 0
 }
 
-/// What a segment begins with.
+/// The start of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
     /// A header of the first layout.
     First,
     /// A header.
     Sound(Header),
-    /// No header, or a damaged one; if blocks lie behind it, the mark that they begin with.
+    /// A missing or damaged header; and the mark of its blocks, if it has any.
     Bad(Option<u64>),
 }
 
-/// A block that was found sound.
 struct Block<'a> {
     first: u64,
     synced: u64,
     records: u32,
     bytes: &'a [u8],
-    /// Bytes of it all.
     len: usize,
 }
 
-/// What is left of a segment after its last sound block.
+/// What follows the last sound block of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nothing.
     Whole,
-    /// A block that a crash has cut, from this offset on.
+    /// An incomplete block from this offset on, left by a crash.
     Cut(u64),
-    /// A block that does not read, with sound ones after it, or in a segment that is not the last.
+    /// A damaged block from this offset on: sound blocks follow it, or the segment is not the last.
     Damaged(u64),
 }
 
-/// How a segment is read.
+/// How to read a segment.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reading {
-    /// True of the last segment, whose end a crash may have cut.
+pub struct ReadOptions {
+    /// True for the last segment, whose end a crash may have truncated.
     pub last: bool,
-    /// Number of the last record that is known, from elsewhere, to have been synced.
+    /// The last record known from elsewhere to have been synced.
     pub synced: u64,
-    /// True: what lies behind damage is read as well.
+    /// True continues after damage.
     pub beyond_damage: bool,
 }
 
@@ -193,9 +192,9 @@ pub struct Reading {
 pub struct Segment {
     /// Its file.
     pub path: PathBuf,
-    /// Number of its first record, by its name.
+    /// The number of its first record, from its name.
     pub first: u64,
-    /// What it begins with.
+    /// Its start.
     pub head: Head,
     bytes: Vec<u8>,
 }
@@ -212,42 +211,45 @@ impl Segment {
         Ok(Segment { path: path.to_owned(), first, head, bytes })
     }
 
-    /// True of one that was begun and never written to: nothing but a header, or a part of one.
+    /// True if it has no records: at most a header, or a part of one.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() <= self.start()
     }
 
-    /// Where its first block lies.
     fn start(&self) -> usize {
         if self.head == Head::First { HEADER_1 } else { HEADER }
     }
 
-    /// Hands each record to `each`, with its number; tells how it ends, and the number after the last record read.
-    pub fn read(&self, reading: Reading, mut each: impl FnMut(u64, Read) -> Result<()>) -> Result<(End, u64)> {
+    /// Passes each record and its number to `each`; returns how the segment ends, and the number after its last record.
+    pub fn read(
+        &self,
+        options: ReadOptions,
+        mut each: impl FnMut(u64, StoredRecord) -> Result<()>,
+    ) -> Result<(End, u64)> {
         let (mut at, mut next, mut end) = (self.start(), self.first, End::Whole);
         if matches!(self.head, Head::Bad(_)) {
             end = End::Damaged(0);
         }
-        if end != End::Whole && !reading.beyond_damage {
+        if end != End::Whole && !options.beyond_damage {
             return Ok((end, next));
         }
         while at < self.bytes.len() {
             let sound = self.block(at).filter(|block| block.first == next || (end != End::Whole && block.first > next));
             let Some(block) = sound else {
                 if end == End::Whole {
-                    // The end of what a crash has left, unless something knows that more was synced.
-                    let lost = !reading.last || reading.synced >= next;
+                    // What a crash left at the end, unless more is known to have been synced.
+                    let lost = !options.last || options.synced >= next;
                     let known = |block: &Block<'_>| block.first >= next && block.synced >= next;
-                    if !lost && matches!(self.search(at + 1, known), Found::Nothing) {
+                    if !lost && matches!(self.search(at + 1, known), SearchResult::None) {
                         return Ok((End::Cut(at as u64), next));
                     }
                     end = End::Damaged(at as u64);
                 }
-                if !reading.beyond_damage {
+                if !options.beyond_damage {
                     return Ok((end, next));
                 }
                 match self.search(at + 1, |block| block.first >= next) {
-                    Found::Block(later) => at = later,
+                    SearchResult::Block(later) => at = later,
                     _ => return Ok((end, next)),
                 }
                 continue;
@@ -255,25 +257,25 @@ impl Segment {
             next = block.first + u64::from(block.records);
             let mut rest = block.bytes;
             for number in block.first..next {
-                let Ok(Some((record, length))) = Read::next(rest) else {
+                let Ok(Some((record, length))) = StoredRecord::next(rest) else {
                     end = if end == End::Whole { End::Damaged(at as u64) } else { end };
                     break;
                 };
                 each(number, record)?;
                 rest = &rest[length..];
             }
-            if end != End::Whole && !reading.beyond_damage {
+            if end != End::Whole && !options.beyond_damage {
                 return Ok((end, next));
             }
             at += block.len;
         }
-        if end == End::Whole && reading.synced >= next && reading.last {
+        if end == End::Whole && options.synced >= next && options.last {
             end = End::Damaged(at as u64);
         }
         Ok((end, next))
     }
 
-    /// The mark of its blocks, where they have one.
+    /// The mark of its blocks, if they have one.
     fn mark(&self) -> Option<u64> {
         match self.head {
             Head::First => None,
@@ -284,13 +286,14 @@ impl Segment {
 
     /// The sound block at an offset.
     fn block(&self, at: usize) -> Option<Block<'_>> {
-        let (block, end) = self.stated(at)?;
+        let (block, end) = self.parse_block(at)?;
         let crc = if self.head == Head::First { at + 4 } else { at + 12 };
         (crc32fast::hash(&self.bytes[crc + 4..end]) == word(&self.bytes, crc)).then_some(block)
     }
 
-    /// What the bytes at an offset say, if they could be a block, and where it would end; its CRC is not looked at.
-    fn stated(&self, at: usize) -> Option<(Block<'_>, usize)> {
+    /// Parses the bytes at an offset as a block, without checking the CRC; returns the block and its end if they are
+    /// plausible.
+    fn parse_block(&self, at: usize) -> Option<(Block<'_>, usize)> {
         let (head, skip) = match self.mark() {
             Some(mark) if long(&self.bytes, at) == mark => (BLOCK, 8),
             None if self.head == Head::First => (BLOCK_1, 0),
@@ -301,7 +304,7 @@ impl Segment {
         let end = at.checked_add(head)?.checked_add(length).filter(|&end| end <= self.bytes.len())?;
         let (first, synced, records) = (long(fields, 8), long(fields, 16), word(fields, 24));
         let bytes = self.bytes.get(at + head..end)?;
-        // Each record has 13 bytes at least, and the first states a length that fits.
+        // Each record has at least 13 bytes, and the first has a length that fits.
         let plausible = records > 0
             && synced < first
             && first.checked_add(u64::from(records)).is_some()
@@ -310,48 +313,48 @@ impl Segment {
         plausible.then_some((Block { first, synced, records, bytes, len: end - at }, end))
     }
 
-    /// The first sound block from an offset on that is wanted. One pass: in the first layout, whose blocks have no mark,
-    /// it ends where as many bytes were hashed as the segment has and some more.
-    fn search(&self, from: usize, wanted: impl Fn(&Block<'_>) -> bool) -> Found {
+    /// The first sound block from an offset on that `wanted` accepts. One pass: blocks of the first layout have no
+    /// mark, so there it ends after hashing as many bytes as the segment has and some more.
+    fn search(&self, from: usize, wanted: impl Fn(&Block<'_>) -> bool) -> SearchResult {
         let mut budget = self.bytes.len() as u64 + SEARCHED;
         let mut look = |at: usize| {
-            let (block, _) = self.stated(at).filter(|(block, _)| wanted(block))?;
+            let (block, _) = self.parse_block(at).filter(|(block, _)| wanted(block))?;
             match budget.checked_sub(block.len as u64) {
                 Some(left) => budget = left,
-                None => return Some(Found::GaveUp),
+                None => return Some(SearchResult::GaveUp),
             }
-            self.block(at).map(|_| Found::Block(at))
+            self.block(at).map(|_| SearchResult::Block(at))
         };
         let rest = self.bytes.get(from..).unwrap_or_default();
         let found = match self.mark() {
             Some(mark) => Finder::new(&mark.to_le_bytes()).find_iter(rest).find_map(|at| look(from + at)),
             None => (from..self.bytes.len().saturating_sub(BLOCK_1)).find_map(look),
         };
-        found.unwrap_or(Found::Nothing)
+        found.unwrap_or(SearchResult::None)
     }
 }
 
-/// What came of a search.
-enum Found {
-    /// A block at this offset.
+enum SearchResult {
     Block(usize),
     /// None.
-    Nothing,
-    /// Too many bytes looked as blocks do: nobody but who made them so has such a segment.
+    None,
+    /// Too many bytes looked like blocks: only a forged segment has so many.
     GaveUp,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fullbloom_core::key::KeyDomains;
+
     use crate::log::record::Record;
 
-    /// A segment of one record a block.
-    fn written(header: &Header, blocks: &[&[u64]]) -> Vec<u8> {
+    /// A segment with one record per block.
+    fn write_segment(header: &Header, blocks: &[&[u64]]) -> Vec<u8> {
         let (mut bytes, mut number) = (header.bytes().to_vec(), header.first);
         for hashes in blocks {
             let mut block = vec![0; BLOCK];
-            Record::Add { id: 1, hashes }.write(&mut block);
+            Record::Add { id: 1, domains: KeyDomains::TEXT, hashes }.write(&mut block);
             header.seal(&mut block, number, number - 1, 1);
             number += 1;
             bytes.extend(block);
@@ -359,15 +362,15 @@ mod tests {
         bytes
     }
 
-    /// As the first layout had it.
-    fn written_first_layout(blocks: &[&[u64]]) -> Vec<u8> {
+    /// The same in the first layout.
+    fn write_first_layout_segment(blocks: &[&[u64]]) -> Vec<u8> {
         let mut bytes = MAGIC_1.to_vec();
         bytes.extend(1u64.to_le_bytes());
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
         bytes.extend([0; 4]);
         for (number, hashes) in (1u64..).zip(blocks) {
             let mut block = vec![0; BLOCK_1];
-            Record::Add { id: 1, hashes }.write(&mut block);
+            Record::Add { id: 1, domains: KeyDomains::TEXT, hashes }.write(&mut block);
             let length = (block.len() - BLOCK_1) as u32;
             block[..4].copy_from_slice(&length.to_le_bytes());
             block[8..16].copy_from_slice(&number.to_le_bytes());
@@ -380,33 +383,33 @@ mod tests {
         bytes
     }
 
-    fn read_back(bytes: &[u8], reading: Reading) -> Result<(End, Vec<u64>)> {
+    fn read_back(bytes: &[u8], options: ReadOptions) -> Result<(End, Vec<u64>)> {
         let folder = tempfile::tempdir().map_err(Fault::io(Path::new("a temporary folder")))?;
         let path = path(folder.path(), 1);
         fs::write(&path, bytes).map_err(Fault::io(&path))?;
         let mut seen = Vec::new();
-        let (end, _) = Segment::open(&path, 1)?.read(reading, |number, _| {
+        let (end, _) = Segment::open(&path, 1)?.read(options, |number, _| {
             seen.push(number);
             Ok(())
         })?;
         Ok((end, seen))
     }
 
-    const LAST: Reading = Reading { last: true, synced: 0, beyond_damage: false };
+    const LAST: ReadOptions = ReadOptions { last: true, synced: 0, beyond_damage: false };
 
     #[test]
-    fn a_cut_at_any_byte_loses_the_last_block_alone() -> Result<()> {
+    fn truncation_at_any_byte_loses_only_the_last_block() -> Result<()> {
         let header = Header::new(1, (0, 0), 7, 8);
-        let new = (written(&header, &[&[1, 2], &[3]]), written(&header, &[&[1, 2]]).len());
-        let old = (written_first_layout(&[&[1, 2], &[3]]), written_first_layout(&[&[1, 2]]).len());
+        let new = (write_segment(&header, &[&[1, 2], &[3]]), write_segment(&header, &[&[1, 2]]).len());
+        let old = (write_first_layout_segment(&[&[1, 2], &[3]]), write_first_layout_segment(&[&[1, 2]]).len());
         for (two, one) in [new, old] {
             assert_eq!(read_back(&two, LAST)?, (End::Whole, vec![1, 2]));
             for cut in one + 1..two.len() {
                 assert_eq!(read_back(&two[..cut], LAST)?, (End::Cut(one as u64), vec![1]), "{cut}");
             }
-            // Known to have been synced, it is missed, also where it is cut off at its first byte.
+            // If it is known to have been synced, it is missed, even when the cut is at its first byte.
             for cut in one..two.len() {
-                let known = Reading { synced: 2, ..LAST };
+                let known = ReadOptions { synced: 2, ..LAST };
                 assert_eq!(read_back(&two[..cut], known)?, (End::Damaged(one as u64), vec![1]), "{cut}");
             }
         }
@@ -414,22 +417,26 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_before_a_sound_block_is_damage_and_what_lies_behind_is_found() -> Result<()> {
+    fn a_flipped_byte_is_damage_and_later_blocks_are_found() -> Result<()> {
         let header = Header::new(1, (0, 0), 7, 8);
-        let new = (written(&header, &[&[1, 2], &[3], &[4]]), written(&header, &[&[1, 2]]).len(), HEADER);
-        let old = (written_first_layout(&[&[1, 2], &[3], &[4]]), written_first_layout(&[&[1, 2]]).len(), HEADER_1);
+        let new = (write_segment(&header, &[&[1, 2], &[3], &[4]]), write_segment(&header, &[&[1, 2]]).len(), HEADER);
+        let old = (
+            write_first_layout_segment(&[&[1, 2], &[3], &[4]]),
+            write_first_layout_segment(&[&[1, 2]]).len(),
+            HEADER_1,
+        );
         for (all, one, start) in [new, old] {
             for at in 0..one {
                 let mut bytes = all.clone();
                 bytes[at] ^= 1;
                 let damaged = End::Damaged(if at < start { 0 } else { start as u64 });
                 assert_eq!(read_back(&bytes, LAST)?.0, damaged, "{at}");
-                let (end, seen) = read_back(&bytes, Reading { beyond_damage: true, ..LAST })?;
+                let (end, seen) = read_back(&bytes, ReadOptions { beyond_damage: true, ..LAST })?;
                 assert_eq!(end, damaged, "{at}");
                 match (at < start, start == HEADER) {
                     (true, true) => assert_eq!(seen, [1, 2, 3], "{at}"),
                     (false, _) => assert_eq!(seen, [2, 3], "{at}"),
-                    // Without a header, nothing tells where blocks of the first layout begin.
+                    // Without a header, the start of the first block is unknown in the first layout.
                     (true, false) => {}
                 }
             }
@@ -438,9 +445,9 @@ mod tests {
     }
 
     #[test]
-    fn a_search_for_the_next_block_is_one_pass_whatever_lengths_are_stated() -> Result<()> {
-        // A million heads of blocks, each of which states that it has half of the file.
-        let mut bytes = written_first_layout(&[&[1]]);
+    fn a_search_for_a_block_is_one_pass_even_in_forged_segments() -> Result<()> {
+        // A million heads of blocks, each of which claims half of the file.
+        let mut bytes = write_first_layout_segment(&[&[1]]);
         let start = bytes.len() as u64;
         let mut head = vec![0; BLOCK_1 + 8];
         head[..4].copy_from_slice(&(18_000_000u32).to_le_bytes());
@@ -451,7 +458,7 @@ mod tests {
         (0..1_000_000).for_each(|_| bytes.extend(&head));
         let hashed = std::time::Instant::now();
         assert_eq!(read_back(&bytes, LAST)?.0, End::Damaged(start));
-        // Without a bound it hashes 10^13 bytes: an hour.
+        // Without a bound it would hash 10^13 bytes, for an hour.
         assert!(hashed.elapsed().as_secs() < 60);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! [`Start`]: where a log goes on, and the segment that it begins. A segment is made by a name that nothing has, or not at
-//! all; one that could not be begun is removed, and nothing is written to a file whose header is not on disk.
+//! [`Start`]: where a log continues, and its new segment. A segment is created under an unused name. If that fails it
+//! is removed, and nothing is written to a file whose header is not on disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -9,34 +9,34 @@ use super::segment::{self, Head, Header, Segment};
 use crate::fault::{Fault, Result};
 use crate::fault_points::reach;
 
-/// Where a log goes on.
+/// Where a log continues.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Number of the next record.
+    /// The number of the next record.
     pub next: u64,
-    /// First record of the newest segment, and the number after its last; (0, 0) without one.
+    /// The first record of the newest segment, and the number after its last record; (0, 0) if there is none.
     pub before: (u64, u64),
-    /// Fingerprint of the secret with which filters are keyed.
+    /// The fingerprint of the secret with which filters are keyed.
     pub fingerprint: u64,
-    /// Bytes that one filter may have.
+    /// The limit on the bytes of one filter.
     pub filter_bytes: u64,
 }
 
 impl Start {
-    /// The segment with which it goes on: a new one, or one that was begun and never written to.
+    /// Begins a new segment, or reuses an empty one.
     pub(super) fn begin(&mut self, folder: &Path) -> Result<(File, Header)> {
         let path = segment::path(folder, self.next);
-        if let Some(begun) = reusable(folder, &path, self) {
+        if let Some(begun) = find_reusable(folder, &path, self) {
             return Ok(begun);
         }
-        // A segment of this number that says something else stays until the next checkpoint.
+        // A different segment with this number stays until the next checkpoint.
         self.next += u64::from(path.exists());
         begin(folder, Header::new(self.next, self.before, self.fingerprint, self.filter_bytes))
     }
 }
 
-/// The segment at `path`, if it is one that was begun as `start` would and never written to.
-fn reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)> {
+/// The empty segment at `path`, if it begins as `start` requires.
+fn find_reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)> {
     let begun = Segment::open(path, start.next).ok().filter(Segment::is_empty)?;
     let Head::Sound(header) = begun.head else { return None };
     let alike = header.fingerprint == start.fingerprint && header.filter_bytes == start.filter_bytes;
@@ -46,7 +46,7 @@ fn reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)>
     synced.ok().map(|()| (file, header))
 }
 
-/// A new segment, and its name, on disk.
+/// Creates a segment and syncs its name.
 pub(super) fn begin(folder: &Path, header: Header) -> Result<(File, Header)> {
     let path = segment::path(folder, header.first);
     let create = || {
@@ -54,7 +54,7 @@ pub(super) fn begin(folder: &Path, header: Header) -> Result<(File, Header)> {
         OpenOptions::new().write(true).create_new(true).open(&path)
     };
     let file = match create() {
-        // What an earlier attempt could not remove: nothing was ever written behind such a header.
+        // An earlier attempt could not remove it. Nothing was ever written after its header.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && is_unused(&path) => {
             fs::remove_file(&path).and_then(|()| create())
         }
@@ -76,7 +76,7 @@ pub(super) fn begin(folder: &Path, header: Header) -> Result<(File, Header)> {
     Ok((file, header))
 }
 
-/// True of a file that holds no record.
+/// True for a file without records.
 fn is_unused(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= segment::HEADER as u64)
 }

@@ -1,4 +1,4 @@
-//! [`Log`]: changes are handed in under a lock, one thread writes them, and everybody who waits shares one sync.
+//! [`Log`]: changes are appended under a lock, one thread writes them, and all pending clients share one sync.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,83 +11,82 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-use super::progress::{Progress, stopped};
 use super::record::{OPERATION, op};
 use super::segment::{self, Header};
 use super::start::{Start, begin};
-use super::synced::{Synced, SyncedFile, Unsynced};
+use super::synced::{CurrentSegment, Progress, Synced, SyncedFile, stopping_fault};
 use super::{Durability, Record};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 
-/// Bytes that may wait to be written. Beyond it changes are refused: the disk is slower than they come.
-const WAITING: usize = 256 << 20;
-/// Room for changes that is kept when there are none.
+/// The most bytes that may wait to be written. Beyond that changes are refused, because the disk is too slow.
+const MAX_PENDING: usize = 256 << 20;
+/// The buffer kept while there are no changes.
 const KEPT: usize = 4 << 20;
-/// Without `always`, how long changes are gathered before they are written.
-const GATHERED: Duration = Duration::from_millis(10);
-/// With `everysec`, how long after the beginning of a sync the next one begins.
-const SYNCED_EVERY: Duration = Duration::from_secs(1);
-/// How long after a full disk the next attempt is made.
+/// Except in `always`, how long changes are collected before they are written.
+const WRITE_DELAY: Duration = Duration::from_millis(10);
+/// In `everysec`, the time from the start of a sync to the start of the next one.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+/// The time until the next attempt after the disk was full.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// What waits to be written.
 #[derive(Default)]
-struct Waiting {
-    /// A block: its head, still empty, then records.
+struct Pending {
+    /// A block: an empty head, then records.
     block: Vec<u8>,
     records: u32,
-    /// Number of the next record.
+    /// The number of the next record.
     next: u64,
-    /// True: a new segment is to be begun, from the next record on.
+    /// True requests a new segment, from the next record on.
     rotate: bool,
-    /// Number of the first record of the newest segment.
+    /// The first record of the newest segment.
     boundary: u64,
-    /// True: it could not be.
+    /// True if the new segment could not be created.
     refused: bool,
     stop: bool,
 }
 
 struct Shared {
-    waiting: Mutex<Waiting>,
+    pending: Mutex<Pending>,
     work: Condvar,
     progress: watch::Sender<Progress>,
-    /// What is in `progress` as one word, to be asked before each change.
+    /// `progress.trouble.is_some()` as one word, checked before each change.
     troubled: AtomicBool,
-    /// True after a sync failed: the kernel may have dropped what it was to write, so nothing mends it but a restart.
+    /// True after a failed sync: the kernel may have dropped the data, so only a restart helps.
     broken: AtomicBool,
     written: AtomicU64,
     rotated: Condvar,
-    /// The segment at work; none while there is no folder.
-    segment: Mutex<Unsynced>,
-    /// The thread that syncs, of `everysec`, waits here.
+    /// The current segment; `None` without a folder.
+    segment: Mutex<CurrentSegment>,
+    /// The syncing thread of `everysec` waits here.
     to_sync: Condvar,
-    /// Held while something is synced, so that a failure is seen by whoever syncs next.
+    /// Held during a sync, so that the next one sees a failure.
     syncing: Mutex<Option<SyncedFile>>,
 }
 
-/// The log of a store; one without a folder only numbers changes.
+/// The log of a store. Without a folder it only numbers changes.
 pub struct Log {
     mode: Durability,
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Where it is kept, if it is.
+    /// Its folder, if it has one.
     folder: Option<PathBuf>,
 }
 
 impl Log {
-    /// A log that keeps nothing.
-    pub fn unkept() -> Self {
-        Log { mode: Durability::Off, shared: shared(1), threads: Mutex::default(), folder: None }
+    /// A log that stores nothing.
+    pub fn in_memory() -> Self {
+        Log { mode: Durability::Off, shared: new_shared(1), threads: Mutex::default(), folder: None }
     }
 
-    /// A log in `folder` that goes on in a new segment, or in one that was begun and never written to.
+    /// Opens a log in `folder`, which continues in a new or empty segment.
     pub fn open(folder: &Path, mode: Durability, mut start: Start) -> Result<Self> {
         let (file, header) = start.begin(folder)?;
-        let shared = shared(start.next);
-        let said = Synced { newest: header.first, record: start.next - 1 };
-        *shared.syncing.lock() = Some(SyncedFile::open(folder, said));
-        shared.waiting.lock().boundary = header.first;
+        let shared = new_shared(start.next);
+        let written = Synced { newest: header.first, record: start.next - 1 };
+        *shared.syncing.lock() = Some(SyncedFile::open(folder, written));
+        shared.pending.lock().boundary = header.first;
         let file = Arc::new(file);
         shared.segment.lock().file = Some(file.clone());
         let mut writer = Writer {
@@ -114,17 +113,17 @@ impl Log {
         Ok(log)
     }
 
-    /// Number of the first record of the newest segment.
+    /// The first record of the newest segment.
     pub fn newest(&self) -> u64 {
-        self.shared.waiting.lock().boundary
+        self.shared.pending.lock().boundary
     }
 
-    /// How safe an acknowledged change is.
+    /// The durability mode.
     pub fn mode(&self) -> Durability {
         self.mode
     }
 
-    /// Refuses a change while the disk takes none, before anything is changed.
+    /// Refuses a change while the disk accepts none, before anything is changed.
     #[inline]
     pub fn admit(&self) -> Result<()> {
         if self.shared.troubled.load(Ordering::Acquire) { Err(self.refusal()) } else { Ok(()) }
@@ -136,22 +135,23 @@ impl Log {
         Fault::new(Code::ReadOnly, why.unwrap_or_else(|| "the disk is slower than changes come; try again".into()))
     }
 
-    /// Why nothing is taken at present.
+    /// Why changes are refused at present.
     pub fn trouble(&self) -> Option<String> {
         self.shared.troubled.load(Ordering::Acquire).then(|| self.refusal().text)
     }
 
-    /// Appends a record: its number. Called under the lock of what it is about, so that numbers have the order of changes.
+    /// Appends a record and returns its number. The caller locks what it changes, so that numbers have the order of the
+    /// changes.
     pub fn append(&self, record: &Record<'_>) -> Result<u64> {
         self.append_as(std::slice::from_ref(record), 0)
     }
 
-    /// [`Log::append`] of several as one block, of which a crash leaves all or none: the number of the first.
+    /// Appends several records as one block, of which a crash leaves all or none; returns the number of the first.
     pub fn append_all(&self, records: &[Record<'_>]) -> Result<u64> {
         self.append_as(records, 0)
     }
 
-    /// [`Log::append`] of a change that was refused at one of its keys: those before it were changed.
+    /// Appends a change that was refused at one of its keys; the keys before that one were changed.
     pub fn append_refused(&self, record: &Record<'_>) -> Result<u64> {
         self.append_as(std::slice::from_ref(record), op::REFUSED)
     }
@@ -160,50 +160,50 @@ impl Log {
         if let Some(folder) = &self.folder {
             reach("log.append", folder).map_err(Fault::io(folder))?;
         }
-        let mut waiting = self.shared.waiting.lock();
-        let number = waiting.next;
-        waiting.next += records.len() as u64;
+        let mut pending = self.shared.pending.lock();
+        let number = pending.next;
+        pending.next += records.len() as u64;
         if self.folder.is_none() {
             return Ok(number);
         }
-        if waiting.block.is_empty() {
-            waiting.block.resize(segment::BLOCK, 0);
+        if pending.block.is_empty() {
+            pending.block.resize(segment::BLOCK, 0);
             self.shared.work.notify_one();
         }
         for record in records {
-            let at = waiting.block.len();
-            record.write(&mut waiting.block);
-            waiting.block[at + OPERATION] |= flag;
+            let at = pending.block.len();
+            record.write(&mut pending.block);
+            pending.block[at + OPERATION] |= flag;
         }
-        waiting.records += records.len() as u32;
-        if waiting.block.len() > WAITING {
+        pending.records += records.len() as u32;
+        if pending.block.len() > MAX_PENDING {
             self.shared.troubled.store(true, Ordering::Release);
         }
         Ok(number)
     }
 
-    /// Number of the next record.
+    /// The number of the next record.
     pub fn next(&self) -> u64 {
-        self.shared.waiting.lock().next
+        self.shared.pending.lock().next
     }
 
-    /// Bytes written since it was opened.
+    /// The bytes written since it was opened.
     pub fn nbytes(&self) -> u64 {
         self.shared.written.load(Ordering::Relaxed)
     }
 
-    /// Waits until a change is as safe as the mode promises; at once but for `always`.
-    pub async fn durable(&self, number: u64) -> Result<()> {
+    /// Waits until a change is as durable as the mode promises, which takes no time except in `always`.
+    pub async fn wait_until_durable(&self, number: u64) -> Result<()> {
         if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
         }
         let mut progress = self.shared.progress.subscribe();
         let reached = progress.wait_for(|p| p.durable >= number || p.trouble.is_some()).await;
-        reached.map_err(|_| stopped()).and_then(|p| p.confirm(number))
+        reached.map_err(|_| stopping_fault()).and_then(|p| p.confirm(number))
     }
 
-    /// [`Log::durable`] for a thread of its own.
-    pub fn wait(&self, number: u64) -> Result<()> {
+    /// [`Log::wait_until_durable`] for a thread that may block.
+    pub fn wait_blocking(&self, number: u64) -> Result<()> {
         if self.mode != Durability::Always || self.folder.is_none() {
             return Ok(());
         }
@@ -215,42 +215,43 @@ impl Log {
                     return now.confirm(number);
                 }
             }
-            let mut waiting = self.shared.waiting.lock();
-            if waiting.stop {
-                return Err(stopped());
+            let mut pending = self.shared.pending.lock();
+            if pending.stop {
+                return Err(stopping_fault());
             }
-            let _ = self.shared.rotated.wait_for(&mut waiting, Duration::from_millis(5));
+            let _ = self.shared.rotated.wait_for(&mut pending, Duration::from_millis(5));
         }
     }
 
-    /// Begins a new segment and tells the number of its first record: all before it lie in older ones, on disk.
+    /// Begins a new segment and returns the number of its first record. All records before it are in older segments, on
+    /// disk.
     pub fn rotate(&self) -> Result<u64> {
         if self.folder.is_none() {
             return Ok(self.next());
         }
         if self.mode == Durability::EverySecond {
-            // On this thread, so that little is left to be synced on the one that writes.
+            // On this thread, so that the writing thread has little left to sync.
             let file = self.shared.segment.lock().file.clone();
             let synced = file.is_none_or(|file| self.shared.sync(self.folder.as_deref(), &file));
             if !synced {
                 return Err(self.refusal());
             }
         }
-        let mut waiting = self.shared.waiting.lock();
-        waiting.rotate = true;
+        let mut pending = self.shared.pending.lock();
+        pending.rotate = true;
         self.shared.work.notify_one();
-        while waiting.rotate && !waiting.refused && !waiting.stop && !self.shared.troubled.load(Ordering::Acquire) {
-            self.shared.rotated.wait(&mut waiting);
+        while pending.rotate && !pending.refused && !pending.stop && !self.shared.troubled.load(Ordering::Acquire) {
+            self.shared.rotated.wait(&mut pending);
         }
-        waiting.refused = false;
-        if std::mem::take(&mut waiting.rotate) { Err(self.refusal()) } else { Ok(waiting.boundary) }
+        pending.refused = false;
+        if std::mem::take(&mut pending.rotate) { Err(self.refusal()) } else { Ok(pending.boundary) }
     }
 
-    /// Writes and syncs what waits, and ends the thread.
+    /// Writes and syncs what is pending, and ends the threads.
     pub fn close(&self) {
-        self.shared.waiting.lock().stop = true;
+        self.shared.pending.lock().stop = true;
         self.shared.work.notify_one();
-        // The one that writes first: it syncs what is left.
+        // The writing thread first: it syncs what is left.
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
             self.shared.segment.lock().stop = true;
@@ -265,9 +266,9 @@ impl Drop for Log {
     }
 }
 
-fn shared(next: u64) -> Arc<Shared> {
+fn new_shared(next: u64) -> Arc<Shared> {
     Arc::new(Shared {
-        waiting: Mutex::new(Waiting { next, ..Waiting::default() }),
+        pending: Mutex::new(Pending { next, ..Pending::default() }),
         work: Condvar::new(),
         progress: watch::channel(Progress { durable: next.saturating_sub(1), trouble: None }).0,
         troubled: AtomicBool::new(false),
@@ -281,7 +282,7 @@ fn shared(next: u64) -> Arc<Shared> {
 }
 
 impl Shared {
-    /// Has what was written to a file on disk; false after a failure, which nothing mends.
+    /// Syncs a file; false after a failure, which only a restart repairs.
     fn sync(&self, folder: Option<&Path>, file: &File) -> bool {
         let _one = self.syncing.lock();
         if self.broken.load(Ordering::Acquire) {
@@ -304,26 +305,26 @@ impl Shared {
         self.rotated.notify_all();
     }
 
-    /// Says that records up to this number are on disk: first to whoever reads the folder after a crash.
-    fn reached(&self, record: u64) {
+    /// Records that records up to this number are on disk: first in the folder, for recovery after a crash.
+    fn mark_durable(&self, record: u64) {
         if record <= self.progress.borrow().durable {
             return;
         }
         if let Some(file) = self.syncing.lock().as_mut() {
-            file.say(Synced { newest: 0, record });
+            file.update(Synced { newest: 0, record });
         }
         self.progress.send_modify(|p| p.durable = p.durable.max(record));
         self.rotated.notify_all();
     }
 
-    /// The thread of `everysec` that syncs, so that the one that writes never waits for a sync but to begin a segment.
+    /// The syncing thread of `everysec`, so that the writing thread waits for a sync only when it begins a segment.
     fn sync_every_second(&self, folder: &Path) {
         let mut began: Option<Instant> = None;
         loop {
             let mut segment = self.segment.lock();
-            while !segment.stop && (!segment.dirty || began.is_some_and(|began| began.elapsed() < SYNCED_EVERY)) {
+            while !segment.stop && (!segment.dirty || began.is_some_and(|began| began.elapsed() < SYNC_INTERVAL)) {
                 match began.filter(|_| segment.dirty) {
-                    Some(began) => drop(self.to_sync.wait_until(&mut segment, began + SYNCED_EVERY)),
+                    Some(began) => drop(self.to_sync.wait_until(&mut segment, began + SYNC_INTERVAL)),
                     None => self.to_sync.wait(&mut segment),
                 }
             }
@@ -335,20 +336,18 @@ impl Shared {
             if !self.sync(Some(folder), &file) {
                 return;
             }
-            self.reached(record);
+            self.mark_durable(record);
         }
     }
 }
 
-/// The thread that writes.
 struct Writer {
     folder: PathBuf,
     mode: Durability,
     shared: Arc<Shared>,
     file: Arc<File>,
-    /// Of the segment.
     header: Header,
-    /// Bytes of the segment that are whole blocks.
+    /// The length of the segment, in complete blocks.
     length: u64,
     unsynced: bool,
 }
@@ -357,18 +356,18 @@ impl Writer {
     fn run(&mut self) {
         let mut block = Vec::new();
         loop {
-            let (first, records, rotate, stop) = self.take(&mut block);
+            let (first, records, rotate, stop) = self.take_pending(&mut block);
             let last = (first + u64::from(records)).saturating_sub(1);
             if !block.is_empty() {
                 self.header.seal(&mut block, first, self.shared.progress.borrow().durable, records);
-                if !self.write_until_there_is_room(&block) {
+                if !self.write_until_space(&block) {
                     return;
                 }
                 block.clear();
                 if block.capacity() > KEPT {
                     block = Vec::new();
                 }
-                self.note_written(last);
+                self.record_written(last);
             }
             if self.unsynced && (self.mode == Durability::Always || rotate || stop) {
                 if !self.shared.sync(Some(&self.folder), &self.file) {
@@ -377,10 +376,10 @@ impl Writer {
                 self.unsynced = false;
             }
             if !self.unsynced {
-                self.shared.reached(last);
+                self.shared.mark_durable(last);
             }
             if rotate {
-                self.turn(last + 1);
+                self.begin_segment(last + 1);
             }
             if stop {
                 self.shared.rotated.notify_all();
@@ -389,29 +388,29 @@ impl Writer {
         }
     }
 
-    /// Waits for work and takes it.
-    fn take(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
-        let mut waiting = self.shared.waiting.lock();
-        while waiting.block.is_empty() && !waiting.rotate && !waiting.stop {
-            self.shared.work.wait(&mut waiting);
+    /// Waits for changes and takes them.
+    fn take_pending(&mut self, block: &mut Vec<u8>) -> (u64, u32, bool, bool) {
+        let mut pending = self.shared.pending.lock();
+        while pending.block.is_empty() && !pending.rotate && !pending.stop {
+            self.shared.work.wait(&mut pending);
         }
-        if self.mode != Durability::Always && !waiting.rotate && !waiting.stop {
-            // Gathers: a write for each change would cost more than the change.
-            drop(waiting);
-            std::thread::sleep(GATHERED);
-            waiting = self.shared.waiting.lock();
+        if self.mode != Durability::Always && !pending.rotate && !pending.stop {
+            // Collects changes: one write per change would cost more than the change.
+            drop(pending);
+            std::thread::sleep(WRITE_DELAY);
+            pending = self.shared.pending.lock();
         }
-        std::mem::swap(&mut waiting.block, block);
-        let records = std::mem::take(&mut waiting.records);
+        std::mem::swap(&mut pending.block, block);
+        let records = std::mem::take(&mut pending.records);
         let slow = !self.shared.broken.load(Ordering::Acquire) && self.shared.progress.borrow().trouble.is_none();
         if slow {
             self.shared.troubled.store(false, Ordering::Release);
         }
-        (waiting.next - u64::from(records), records, waiting.rotate, waiting.stop)
+        (pending.next - u64::from(records), records, pending.rotate, pending.stop)
     }
 
-    /// Leaves what was written to the thread that syncs, where there is one.
-    fn note_written(&self, record: u64) {
+    /// Leaves the sync to the syncing thread, if there is one.
+    fn record_written(&self, record: u64) {
         let mut segment = self.shared.segment.lock();
         (segment.record, segment.dirty) = (record, true);
         if self.mode == Durability::EverySecond {
@@ -419,8 +418,8 @@ impl Writer {
         }
     }
 
-    /// Writes a block; while the disk is full, changes are refused and it is tried again. False when the service stops.
-    fn write_until_there_is_room(&mut self, block: &[u8]) -> bool {
+    /// Writes a block. While the disk is full, changes are refused and it tries again. False if the service stops.
+    fn write_until_space(&mut self, block: &[u8]) -> bool {
         let mut refused = false;
         loop {
             let written = reach("log.write", &self.folder)
@@ -431,7 +430,7 @@ impl Writer {
                     self.length += block.len() as u64;
                     self.shared.written.fetch_add(block.len() as u64, Ordering::Relaxed);
                     self.unsynced = true;
-                    // A sync that failed meanwhile is not mended by a write.
+                    // A write does not repair a sync that failed in the meantime.
                     if refused && !self.shared.broken.load(Ordering::Acquire) {
                         self.shared.progress.send_modify(|p| p.trouble = None);
                         self.shared.troubled.store(false, Ordering::Release);
@@ -445,18 +444,18 @@ impl Writer {
                         self.shared
                             .refuse(format!("the log cannot be written ({error}); changes are refused until it can"));
                     }
-                    let mut waiting = self.shared.waiting.lock();
-                    if waiting.stop {
+                    let mut pending = self.shared.pending.lock();
+                    if pending.stop {
                         return false;
                     }
-                    let _ = self.shared.work.wait_for(&mut waiting, RETRY);
+                    let _ = self.shared.work.wait_for(&mut pending, RETRY);
                 }
             }
         }
     }
 
-    /// Begins the segment of record `first`; one without a record so far goes on.
-    fn turn(&mut self, first: u64) {
+    /// Begins the segment of record `first`, unless the current one is still empty.
+    fn begin_segment(&mut self, first: u64) {
         let begun = if first == self.header.first {
             Ok(None)
         } else {
@@ -473,14 +472,14 @@ impl Writer {
                     (segment.file, segment.dirty) = (Some(self.file.clone()), false);
                     drop(segment);
                     if let Some(file) = self.shared.syncing.lock().as_mut() {
-                        file.say(Synced { newest: first, record: first - 1 });
+                        file.update(Synced { newest: first, record: first - 1 });
                     }
                 }
-                let mut waiting = self.shared.waiting.lock();
-                (waiting.boundary, waiting.rotate) = (first, false);
+                let mut pending = self.shared.pending.lock();
+                (pending.boundary, pending.rotate) = (first, false);
             }
-            // The old one goes on; the checkpoint that asked is told.
-            Err(_) => self.shared.waiting.lock().refused = true,
+            // The current segment continues; the checkpoint that requested a new one fails.
+            Err(_) => self.shared.pending.lock().refused = true,
         }
         self.shared.rotated.notify_all();
     }

@@ -1,33 +1,32 @@
-//! Filters as bytes, merged, copied, backed up.
+//! Filters as files: dump, restore, merge, clone, back up.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fullbloom_core::container::{Parsed, Verify};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::names::free_of_notes;
-use super::{Service, Versions, raised};
+use super::catalogue::check_not_note;
+use super::{Service, Versions, to_exception};
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Kind, Spec};
+use crate::kind::Kind;
 use crate::store::{Conflict, Settings, Snapshot, Store};
 
-/// The file of a filter as it was at one moment, read in pieces while the filter goes on; its memory is taken from the
-/// budget, shared with others who fetch the same, until it is closed.
+/// The file of a filter at one moment, read in pieces while the filter changes. Its memory is charged to the budget
+/// until it is closed, and shared with others who read the same file.
 #[pyclass(frozen, module = "fullbloom_server")]
 pub(crate) struct Dump(Mutex<Option<Arc<Snapshot>>>);
 
 #[pymethods]
 impl Dump {
-    /// Bytes of the file.
+    /// The length of the file, in bytes.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.0.lock().as_ref().map_or(0, |file| file.nbytes())
     }
 
-    /// Up to `most` bytes from `start` on; none at the end. The first call makes the checksums of the whole file.
+    /// Up to `most` bytes from `start` on; none at the end. The first call computes the checksums of the whole file.
     fn read<'py>(&self, py: Python<'py>, start: u64, most: u64) -> PyResult<Bound<'py, PyBytes>> {
         let file = self.0.lock().clone();
         let bytes = py.detach(|| {
@@ -39,10 +38,10 @@ impl Dump {
             }
             Ok(bytes)
         });
-        Ok(PyBytes::new(py, &bytes.map_err(|fault: Fault| raised(py, &fault))?))
+        Ok(PyBytes::new(py, &bytes.map_err(|fault: Fault| to_exception(py, &fault))?))
     }
 
-    /// Lets go of it.
+    /// Frees its memory.
     fn close(&self, py: Python<'_>) {
         let file = self.0.lock().take();
         py.detach(|| drop(file));
@@ -58,31 +57,25 @@ impl Dump {
     }
 }
 
-/// The filter in the bytes of a file, and what is known of its making.
+/// The filter in the bytes of a file, and its settings.
 fn read(store: &Store, bytes: &[u8]) -> Result<(Settings, Box<dyn Kind>)> {
-    let header = Parsed::new(bytes, Verify::Header)?.header;
-    let keyed = header.secret_fingerprint != 0;
-    let secret = keyed.then(|| store.master().secret_of(header.seed));
-    let filter = kind::load(bytes, secret, store.options.limits.filter_bytes).map_err(|error| {
-        let fault = error;
-        if keyed && fault.code != Code::Format {
-            Fault::new(
-                Code::Format,
-                format!("{}; a keyed filter comes back only to the service that keyed it", fault.text),
-            )
-        } else {
-            fault
+    let (spec, filter) = store.read_filter(bytes)?;
+    let filter = filter.map_err(|fault| match fault.code {
+        Code::Format => fault,
+        _ if spec.keyed => {
+            let text = format!("{}; a keyed filter can only be restored by the service that keyed it", fault.text);
+            Fault::new(Code::Format, text)
         }
+        _ => fault,
     })?;
-    let spec = Spec { kind: filter.variant().name.into(), seed: header.seed, keyed, ..Spec::default() };
     Ok((Settings::of(spec), filter))
 }
 
 #[pymethods]
 impl Service {
-    /// A filter as the bytes of a file, which `fullbloom.open` and `restore` read.
+    /// The filter as the bytes of a file, which `fullbloom.open` and `restore` read.
     fn dump<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.ask(py, |store| {
+        let bytes = self.call(py, |store| {
             let file = store.filter(name.as_bytes())?.snapshot(store.budget())?;
             let mut bytes = Vec::with_capacity(file.nbytes() as usize);
             file.append(0..file.nbytes(), &mut bytes)?;
@@ -91,26 +84,27 @@ impl Service {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// [`Service::dump`] in pieces: large files are sent without being held a second time.
+    /// [`Service::dump`] in pieces, so that large files are sent without a second copy.
     fn open_dump(&self, py: Python<'_>, name: &str) -> PyResult<Dump> {
-        let file = self.ask(py, |store| store.filter(name.as_bytes())?.snapshot(store.budget()))?;
+        let file = self.call(py, |store| store.filter(name.as_bytes())?.snapshot(store.budget()))?;
         Ok(Dump(Mutex::new(Some(file))))
     }
 
-    /// Puts the filter in the bytes of a file under a name, in place of one that has it if `replace`: its number.
+    /// Restores a filter from the bytes of a file under a name, replacing a filter of that name if `replace`; returns
+    /// its number.
     #[pyo3(signature = (name, bytes, *, replace=false, versions=None))]
     fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
-            free_of_notes(store, name)?;
-            // Until it is one of the filters, and counted with them.
+            check_not_note(store, name)?;
+            // Until the filter is counted with all others.
             let _held = store.budget().take(bytes.len() as u64)?;
             let (settings, filter) = read(store, bytes)?;
             let conflict = if replace { Conflict::ReplaceFilter(versions.as_deref()) } else { Conflict::Refuse };
-            store.restore_over(name.as_bytes(), settings, filter, conflict).map(|(entry, lsn)| (entry.id, lsn))
+            store.restore_with(name.as_bytes(), settings, filter, conflict).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 
-    /// Takes the keys of `source` into a filter.
+    /// Merges the keys of `source` into a filter.
     #[pyo3(signature = (name, source, *, versions=None))]
     fn merge(&self, py: Python<'_>, name: &str, source: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
@@ -120,22 +114,23 @@ impl Service {
         })
     }
 
-    /// Puts a copy of a filter, in one of `versions` if any are given, under a name: its number.
+    /// Copies a filter, in one of `versions` if any are given, to another name; returns its number.
     #[pyo3(signature = (name, source, *, replace=false, versions=None))]
     fn clone(&self, py: Python<'_>, name: &str, source: &str, replace: bool, versions: Versions) -> PyResult<u64> {
         self.change(py, |store| {
-            free_of_notes(store, name)?;
+            check_not_note(store, name)?;
             let entry = store.filter(source.as_bytes())?;
             let _held = store.budget().take(entry.nbytes())?;
             let copy = entry.duplicate(|version| entry.at(versions.as_deref()).check_version(version))?;
             let settings = entry.settings.clone();
             let conflict = if replace { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
-            store.restore_over(name.as_bytes(), settings, copy, conflict).map(|(entry, lsn)| (entry.id, lsn))
+            store.restore_with(name.as_bytes(), settings, copy, conflict).map(|(entry, lsn)| (entry.id, lsn))
         })
     }
 
-    /// Copies a checkpoint of now into an empty folder, from which a service starts: files and bytes of them.
+    /// Writes a checkpoint and copies it into an empty folder, from which a service can start; returns the number and
+    /// bytes of its files.
     fn backup(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64)> {
-        self.ask(py, |store| store.backup(&folder).map(|done| (done.files, done.bytes)))
+        self.call(py, |store| store.backup(&folder).map(|done| (done.files, done.bytes)))
     }
 }

@@ -1,34 +1,35 @@
-//! Keys in, answers out. Answers are bytes: one a key, 1 or 0, or eight keys a byte, the first in its lowest bit.
+//! Batches of keys. Results are bytes: one byte per key, 1 or 0, or eight keys per byte, the first in the lowest bit.
+
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{Service, Versions, raised};
+use super::{Service, Versions, to_exception};
 use crate::fault::{Code, Fault, Result};
 use crate::json::{self, Body, Caps, Hashing};
-use crate::kind::{Kind, known_value};
+use crate::kind::{Kind, value_if_present};
 use crate::limits::Limits;
 use crate::store::{Entry, Store};
 use fullbloom_core::key::{BaseHash, KeyDomains, KeyHasher};
 
-/// How keys are written down.
 #[derive(Clone, Copy)]
 enum Form {
-    /// A key a line.
+    /// One key per line.
     Lines,
     /// One key.
     One,
-    /// Keys one behind the other, each behind its length (4 bytes, little-endian).
+    /// Each key preceded by its length (4 bytes, little-endian).
     Packed,
-    /// Ready hashes of 8 bytes each, little-endian, of keys of these domains.
+    /// Hashes of 8 bytes each, little-endian, of keys of these domains.
     Hashes(KeyDomains),
-    /// A JSON object with a key, or with several.
+    /// A JSON object with one key or several.
     Json,
-    /// A JSON value a line.
+    /// One JSON value per line.
     JsonLines,
 }
 
-fn form(name: &str) -> Result<Form> {
+fn parse_form(name: &str) -> Result<Form> {
     match name {
         "lines" => Ok(Form::Lines),
         "one" => Ok(Form::One),
@@ -43,26 +44,27 @@ fn form(name: &str) -> Result<Form> {
     }
 }
 
-/// Appends the hash of a text, unless it is too long.
-fn hash(entry: &Entry, limits: &Limits, key: &[u8], hashes: &mut Vec<u64>) -> Result<()> {
+/// Appends the hash of a text; refuses a text that is too long.
+fn push_hash(entry: &Entry, limits: &Limits, key: &[u8], hashes: &mut Vec<u64>) -> Result<()> {
     Caps::from(limits).check_key(key.len())?;
-    entry.text.push(key, hashes);
+    entry.keying.push(key, hashes);
     Ok(())
 }
 
-/// The hash of one key.
-fn of_one(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<Vec<u64>> {
-    let mut hashes = Vec::with_capacity(entry.text.width());
-    hash(entry, limits, key, &mut hashes)?;
+fn hash_one(entry: &Entry, limits: &Limits, key: &[u8]) -> Result<Vec<u64>> {
+    let mut hashes = Vec::with_capacity(entry.keying.width());
+    push_hash(entry, limits, key, &mut hashes)?;
     Ok(hashes)
 }
 
-/// Zeros, one a key whose hashes these are.
-fn each<T: Clone + Default>(entry: &Entry, hashes: &[u64]) -> Vec<T> {
-    vec![T::default(); hashes.len() / entry.text.width()]
+/// One zero for each hashed key.
+fn zeros_per_key<T: Clone + Default>(entry: &Entry, hashes: &[u64]) -> Vec<T> {
+    vec![T::default(); hashes.len() / entry.keying.width()]
 }
 
-/// Calls `push` with each line. The last may lack its end, and an end may be `\r\n`.
+/// Calls `push` with each line. Lines end in `
+/// ` or `\r
+/// `; the last may lack its end.
 fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()> {
     let (mut start, mut count) = (0, 0);
     while start < text.len() {
@@ -80,23 +82,21 @@ fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()>
     Ok(())
 }
 
-/// The hash of each line.
-fn of_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
-    let most = limits.batch_keys * entry.text.width();
+fn hash_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
+    let most = limits.batch_keys * entry.keying.width();
     let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
-    each_line(limits.into(), text, |line| entry.text.push(line, &mut hashes))?;
+    each_line(limits.into(), text, |line| entry.keying.push(line, &mut hashes))?;
     Ok(hashes)
 }
 
-/// The hash of each key of a string.
-fn of_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u64>> {
+fn hash_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u64>> {
     let wrong = || Fault::invalid("packed keys are each 4 bytes of length, little-endian, and so many bytes");
-    let most = limits.batch_keys * entry.text.width();
+    let most = limits.batch_keys * entry.keying.width();
     let mut hashes = Vec::new();
     while !packed.is_empty() {
         let (length, rest) = packed.split_first_chunk::<4>().ok_or_else(wrong)?;
         let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(wrong)?;
-        hash(entry, limits, key, &mut hashes)?;
+        push_hash(entry, limits, key, &mut hashes)?;
         if hashes.len() > most {
             return Err(Caps::from(limits).too_many());
         }
@@ -105,40 +105,40 @@ fn of_packed(entry: &Entry, limits: &Limits, mut packed: &[u8]) -> Result<Vec<u6
     Ok(hashes)
 }
 
-/// How JSON keys of a filter are hashed; none without `wait`, while the filter is being changed.
-fn hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
-    if !entry.text.is_own() {
-        return Some(Hashing::Foreign(entry.text));
+/// How JSON keys of a filter are hashed; without `wait`, `None` while the filter is being changed.
+fn key_hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
+    if !entry.keying.is_own() {
+        return Some(Hashing::Foreign(entry.keying));
     }
-    let filter = if wait { entry.look() } else { entry.try_look()? };
+    let filter = if wait { entry.read() } else { entry.try_read()? };
     Some(Hashing::Own(filter.hasher()))
 }
 
-/// The words of a body's keys; none without `wait`, while the filter is being changed.
-fn words(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
+/// Hashes the keys of a body; without `wait`, `None` while the filter is being changed.
+fn hash_keys(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
     let limits = &store.options.limits;
     let domains = KeyDomains::TEXT;
     let texts = |words: Result<Vec<u64>>| words.map(|words| Some(Body { words, domains, ..Body::default() }));
     match form {
         Form::Json | Form::JsonLines => {
-            let Some(hashing) = hashing(entry, wait) else { return Ok(None) };
+            let Some(hashing) = key_hashing(entry, wait) else { return Ok(None) };
             match form {
                 Form::Json => json::body(body, &hashing, limits.into()).map(Some),
                 _ => json::lines(body, &hashing, limits.into()).map(Some),
             }
         }
-        Form::One => texts(of_one(entry, limits, body)),
-        Form::Lines => texts(of_lines(entry, limits, body)),
-        Form::Packed => texts(of_packed(entry, limits, body)),
+        Form::One => texts(hash_one(entry, limits, body)),
+        Form::Lines => texts(hash_lines(entry, limits, body)),
+        Form::Packed => texts(hash_packed(entry, limits, body)),
         Form::Hashes(domains) => {
             entry.check_hashes()?;
-            let words = of_hashes(limits.into(), body)?;
+            let words = read_hashes(limits.into(), body)?;
             Ok(Some(Body { words, domains, ..Body::default() }))
         }
     }
 }
 
-fn of_hashes(caps: Caps, body: &[u8]) -> Result<Vec<u64>> {
+fn read_hashes(caps: Caps, body: &[u8]) -> Result<Vec<u64>> {
     let (words, rest) = body.as_chunks::<8>();
     if !rest.is_empty() {
         return Err(Fault::invalid(format!("hashes have 8 bytes each, got {} bytes", body.len())));
@@ -149,27 +149,27 @@ fn of_hashes(caps: Caps, body: &[u8]) -> Result<Vec<u64>> {
     Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
-/// The words of keys that are not paired with values.
-fn unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Result<Body> {
-    let body = words(store, entry, self::form(form)?, body, true)?.unwrap_or_default();
+/// Hashes the keys of a body without values.
+fn hash_unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Result<Body> {
+    let body = hash_keys(store, entry, parse_form(form)?, body, true)?.unwrap_or_default();
     if body.values.is_some() {
         return Err(Fault::invalid("\"values\" come with add only"));
     }
     Ok(body)
 }
 
-/// The warning of a lookup of keys of a type that was never added. In-process filters warn once; this one comes with
-/// every answer, as the service does not know to whom it has given it.
-fn warning(filter: &dyn Kind, asked: KeyDomains) -> Option<String> {
-    let surprise = filter.hasher().added_mut().surprise(asked)?;
+/// The warning for a lookup of keys of a type that was never added. In-process filters warn once; the service attaches
+/// the warning to every reply, because it does not know which client has seen it.
+fn type_warning(filter: &dyn Kind, domains: KeyDomains) -> Option<String> {
+    let surprise = filter.hasher().added_mut().surprise(domains)?;
     Some(format!(
         "{surprise}; equal texts and numbers are different keys, so none of them is found: send keys of the type that \
          was added, in JSON or Arrow (a line of text/plain is text)"
     ))
 }
 
-/// Finds a filter. Hashes that were computed elsewhere are those of the filter `of` alone.
-fn found(store: &Store, name: &str, of: Option<u64>) -> Result<std::sync::Arc<Entry>> {
+/// Finds a filter. Hashes that were computed elsewhere fit only the filter with the number `of`.
+fn find_filter(store: &Store, name: &str, of: Option<u64>) -> Result<Arc<Entry>> {
     let entry = store.filter(name.as_bytes())?;
     match of {
         Some(id) if id != entry.id => {
@@ -179,40 +179,38 @@ fn found(store: &Store, name: &str, of: Option<u64>) -> Result<std::sync::Arc<En
     }
 }
 
-/// Eight answers a byte, the first in its lowest bit.
-fn packed(answers: &[u8]) -> Vec<u8> {
+/// Packs eight results into a byte, the first in the lowest bit.
+fn pack_bits(answers: &[u8]) -> Vec<u8> {
     let byte = |eight: &[u8]| eight.iter().enumerate().fold(0, |byte, (at, answer)| byte | ((answer & 1) << at));
     answers.chunks(8).map(byte).collect()
 }
 
-/// Answers as bytes of Python, how many keys there were, how many of them had a yes, what the body held ("one" key, "many"
-/// or "pairs"), whether the filter holds more keys than it is for, and the warning of a surprising lookup.
+/// The results as bytes, the number of keys, the number of positive results, the kind of body ("one" key, "many" or
+/// "pairs"), whether the filter exceeds its capacity, and the warning of [`type_warning`].
 type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool, Option<String>);
 
-/// What a batch came to.
-struct Done {
-    given: Vec<u8>,
-    held: &'static str,
+struct BatchResult {
+    results: Vec<u8>,
+    body_kind: &'static str,
     over: bool,
     warning: Option<String>,
 }
 
-fn held(single: bool) -> &'static str {
+fn body_kind(single: bool) -> &'static str {
     if single { "one" } else { "many" }
 }
 
-fn told(py: Python<'_>, done: Done, pack: bool) -> Answers<'_> {
-    let given = done.given;
-    let yes = given.iter().map(|&b| u64::from(b)).sum();
-    let keys = given.len();
-    let bytes = if pack { packed(&given) } else { given };
-    (PyBytes::new(py, &bytes), keys, yes, done.held, done.over, done.warning)
+fn to_answers(py: Python<'_>, batch: BatchResult, pack: bool) -> Answers<'_> {
+    let results = batch.results;
+    let yes = results.iter().map(|&b| u64::from(b)).sum();
+    let keys = results.len();
+    let bytes = if pack { pack_bits(&results) } else { results };
+    (PyBytes::new(py, &bytes), keys, yes, batch.body_kind, batch.over, batch.warning)
 }
 
-/// Numbers as bytes, 8 each, little-endian; and what the body held.
+/// Numbers as bytes, 8 each, little-endian; and the kind of body.
 type Numbers<'py> = (Bound<'py, PyBytes>, &'static str);
-/// [`Numbers`], which of the keys have none (a byte each, 1 or 0; no bytes where all have one), and the warning of a
-/// surprising lookup.
+/// [`Numbers`], which keys have none (a byte each, 1 or 0; empty if all have one), and the warning of [`type_warning`].
 type KeyNumbers<'py> = (Bound<'py, PyBytes>, &'static str, Bound<'py, PyBytes>, Option<String>);
 
 fn numbers(py: Python<'_>, (numbers, single): (Vec<u64>, bool)) -> PyResult<Numbers<'_>> {
@@ -221,26 +219,36 @@ fn numbers(py: Python<'_>, (numbers, single): (Vec<u64>, bool)) -> PyResult<Numb
         words.iter_mut().zip(&numbers).for_each(|(word, number)| *word = number.to_le_bytes());
         Ok(())
     })?;
-    Ok((bytes, held(single)))
+    Ok((bytes, body_kind(single)))
 }
 
-/// A number a key.
-struct Counted {
-    numbers: Vec<u64>,
-    nulls: Vec<u8>,
-    single: bool,
-    warning: Option<String>,
-}
-
-impl Counted {
-    fn told(self, py: Python<'_>) -> PyResult<KeyNumbers<'_>> {
-        let (bytes, held) = numbers(py, (self.numbers, self.single))?;
-        Ok((bytes, held, PyBytes::new(py, &self.nulls), self.warning))
+impl Service {
+    /// A number for each key, which `read` writes; it returns which keys have none.
+    fn read_numbers<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        form: &str,
+        body: &[u8],
+        of: Option<u64>,
+        read: impl Send + FnOnce(&dyn Kind, &[u64], &mut [u64]) -> Result<Vec<u8>>,
+    ) -> PyResult<KeyNumbers<'py>> {
+        let (found, nulls, warning) = self.call(py, |store| {
+            let entry = find_filter(store, name, of)?;
+            let body = hash_unpaired(store, &entry, form, body)?;
+            let mut numbers = zeros_per_key(&entry, &body.words);
+            let filter = entry.read();
+            let nulls = read(filter.as_ref(), &body.words, &mut numbers)?;
+            let warning = type_warning(filter.as_ref(), body.domains);
+            Ok(((numbers, body.single), nulls, warning))
+        })?;
+        let (bytes, body_kind) = numbers(py, found)?;
+        Ok((bytes, body_kind, PyBytes::new(py, &nulls), warning))
     }
 }
 
-/// The words of a body's keys as bytes, 8 a word; one text, or none where the body holds values, which are not asked for.
-/// `form` is "lines", "json", "ndjson" or "hashes"; the hash is that of the key rule.
+/// Hashes the keys of a body: bytes, 8 per word. `form` is "lines", "json", "ndjson" or "hashes"; the hash is that of
+/// the key rule. Refuses values.
 #[pyfunction]
 #[pyo3(signature = (form, body, *, seed, secret, hash, most_keys, key_bytes))]
 #[allow(clippy::too_many_arguments)] // keywords of Python
@@ -264,7 +272,7 @@ pub(super) fn hash_body<'py>(
             None => KeyHasher::based(seed, base),
         };
         let caps = Caps { keys: most_keys, key_bytes };
-        match self::form(form)? {
+        match parse_form(form)? {
             Form::Json => {
                 let body = json::body(body, &Hashing::Own(hasher), caps)?;
                 if body.values.is_some() {
@@ -276,7 +284,7 @@ pub(super) fn hash_body<'py>(
                 Ok((body.words, body.single))
             }
             Form::JsonLines => json::lines(body, &Hashing::Own(hasher), caps).map(|body| (body.words, false)),
-            Form::Hashes(_) => of_hashes(caps, body).map(|words| (words, false)),
+            Form::Hashes(_) => read_hashes(caps, body).map(|words| (words, false)),
             _ => {
                 let mut words = Vec::new();
                 each_line(caps, body, |line| words.push(hasher.text(line)))?;
@@ -284,11 +292,11 @@ pub(super) fn hash_body<'py>(
             }
         }
     };
-    let done = py.detach(work).map_err(|fault| raised(py, &fault))?;
+    let done = py.detach(work).map_err(|fault| to_exception(py, &fault))?;
     numbers(py, done)
 }
 
-/// Answers of a byte each as `true` and `false`, with `separator` between them.
+/// Results of a byte each as `true` and `false`, separated by `separator`.
 #[pyfunction]
 pub(super) fn flags_text<'py>(py: Python<'py>, flags: &[u8], separator: &[u8]) -> Bound<'py, PyBytes> {
     let text = py.detach(|| {
@@ -302,7 +310,7 @@ pub(super) fn flags_text<'py>(py: Python<'py>, flags: &[u8], separator: &[u8]) -
     PyBytes::new(py, &text)
 }
 
-/// Numbers of 8 bytes each in decimal, with `separator` between them; "null" for those whose byte of `nulls` is 1.
+/// Numbers of 8 bytes each in decimal, separated by `separator`; "null" where the byte of `nulls` is 1.
 #[pyfunction]
 pub(super) fn numbers_text<'py>(
     py: Python<'py>,
@@ -326,7 +334,7 @@ pub(super) fn numbers_text<'py>(
 
 #[pymethods]
 impl Service {
-    /// Adds keys: for each whether it was certainly new; a JSON body may hold a label or value for each.
+    /// Adds keys; returns for each whether it was certainly new. A JSON body may contain a label or value for each.
     #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn add<'py>(
@@ -340,24 +348,25 @@ impl Service {
         of: Option<u64>,
     ) -> PyResult<Answers<'py>> {
         let done = self.change(py, |store| {
-            let entry = found(store, name, of)?;
-            let body = words(store, &entry, self::form(form)?, body, true)?.unwrap_or_default();
-            let at = entry.at(versions.as_deref()).of(body.domains);
-            let mut new = each(&entry, &body.words);
-            let (lsn, held) = match &body.values {
+            let entry = find_filter(store, name, of)?;
+            let body = hash_keys(store, &entry, parse_form(form)?, body, true)?.unwrap_or_default();
+            let at = entry.at(versions.as_deref()).with_domains(body.domains);
+            let mut new = zeros_per_key(&entry, &body.words);
+            let (lsn, body_kind) = match &body.values {
                 Some(values) if values.len() == new.len() => (store.add_pairs(at, &body.words, values)?, "pairs"),
                 Some(values) => {
                     let text = format!("there are {} keys and {} values; give one for each", new.len(), values.len());
                     return Err(Fault::invalid(text));
                 }
-                None => (store.add(at, &body.words, &mut new)?, held(body.single)),
+                None => (store.add(at, &body.words, &mut new)?, body_kind(body.single)),
             };
-            Ok((Done { given: new, held, over: entry.look().is_over(), warning: None }, lsn))
+            Ok((BatchResult { results: new, body_kind, over: entry.read().is_over_capacity(), warning: None }, lsn))
         })?;
-        Ok(told(py, done, pack))
+        Ok(to_answers(py, done, pack))
     }
 
-    /// Looks for keys: for each whether it is probably there. Without `wait`, None while the filter is being changed.
+    /// Looks up keys; returns for each whether it is probably present. Without `wait`, returns None while the filter is
+    /// being changed.
     #[pyo3(signature = (name, form, body, *, pack=true, wait=true, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn check<'py>(
@@ -370,32 +379,32 @@ impl Service {
         wait: bool,
         of: Option<u64>,
     ) -> PyResult<Option<Answers<'py>>> {
-        let found = self.ask(py, |store| {
-            let entry = found(store, name, of)?;
-            let Some(body) = words(store, &entry, self::form(form)?, body, wait)? else { return Ok(None) };
+        let found = self.call(py, |store| {
+            let entry = find_filter(store, name, of)?;
+            let Some(body) = hash_keys(store, &entry, parse_form(form)?, body, wait)? else { return Ok(None) };
             if body.values.is_some() {
                 return Err(Fault::invalid("\"values\" come with add only"));
             }
             let filter = if wait {
-                entry.look()
+                entry.read()
             } else {
-                let Some(filter) = entry.try_look() else { return Ok(None) };
+                let Some(filter) = entry.try_read() else { return Ok(None) };
                 filter
             };
-            let (over, warning) = (filter.is_over(), warning(filter.as_ref(), body.domains));
+            let (over, warning) = (filter.is_over_capacity(), type_warning(filter.as_ref(), body.domains));
             drop(filter);
-            let mut found = each(&entry, &body.words);
+            let mut found = zeros_per_key(&entry, &body.words);
             if wait {
                 store.contains(&entry, &body.words, &mut found);
-            } else if !store.contains_now(&entry, &body.words, &mut found) {
+            } else if !store.try_contains(&entry, &body.words, &mut found) {
                 return Ok(None);
             }
-            Ok(Some(Done { given: found, held: held(body.single), over, warning }))
+            Ok(Some(BatchResult { results: found, body_kind: body_kind(body.single), over, warning }))
         })?;
-        Ok(found.map(|done| told(py, done, pack)))
+        Ok(found.map(|done| to_answers(py, done, pack)))
     }
 
-    /// Removes keys: for each whether it was not certainly absent.
+    /// Removes keys; returns for each whether it was not certainly absent.
     #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn remove<'py>(
@@ -409,18 +418,26 @@ impl Service {
         of: Option<u64>,
     ) -> PyResult<Answers<'py>> {
         let done = self.change(py, |store| {
-            let entry = found(store, name, of)?;
-            let body = unpaired(store, &entry, form, body)?;
-            let mut removed = each(&entry, &body.words);
+            let entry = find_filter(store, name, of)?;
+            let body = hash_unpaired(store, &entry, form, body)?;
+            let mut removed = zeros_per_key(&entry, &body.words);
             let lsn = store.remove(entry.at(versions.as_deref()), &body.words, &mut removed)?;
-            let filter = entry.look();
-            let warning = warning(filter.as_ref(), body.domains);
-            Ok((Done { given: removed, held: held(body.single), over: filter.is_over(), warning }, lsn))
+            let filter = entry.read();
+            let warning = type_warning(filter.as_ref(), body.domains);
+            Ok((
+                BatchResult {
+                    results: removed,
+                    body_kind: body_kind(body.single),
+                    over: filter.is_over_capacity(),
+                    warning,
+                },
+                lsn,
+            ))
         })?;
-        Ok(told(py, done, pack))
+        Ok(to_answers(py, done, pack))
     }
 
-    /// Occurrences of each key, as bytes of 8 a key.
+    /// The number of occurrences of each key, as bytes of 8 per key.
     #[pyo3(signature = (name, form, body, *, of=None))]
     fn count<'py>(
         &self,
@@ -430,19 +447,12 @@ impl Service {
         body: &[u8],
         of: Option<u64>,
     ) -> PyResult<KeyNumbers<'py>> {
-        let done = self.ask(py, |store| {
-            let entry = found(store, name, of)?;
-            let body = unpaired(store, &entry, form, body)?;
-            let mut numbers = each(&entry, &body.words);
-            let filter = entry.look();
-            filter.count(&body.words, &mut numbers)?;
-            let warning = warning(filter.as_ref(), body.domains);
-            Ok(Counted { numbers, nulls: Vec::new(), single: body.single, warning })
-        })?;
-        done.told(py)
+        self.read_numbers(py, name, form, body, of, |filter, words, numbers| {
+            filter.count(words, numbers).map(|()| Vec::new())
+        })
     }
 
-    /// The label or value of each key, as bytes of 8 a key, and which keys have none.
+    /// The label or value of each key, as bytes of 8 per key, and which keys have none.
     #[pyo3(signature = (name, form, body, *, of=None))]
     fn values<'py>(
         &self,
@@ -452,33 +462,24 @@ impl Service {
         body: &[u8],
         of: Option<u64>,
     ) -> PyResult<KeyNumbers<'py>> {
-        let done = self.ask(py, |store| {
-            let entry = found(store, name, of)?;
-            let body = unpaired(store, &entry, form, body)?;
-            let mut numbers = each(&entry, &body.words);
-            let filter = entry.look();
-            filter.values(&body.words, &mut numbers)?;
-            let is_null = |(&hash, &value)| known_value(filter.as_ref(), hash, value).is_none();
-            let mut nulls: Vec<u8> = body.words.iter().zip(&numbers).map(|pair| u8::from(is_null(pair))).collect();
-            if !nulls.contains(&1) {
-                nulls.clear();
-            }
-            let warning = warning(filter.as_ref(), body.domains);
-            Ok(Counted { numbers, nulls, single: body.single, warning })
-        })?;
-        done.told(py)
+        self.read_numbers(py, name, form, body, of, |filter, words, numbers| {
+            filter.values(words, numbers)?;
+            let is_null = |(&hash, &value)| value_if_present(filter, hash, value).is_none();
+            let nulls: Vec<u8> = words.iter().zip(&*numbers).map(|pair| u8::from(is_null(pair))).collect();
+            Ok(if nulls.contains(&1) { nulls } else { Vec::new() })
+        })
     }
 
     /// The cells of one text.
     fn positions(&self, py: Python<'_>, name: &str, key: &[u8]) -> PyResult<Vec<u64>> {
-        self.ask(py, |store| {
+        self.call(py, |store| {
             let entry = store.filter(name.as_bytes())?;
-            let hash = of_one(&entry, &store.options.limits, key)?;
-            entry.look().positions(hash[0])
+            let hash = hash_one(&entry, &store.options.limits, key)?;
+            entry.read().positions(hash[0])
         })
     }
 
-    /// Forgets every key.
+    /// Removes all keys.
     #[pyo3(signature = (name, *, versions=None))]
     fn clear(&self, py: Python<'_>, name: &str, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {
@@ -487,7 +488,7 @@ impl Service {
         })
     }
 
-    /// Lets time pass for a filter with a window, until `now` in seconds.
+    /// Advances the time of a filter with a window to `now`, in seconds.
     #[pyo3(signature = (name, now, *, versions=None))]
     fn advance(&self, py: Python<'_>, name: &str, now: f64, versions: Versions) -> PyResult<()> {
         self.change(py, |store| {

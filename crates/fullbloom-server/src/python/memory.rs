@@ -1,33 +1,33 @@
-//! [`Held`]: bytes of the budget, taken for what Python holds of a request or an answer.
+//! [`Held`]: memory that Python holds for a request or a response.
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use super::{Service, raised};
+use super::{Service, to_exception};
 use crate::budget;
 
-/// Bytes of memory that are taken from the service's budget, until the end of a `with`, or `release`.
+/// Memory charged to the service's budget until the end of a `with` block, or `release`.
 #[pyclass(frozen, module = "fullbloom_server")]
 pub(crate) struct Held(Mutex<budget::Held>);
 
 #[pymethods]
 impl Held {
-    /// Takes more bytes; a fault (`overloaded`, `limit`) where there are none.
+    /// Charges more bytes; a fault (`overloaded`, `limit`) if they are not available.
     fn grow(&self, py: Python<'_>, nbytes: u64) -> PyResult<()> {
-        self.0.lock().grow(nbytes).map_err(|fault| raised(py, &fault))
+        self.0.lock().grow(nbytes).map_err(|fault| to_exception(py, &fault))
     }
 
-    /// Holds exactly so many bytes from here on.
+    /// Charges exactly this many bytes from now on.
     fn resize(&self, py: Python<'_>, nbytes: u64) -> PyResult<()> {
-        self.0.lock().set(nbytes).map_err(|fault| raised(py, &fault))
+        self.0.lock().set(nbytes).map_err(|fault| to_exception(py, &fault))
     }
 
-    /// Gives everything back; it may grow again.
+    /// Returns all bytes; it may grow again.
     fn release(&self) {
         self.0.lock().release();
     }
 
-    /// Bytes that it holds.
+    /// The number of bytes charged.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.0.lock().bytes()
@@ -45,16 +45,16 @@ impl Held {
 
 #[pymethods]
 impl Service {
-    /// Takes bytes of memory for what is held for a client, as a context manager; a fault `overloaded` where clients hold
-    /// too many now, `limit` where there are never so many. It takes no lock and may be called on an event loop.
+    /// Charges memory held for a client, as a context manager. Faults: `overloaded` if clients hold too much now,
+    /// `limit` if the budget is smaller than that. Takes no lock, so an event loop may call it.
     fn hold(&self, py: Python<'_>, nbytes: u64) -> PyResult<Held> {
-        let held = self.store.budget().take(nbytes).map_err(|fault| raised(py, &fault))?;
+        let held = self.store.budget().take(nbytes).map_err(|fault| to_exception(py, &fault))?;
         Ok(Held(Mutex::new(held)))
     }
 
-    /// Bytes held for clients: now, the most there may be, the most there were, and how often some were refused.
+    /// The bytes held for clients: now, the limit, the maximum so far, and how often a request was refused.
     fn memory(&self) -> (u64, u64, u64, u64) {
         let budget = self.store.budget();
-        (budget.held(), budget.most(), budget.highest(), budget.refused())
+        (budget.used(), budget.most(), budget.peak(), budget.refusals())
     }
 }

@@ -1,16 +1,11 @@
-//! The module that the control plane imports: the store's calls for Python, and the RESP listener's switch.
+//! The module that the control plane imports: the store's operations for Python, and the RESP listener.
 //!
-//! Filters never leave this module as objects: keys, hashes and the bytes of files go in, answers come out. Every call
-//! lets other Python threads run while it works, and a change returns once it is as safe as the mode promises.
+//! Filters never leave this module as objects: keys, hashes and the bytes of files go in, results come out. Every call
+//! lets other Python threads run while it works. A change returns once it is as durable as the mode promises.
 //!
-//! * `options`: the service, opened and closed;
-//! * `names`: making, finding, dropping;
-//! * `keys`: keys in, answers out;
-//! * `files`: filters as bytes, merged, copied, backed up;
-//! * `memory`: bytes of the budget, taken for what Python holds;
-//! * `port`, `ports`: the RESP port;
-//! * `told`: what a filter tells of itself;
-//! * `doors`, `tokens`: who may do what.
+//! * `service`: the service, opened and closed; `listener`: the RESP port; `auth`: tokens;
+//! * `catalogue`: create, find and drop filters; `keys`: batches of keys; `stats`: what a filter reports about itself;
+//! * `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -19,28 +14,26 @@ use pyo3::prelude::*;
 use crate::fault::{Fault as Refusal, Result};
 use crate::store::{Lsn, Store};
 
-mod doors;
+mod auth;
+mod catalogue;
 mod files;
 mod keys;
+mod listener;
 mod memory;
-mod names;
-mod options;
-mod port;
-mod ports;
-mod tokens;
-mod told;
+mod service;
+mod stats;
 
 pub(crate) use files::Dump;
 pub(crate) use memory::Held;
-pub(crate) use options::Service;
+pub(crate) use service::Service;
 
 create_exception!(fullbloom_server, Fault, PyException, "A refusal; `code` says which, the text why.");
 
-/// Numbers and versions that a filter may have for a change of it to be made; any without.
+/// The numbers and versions that a filter may have for a change to be made; None allows any.
 type Versions = Option<Vec<(u64, u64)>>;
 
-/// The exception of a fault.
-fn raised(py: Python<'_>, refusal: &Refusal) -> PyErr {
+/// The exception for a fault.
+fn to_exception(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let error = Fault::new_err(refusal.text.clone());
     match error.value(py).setattr("code", refusal.code.name()) {
         Ok(()) => error,
@@ -49,26 +42,27 @@ fn raised(py: Python<'_>, refusal: &Refusal) -> PyErr {
 }
 
 impl Service {
-    /// Does `work` while other threads run.
-    fn ask<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<T>) -> PyResult<T> {
+    /// Runs `work` while other Python threads run.
+    fn call<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<T>) -> PyResult<T> {
         let store = &self.store;
-        py.detach(|| work(store)).map_err(|fault| raised(py, &fault))
+        py.detach(|| work(store)).map_err(|fault| to_exception(py, &fault))
     }
 
-    /// Makes a change, and waits until it is as safe as the mode promises; a refusal waits for what it rests on.
+    /// Makes a change, and waits until it is as durable as the mode promises; a refusal waits for the changes it
+    /// depends on.
     fn change<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Store) -> Result<(T, Lsn)>) -> PyResult<T> {
-        self.ask(py, |store| {
-            let turn = store.turn.read();
+        self.call(py, |store| {
+            let turn = store.transaction_lock.read();
             let done = work(store);
             drop(turn);
             let lsn = done.as_ref().map_or_else(|_| store.log().next() - 1, |(_, lsn)| lsn.0);
-            store.log().wait(lsn)?;
+            store.log().wait_blocking(lsn)?;
             done.map(|(done, _)| done)
         })
     }
 }
 
-/// The native half of the filter service; `fullbloom.service` is the other.
+/// The native module of the filter service; `fullbloom.service` is its control plane.
 #[pymodule]
 mod fullbloom_server {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! [`Clients`]: who is connected.
+//! [`Clients`]: the connected clients.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,35 +9,34 @@ use parking_lot::Mutex;
 
 use crate::store;
 
-/// What a client says of itself.
+/// What a client states about itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct About {
-    /// `CLIENT SETNAME`.
+pub(super) struct ClientInfo {
+    /// Set by `CLIENT SETNAME`.
     pub(super) name: String,
-    /// `CLIENT SETINFO`.
+    /// Set by `CLIENT SETINFO`.
     pub(super) library: String,
     pub(super) version: String,
     /// Its last command.
     pub(super) command: &'static str,
-    /// True in version 3 of the protocol.
-    pub(super) three: bool,
+    /// True if it speaks RESP3.
+    pub(super) is_resp3: bool,
 }
 
-/// A client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) id: u64,
     address: SocketAddr,
     local: SocketAddr,
     since: u64,
-    /// When it was last heard of, in milliseconds since 1970.
-    pub(super) heard: AtomicU64,
-    pub(super) about: Mutex<About>,
+    /// When it last sent something, in milliseconds since 1970.
+    pub(super) last_active: AtomicU64,
+    pub(super) about: Mutex<ClientInfo>,
 }
 
 impl Client {
-    /// One line, as `CLIENT LIST` has it.
-    pub(super) fn line(&self) -> String {
+    /// Its line in `CLIENT LIST`.
+    pub(super) fn describe(&self) -> String {
         let (about, now) = (self.about.lock().clone(), store::now());
         let seconds = |then: u64| now.saturating_sub(then) / 1000;
         format!(
@@ -48,16 +47,16 @@ impl Client {
             self.local,
             about.name,
             seconds(self.since),
-            seconds(self.heard.load(Ordering::Relaxed)),
+            seconds(self.last_active.load(Ordering::Relaxed)),
             if about.command.is_empty() { "NULL" } else { about.command },
-            if about.three { 3 } else { 2 },
+            if about.is_resp3 { 3 } else { 2 },
             about.library,
             about.version
         )
     }
 }
 
-/// Who is connected, by number.
+/// The connected clients, by number.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     next: AtomicU64,
@@ -65,29 +64,29 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// All of them, the first first.
+    /// All clients, in the order in which they connected.
     pub(super) fn all(&self) -> Vec<Arc<Client>> {
         self.all.lock().values().cloned().collect()
     }
 }
 
-/// A client while it is connected.
-pub(super) struct Present {
+/// Lists a client until it is dropped.
+pub(super) struct ClientGuard {
     clients: Arc<Clients>,
     pub(super) client: Arc<Client>,
 }
 
-impl Present {
+impl ClientGuard {
     pub(super) fn new(clients: Arc<Clients>, address: SocketAddr, local: SocketAddr) -> Self {
         let (id, now) = (clients.next.fetch_add(1, Ordering::Relaxed) + 1, store::now());
-        let about = Mutex::new(About::default());
-        let client = Arc::new(Client { id, address, local, since: now, heard: AtomicU64::new(now), about });
+        let about = Mutex::new(ClientInfo::default());
+        let client = Arc::new(Client { id, address, local, since: now, last_active: AtomicU64::new(now), about });
         clients.all.lock().insert(id, client.clone());
-        Present { clients, client }
+        ClientGuard { clients, client }
     }
 }
 
-impl Drop for Present {
+impl Drop for ClientGuard {
     fn drop(&mut self) {
         self.clients.all.lock().remove(&self.client.id);
     }

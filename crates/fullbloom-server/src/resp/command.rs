@@ -1,112 +1,96 @@
-//! [`Command`]: its name, its words, who may send it and what it does; [`Table`]: all of them, by name.
+//! [`Command`]: a row of the command table, with its syntax, its permissions and its handler; [`Table`]: all rows, by name.
 
 use std::collections::HashMap;
 
-use super::gate::Scope;
-use super::halt::{Done, Halt, wrong_arity};
-use super::parse::Args;
+use super::error::{CommandError, CommandResult, wrong_arity};
+use super::parser::Args;
+use crate::auth::Scope;
 
-/// What is said of a command.
+/// Properties of a command.
 pub(super) mod flag {
     /// It changes something.
     pub(in crate::resp) const WRITE: u16 = 1;
-    /// It takes a moment.
+    /// It takes constant time.
     pub(in crate::resp) const FAST: u16 = 2;
-    /// It may take its time: the thread's other connections are looked after by another one meanwhile.
+    /// It may take long: another thread serves the other connections of this thread meanwhile.
     pub(in crate::resp) const SLOW: u16 = 4;
     /// It may be sent before AUTH.
     pub(in crate::resp) const NO_AUTH: u16 = 8;
-    /// `MULTI` does not put it off.
+    /// `MULTI` does not queue it.
     pub(in crate::resp) const AT_ONCE: u16 = 16;
-    /// It is about the service.
+    /// It concerns the whole service.
     pub(in crate::resp) const ADMIN: u16 = 32;
 }
 
-/// A command, which is run on an `S`: the session that sent it.
+/// A command. It runs on an `S`, the session that sent it.
 pub(super) struct Command<S> {
-    /// In small letters.
+    /// Lowercase.
     pub(super) name: &'static str,
-    /// Words, its name included; at least so many where it is negative.
+    /// The number of words, including the name; a negative number is a minimum.
     pub(super) arity: i32,
-    pub(super) flags: u16,
-    /// The words that name filters: first, last (-1 the last one), step; none with a first of 0.
-    pub(super) keys: (i32, i32, i32),
+    pub(super) keys: Keys,
+    /// The permission it requires.
     pub(super) scope: Scope,
-    pub(super) run: fn(&mut S, Args<'_>) -> Done,
+    pub(super) flags: u16,
+    pub(super) run: fn(&mut S, Args<'_>) -> CommandResult,
+    /// Its words: optional ones in brackets, alternatives separated by `|`, `...` after words that may repeat.
+    pub(super) syntax: &'static str,
     pub(super) summary: &'static str,
 }
 
-/// One filter, named by the first word behind the command.
-pub(super) const ONE: (i32, i32, i32) = (1, 1, 1);
-/// No filter.
-pub(super) const NONE: (i32, i32, i32) = (0, 0, 0);
-/// Every word behind the command names one.
-pub(super) const ALL: (i32, i32, i32) = (1, -1, 1);
+/// The words that name filters, from `first` to `last`; a `last` of -1 is the last word, a `first` of 0 means none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Keys {
+    pub(super) first: i32,
+    pub(super) last: i32,
+}
 
 impl<S> Command<S> {
     pub(super) fn is(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
-    pub(super) fn check_arity(&self, words: usize) -> Done {
+    pub(super) fn check_arity(&self, words: usize) -> CommandResult {
         let least = self.arity.unsigned_abs() as usize;
         if words == least || (self.arity < 0 && words > least) { Ok(()) } else { Err(self.wrong_arity()) }
     }
 
     #[cold]
-    fn wrong_arity(&self) -> Halt {
+    fn wrong_arity(&self) -> CommandError {
         wrong_arity(self.name)
     }
 
     /// The names of filters among its words.
     pub(super) fn keys<'a>(&self, args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a, S> {
-        let (first, last, step) = self.keys;
+        let Keys { first, last } = self.keys;
         let end = if last < 0 { args.len() } else { (last as usize + 1).min(args.len()) };
         let first = if first == 0 { end } else { (first as usize).min(end) };
-        args.from(first).iter().take(end - first).step_by(step.max(1) as usize)
+        args.from(first).iter().take(end - first)
     }
 }
 
-/// A row of the table.
-pub(super) const fn command<S>(
-    name: &'static str,
-    arity: i32,
-    flags: u16,
-    keys: (i32, i32, i32),
-    scope: Scope,
-    run: fn(&mut S, Args<'_>) -> Done,
-    summary: &'static str,
-) -> Command<S> {
-    Command { name, arity, flags, keys, scope, run, summary }
-}
-
-/// Longest name of a command.
 const NAME: usize = 32;
 
-/// The commands that there are.
 pub(super) struct Table<S: 'static> {
-    all: Vec<&'static Command<S>>,
-    known: HashMap<&'static [u8], &'static Command<S>>,
+    rows: &'static [Command<S>],
+    by_name: HashMap<&'static [u8], &'static Command<S>>,
 }
 
 impl<S> Table<S> {
-    pub(super) fn new(all: impl Iterator<Item = &'static Command<S>>) -> Self {
-        let all: Vec<_> = all.collect();
-        let known = all.iter().map(|&command| (command.name.as_bytes(), command)).collect();
-        Table { all, known }
+    pub(super) fn new(rows: &'static [Command<S>]) -> Self {
+        Table { rows, by_name: rows.iter().map(|command| (command.name.as_bytes(), command)).collect() }
     }
 
-    /// Every command.
-    pub(super) fn all(&self) -> &[&'static Command<S>] {
-        &self.all
+    pub(super) fn rows(&self) -> &'static [Command<S>] {
+        self.rows
     }
 
-    /// The command of this name, in letters of any size.
+    /// The command with this name, case-insensitive.
     pub(super) fn find(&self, name: &[u8]) -> Option<&'static Command<S>> {
         let mut lower = [0u8; NAME];
         let lower = lower.get_mut(..name.len())?;
         lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        self.known.get(&*lower).copied()
+        self.by_name.get(&*lower).copied()
     }
 }

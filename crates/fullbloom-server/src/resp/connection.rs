@@ -1,6 +1,6 @@
-//! One connection: reading, waiting for the disk, writing.
+//! One connection: it reads, executes, waits for the disk, and writes.
 //!
-//! Whatever has come in is answered, the disk is waited for once, and the answers are sent at once. An idle connection
+//! It executes all commands that arrived, waits for the disk once, and sends all replies at once. An idle connection
 //! holds no buffer.
 
 use std::future::Future;
@@ -15,27 +15,27 @@ use tokio::sync::watch;
 use tokio::task::coop::{consume_budget, unconstrained};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::clients::Present;
+use super::clients::ClientGuard;
 use super::commands;
-use super::end::{End, reached};
-use super::parse::Parser;
+use super::parser::Parser;
 use super::server::{Buffers, Server};
-use super::session::{Next, Session};
+use super::server::{Shutdown, wait_for_shutdown};
+use super::session::{NextStep, Session};
 use super::stream::Stream;
 use crate::blocking::aside;
 use crate::budget::Held;
 
-/// Bytes that are read at once, unless more are known to come.
+/// The number of bytes read at once, unless more are known to follow.
 const READ: usize = 64 << 10;
 
-/// How long a client may take to hear that the connection is closed.
+/// How long a client may take to acknowledge that the connection is closed.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of a command that is arriving which are not taken from the budget.
+/// The bytes of an incomplete command that are not charged to the budget.
 const UNCOUNTED: usize = 4 << 10;
-/// Bytes of a file that are sent at once.
+/// The bytes of a file that are sent at once.
 const PIECE: usize = 256 << 10;
-/// How long a client that waits for a transaction waits until it looks again.
-const AGAIN: Duration = Duration::from_millis(5);
+/// How long a client that waits for a transaction sleeps before it tries again.
+const RETRY: Duration = Duration::from_millis(5);
 
 struct Connection {
     server: Arc<Server>,
@@ -43,25 +43,25 @@ struct Connection {
     session: Session,
     parser: Parser,
     buffers: Buffers,
-    /// What the input takes from the budget.
+    /// The memory charged for the input.
     held: Held,
-    /// When the rest of a command that has begun to arrive must be there.
+    /// When the rest of an incomplete command must have arrived.
     deadline: Option<Instant>,
 }
 
-/// Answers until the client goes, errs, or is too slow, and closes.
+/// Serves a client until it disconnects, breaks the protocol, or is too slow; then closes the connection.
 pub(super) async fn serve(
     server: Arc<Server>,
     stream: Stream,
     (address, local): (SocketAddr, SocketAddr),
-    ended: &mut watch::Receiver<End>,
+    shutdown: &mut watch::Receiver<Shutdown>,
 ) {
-    let present = Present::new(server.clients.clone(), address, local);
+    let present = ClientGuard::new(server.clients.clone(), address, local);
     let session = Session::new(server.clone(), commands::table(), present.client.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
     let held = server.store.budget().empty();
     let mut connection = Connection { server, stream, session, parser, buffers, held, deadline: None };
-    let _ = connection.run(ended).await;
+    let _ = connection.run(shutdown).await;
     let _ = timeout(FAREWELL, connection.stream.shutdown()).await;
 }
 
@@ -72,38 +72,38 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    async fn run(&mut self, ended: &mut watch::Receiver<End>) -> io::Result<()> {
-        // What came in together with the end of a handshake was read with it: the socket has nothing to tell of.
+    async fn run(&mut self, shutdown: &mut watch::Receiver<Shutdown>) -> io::Result<()> {
+        // Bytes that arrived with the end of a handshake are already read: the socket does not report them again.
         let mut ready = !self.stream.is_plain();
         loop {
             if std::mem::take(&mut ready) {
                 self.buffers = self.server.buffers();
             } else if self.buffers.input.is_empty() {
-                self.rest();
+                self.release();
                 tokio::select! {
                     biased;
                     ready = self.stream.readable() => ready?,
-                    () = reached(ended, End::Drain) => return Ok(()),
+                    () = wait_for_shutdown(shutdown, Shutdown::Drain) => return Ok(()),
                 }
                 self.buffers = self.server.buffers();
             } else {
-                if !self.count() {
+                if !self.charge_input() {
                     return self.refuse().await;
                 }
-                let patience = self.server.store.options.limits.receive;
-                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience);
+                let receive = self.server.store.options.limits.receive;
+                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + receive);
                 match timeout_at(deadline, self.stream.readable()).await {
                     Ok(ready) => ready?,
                     Err(_) => return Ok(()),
                 }
             }
             loop {
-                let Some(room) = self.make_room() else { return self.refuse().await };
+                let Some(room) = self.reserve_input() else { return self.refuse().await };
                 let Some(read) = self.read_now()? else {
                     consume_budget().await;
                     break;
                 };
-                if read == 0 || !self.answer().await? {
+                if read == 0 || !self.handle_input().await? {
                     return Ok(());
                 }
                 consume_budget().await;
@@ -114,36 +114,36 @@ impl Connection {
         }
     }
 
-    /// Lets go of what an idle connection does not need.
-    fn rest(&mut self) {
-        self.session.rest();
+    /// Frees what an idle connection does not need.
+    fn release(&mut self) {
+        self.session.release();
         self.deadline = None;
         self.held.release();
         self.server.put_back(std::mem::take(&mut self.buffers));
     }
 
-    /// Takes what a command that has begun to arrive holds while the rest is waited for; false where there is no memory.
-    fn count(&mut self) -> bool {
+    /// Charges the memory of an incomplete command while the rest is outstanding; false if there is no memory.
+    fn charge_input(&mut self) -> bool {
         if self.buffers.input.len() <= UNCOUNTED {
             self.buffers.input.shrink_to(UNCOUNTED);
         }
-        // Hashes and flags are those of a command that is over.
+        // Hashes and flags belong to a command that is complete.
         (self.buffers.hashes, self.buffers.flags) = (Vec::new(), Vec::new());
         let bytes = self.buffers.nbytes();
         self.held.set(if bytes <= UNCOUNTED { 0 } else { bytes as u64 }).is_ok()
     }
 
-    /// Says that there is no memory, and closes.
+    /// Reports that memory ran out, and closes.
     async fn refuse(&mut self) -> io::Result<()> {
         self.buffers.output.extend_from_slice(
-            b"-OOM clients hold as much memory as they may: try again later, or raise limits.memory_bytes\r\n",
+            b"-OOM the memory for clients is exhausted: try again later, or raise limits.memory_bytes\r\n",
         );
         self.write().await
     }
 
-    /// Room to read into: at most as much again as has come in, so that nobody is given memory for what they only state.
-    /// None where clients hold so much that there is none to give.
-    fn make_room(&mut self) -> Option<usize> {
+    /// Reserves space to read into: at most as much as has already arrived, so that a stated length allocates nothing.
+    /// `None` if clients hold too much memory.
+    fn reserve_input(&mut self) -> Option<usize> {
         let input = &self.buffers.input;
         let wanted = self.session.missing().clamp(1, input.len().max(READ));
         if input.capacity() - input.len() < wanted {
@@ -156,10 +156,10 @@ impl Connection {
         Some(self.buffers.input.capacity() - self.buffers.input.len())
     }
 
-    /// Reads what is there; `None` where nothing is.
+    /// Reads what has arrived; `None` if nothing has.
     fn read_now(&mut self) -> io::Result<Option<usize>> {
-        // Whoever waits does so in `readable`, which knows nothing of the task's budget: a read that is put off for want
-        // of it would be tried for ever. The budget is that of `consume_budget`.
+        // Waiting happens in `readable`, which ignores the task's budget: a read that fails for lack of budget would be
+        // retried forever. `consume_budget` applies the budget instead.
         let mut reading = std::pin::pin!(unconstrained(self.stream.read_buf(&mut self.buffers.input)));
         match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(read) => read.map(Some),
@@ -167,8 +167,8 @@ impl Connection {
         }
     }
 
-    /// Answers the commands that have come in whole; false when the connection is to be closed.
-    async fn answer(&mut self) -> io::Result<bool> {
+    /// Executes the complete commands in the buffer; false if the connection must be closed.
+    async fn handle_input(&mut self) -> io::Result<bool> {
         let mut at = 0;
         loop {
             let (taken, next) = self.session.run(&mut self.parser, &mut self.buffers, at);
@@ -177,21 +177,21 @@ impl Connection {
                 self.deadline = None;
             }
             match next {
-                Next::More => break,
-                Next::Write => self.write().await?,
-                Next::Wait(entry) => {
+                NextStep::Read => break,
+                NextStep::Write => self.write().await?,
+                NextStep::WaitForFilter(entry) => {
                     self.write().await?;
-                    entry.idle().await;
+                    entry.wait_until_idle().await;
                 }
-                Next::Pause => {
+                NextStep::WaitForTransaction => {
                     self.write().await?;
-                    let _ = timeout(AGAIN, self.server.freed.notified()).await;
+                    let _ = timeout(RETRY, self.server.transaction_ended.notified()).await;
                 }
-                Next::Turn => {
+                NextStep::WaitForSlot => {
                     self.write().await?;
-                    self.session.slow = self.server.slow.clone().acquire_owned().await.ok();
+                    self.session.slot = self.server.slow_slots.clone().acquire_owned().await.ok();
                 }
-                Next::Close => {
+                NextStep::Close => {
                     self.write().await?;
                     return Ok(false);
                 }
@@ -202,10 +202,10 @@ impl Connection {
         Ok(true)
     }
 
-    /// Sends the answers, once the disk has what they promise. Meanwhile nothing is read: who does not take answers is
-    /// not given more.
+    /// Sends the replies once the disk has what they promise. Nothing is read meanwhile: a client that does not take
+    /// its replies gets no more.
     async fn write(&mut self) -> io::Result<()> {
-        self.session.settle(&mut self.buffers).await;
+        self.session.wait_until_durable(&mut self.buffers).await;
         let file = self.session.reply.file.take();
         if self.buffers.output.is_empty() && file.is_none() {
             return Ok(());
@@ -217,7 +217,7 @@ impl Connection {
             while written.is_ok() && at < file.nbytes() {
                 let end = file.nbytes().min(at + PIECE as u64);
                 self.buffers.output.clear();
-                // Checksums of the whole file are made with the first piece.
+                // The first chunk computes the checksums of the whole file.
                 let output = &mut self.buffers.output;
                 let read = if at == 0 { aside(|| file.append(at..end, output)) } else { file.append(at..end, output) };
                 read.map_err(|fault| io::Error::other(fault.text))?;
@@ -235,11 +235,10 @@ impl Connection {
         if self.buffers.output.capacity() > PIECE {
             self.buffers.output = Vec::new();
         }
-        self.session.sent();
+        self.session.release_replies();
         written
     }
 
-    /// Sends the output.
     async fn send(&mut self, until: Instant) -> io::Result<()> {
         let stream = &mut self.stream;
         match stream.write_now(&self.buffers.output)? {

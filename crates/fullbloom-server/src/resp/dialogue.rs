@@ -1,39 +1,40 @@
-//! [`Dialogue`]: a client without a socket, for whoever has the bytes already: fuzzing, and tests.
+//! [`Dialogue`]: a client without a socket, for fuzzing and tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::clients::Present;
+use super::clients::ClientGuard;
 use super::commands;
-use super::parse::Parser;
+use super::parser::Parser;
 use super::server::{Buffers, Options, Server};
-use super::session::{Next, Session};
+use super::session::{NextStep, Session};
 use crate::store::Store;
 
-/// See the head of this file. Nothing waits for the disk: answers are those of a store that keeps nothing.
+/// A client that passes bytes directly to a session. It does not wait for the disk: its replies are those of a store in
+/// memory.
 pub struct Dialogue {
     session: Session,
     parser: Parser,
     buffers: Buffers,
     open: bool,
-    _present: Present,
+    _present: ClientGuard,
 }
 
 impl Dialogue {
-    /// A client of a store of its own.
+    /// A client of its own server.
     pub fn new(store: Arc<Store>, options: Options) -> Self {
         let server = Arc::new(Server::new(store, options, 0));
         let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let present = Present::new(server.clients.clone(), nobody, nobody);
+        let present = ClientGuard::new(server.clients.clone(), nobody, nobody);
         let session = Session::new(server, commands::table(), present.client.clone());
         let (parser, buffers) = (Parser::default(), Buffers::default());
         Dialogue { session, parser, buffers, open: true, _present: present }
     }
 
-    /// Says bytes, which need not be whole commands, and adds what is answered to `answers`; false once the connection is
-    /// closed.
-    pub fn say(&mut self, bytes: &[u8], answers: &mut Vec<u8>) -> bool {
+    /// Sends bytes, which may be incomplete commands, and appends the replies to `answers`; false once the connection
+    /// is closed.
+    pub fn send(&mut self, bytes: &[u8], answers: &mut Vec<u8>) -> bool {
         self.buffers.input.extend_from_slice(bytes);
         let mut at = 0;
         while self.open {
@@ -44,18 +45,19 @@ impl Dialogue {
                 let _ = file.append(0..file.nbytes(), answers); // nothing to be read but memory
                 answers.extend_from_slice(b"\r\n");
             }
-            self.session.sent();
+            self.session.release_replies();
             match next {
-                Next::More => break,
-                Next::Write | Next::Wait(_) | Next::Pause | Next::Turn => {}
-                Next::Close => self.open = false,
+                NextStep::Read => break,
+                NextStep::Write | NextStep::WaitForFilter(_) | NextStep::WaitForTransaction | NextStep::WaitForSlot => {
+                }
+                NextStep::Close => self.open = false,
             }
         }
         self.buffers.input.drain(..at);
         self.open
     }
 
-    /// How many commands were answered.
+    /// The number of executed commands.
     pub fn commands(&self) -> u64 {
         self.session.server.counters.commands.load(Ordering::Relaxed)
     }

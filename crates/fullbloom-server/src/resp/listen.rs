@@ -11,62 +11,64 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection;
-use super::end::{End, reached};
 use super::server::{Options, Server};
+use super::server::{Shutdown, wait_for_shutdown};
 use super::stream::Stream;
 use crate::fault::{Code, Fault, Result};
 use crate::store::Store;
 
-/// How long nothing is accepted after the system refused, as for want of descriptors.
-const REFUSED: Duration = Duration::from_millis(100);
+/// How long to wait after the system refused to accept a connection, for example because it has no descriptors left.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// Without a new connection for so long, what was left behind is looked for.
-const SWEPT: Duration = Duration::from_secs(30);
-/// How long a connection is idle before the client is asked whether it is there, how often, and how long between.
+/// After this time without a new connection, abandoned transfers are removed.
+const SWEEP_AFTER: Duration = Duration::from_secs(30);
+/// Keepalive: how long a connection may be idle before the first probe, the time between probes, and their number.
 #[cfg(target_os = "linux")]
 const IDLE: Duration = Duration::from_secs(120);
 #[cfg(target_os = "linux")]
-const BETWEEN: Duration = Duration::from_secs(20);
+const PROBE_INTERVAL: Duration = Duration::from_secs(20);
 #[cfg(target_os = "linux")]
-const ASKED: u32 = 3;
+const PROBES: u32 = 3;
 
-/// A port that is listened on, until it is dropped.
+/// An open port, until it is dropped.
 pub struct Listener {
     address: SocketAddr,
     server: Arc<Server>,
-    end: watch::Sender<End>,
+    end: watch::Sender<Shutdown>,
     serving: watch::Sender<bool>,
 }
 
-/// Answers on the port of `options`, from now on, in tasks of the runtime it is called in.
+/// Opens the port of `options`, and serves it in tasks of the current runtime.
 ///
-/// Faults: `Denied` for an address that others reach, without a gate; `Io` for one that cannot be had.
+/// Faults: `Denied` for an address that other machines can reach, without an authenticator; `Io` for an address that is
+/// not available.
 pub async fn listen(store: Arc<Store>, options: Options) -> Result<Listener> {
-    let wrong = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
-    let socket = TcpListener::bind(&options.address).await.map_err(wrong)?;
+    let io_fault = |error: std::io::Error| Fault::new(Code::Io, format!("{}: {error}", options.address));
+    let socket = TcpListener::bind(&options.address).await.map_err(io_fault)?;
     keep_alive(&socket);
-    let address = socket.local_addr().map_err(wrong)?;
+    let address = socket.local_addr().map_err(io_fault)?;
     if !address.ip().is_loopback() {
-        let Some(gate) = &options.gate else {
-            let text = format!("{address} is reached from other machines: make a token first, or listen on 127.0.0.1");
+        let Some(authenticator) = &options.authenticator else {
+            let text =
+                format!("{address} can be reached from other machines: create a token first, or listen on 127.0.0.1");
             return Err(Fault::new(Code::Denied, text));
         };
-        gate.guard();
+        authenticator.require_token();
     }
     let (serving, may_serve) = watch::channel(!options.paused);
     let server = Arc::new(Server::new(store, options, address.port()));
-    let (end, ended) = watch::channel(End::Open);
-    tokio::spawn(accept(socket, server.clone(), ended, may_serve));
+    let (end, shutdown) = watch::channel(Shutdown::None);
+    tokio::spawn(accept(socket, server.clone(), shutdown, may_serve));
     Ok(Listener { address, server, end, serving })
 }
 
 impl Listener {
-    /// Where it listens.
+    /// The address of the port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts clients from here on, where the listener was opened paused.
+    /// Accepts clients from now on, if the listener was opened paused.
     pub fn serve(&self) {
         self.serving.send_replace(true);
     }
@@ -76,24 +78,25 @@ impl Listener {
         &self.server
     }
 
-    /// Accepts and reads nothing more, answers what came in, and closes every connection, after `grace` at the latest.
+    /// Stops accepting and reading, executes what has arrived, and closes every connection, at the latest after
+    /// `grace`.
     pub async fn stop(self, grace: Duration) {
-        let _ = self.end.send(End::Drain);
+        let _ = self.end.send(Shutdown::Drain);
         let all_gone = async {
             while self.server.counters.connected.load(Ordering::Acquire) > 0 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         if timeout(grace, all_gone).await.is_err() {
-            let _ = self.end.send(End::Now);
+            let _ = self.end.send(Shutdown::Now);
         }
     }
 }
 
-/// Counts a connection while it is there.
-struct Counted(Arc<Server>);
+/// Counts a connection until it is dropped.
+struct ConnectionGuard(Arc<Server>);
 
-impl Drop for Counted {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.counters.connected.fetch_sub(1, Ordering::AcqRel);
     }
@@ -102,91 +105,95 @@ impl Drop for Counted {
 async fn accept(
     socket: TcpListener,
     server: Arc<Server>,
-    ended: watch::Receiver<End>,
+    shutdown: watch::Receiver<Shutdown>,
     mut may_serve: watch::Receiver<bool>,
 ) {
     let acceptor = server.options.tls.clone().map(TlsAcceptor::from);
-    let mut ended_now = ended.clone();
+    let mut shutdown_now = shutdown.clone();
     tokio::select! {
         began = may_serve.wait_for(|&serving| serving) => {
             if began.is_err() {
                 return;
             }
         }
-        () = reached(&mut ended_now, End::Drain) => return,
+        () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
     }
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
-            () = reached(&mut ended_now, End::Drain) => return,
-            () = tokio::time::sleep(SWEPT) => {
+            () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
+            () = tokio::time::sleep(SWEEP_AFTER) => {
                 server.transfers.sweep();
                 continue;
             }
         };
         let Ok((socket, address)) = accepted else {
-            tokio::time::sleep(REFUSED).await;
+            tokio::time::sleep(RETRY_AFTER).await;
             continue;
         };
         let counters = &server.counters;
         if counters.connected.fetch_add(1, Ordering::AcqRel) >= server.store.options.limits.connections {
             counters.connected.fetch_sub(1, Ordering::AcqRel);
             counters.rejected.fetch_add(1, Ordering::Relaxed);
-            turn_away(socket);
+            reject(socket);
             continue;
         }
         counters.connections.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(one(Counted(server.clone()), socket, address, acceptor.clone(), ended.clone()));
+        tokio::spawn(serve_connection(
+            ConnectionGuard(server.clone()),
+            socket,
+            address,
+            acceptor.clone(),
+            shutdown.clone(),
+        ));
     }
 }
 
-/// Has the system ask an idle client whether it is there, so that one that went without a word is let go of; connections
-/// inherit it. What is refused changes nothing else.
+/// Enables keepalive, which connections inherit, so that a client that vanished is detected. Errors are ignored.
 fn keep_alive(socket: &TcpListener) {
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt;
         let _ = sockopt::set_socket_keepalive(socket, true)
             .and_then(|()| sockopt::set_tcp_keepidle(socket, IDLE))
-            .and_then(|()| sockopt::set_tcp_keepintvl(socket, BETWEEN))
-            .and_then(|()| sockopt::set_tcp_keepcnt(socket, ASKED));
+            .and_then(|()| sockopt::set_tcp_keepintvl(socket, PROBE_INTERVAL))
+            .and_then(|()| sockopt::set_tcp_keepcnt(socket, PROBES));
     }
     #[cfg(not(target_os = "linux"))]
     let _ = socket;
 }
 
-/// Says why, if that costs no waiting, and closes.
-fn turn_away(socket: TcpStream) {
+/// Sends the reason if that does not block, and closes.
+fn reject(socket: TcpStream) {
     let _ = socket.try_write(b"-ERR max number of clients reached\r\n");
 }
 
-/// One connection, from its first byte to its last.
-async fn one(
-    counted: Counted,
+async fn serve_connection(
+    guard: ConnectionGuard,
     socket: TcpStream,
     address: SocketAddr,
     acceptor: Option<TlsAcceptor>,
-    mut ended: watch::Receiver<End>,
+    mut shutdown: watch::Receiver<Shutdown>,
 ) {
-    let server = counted.0.clone();
+    let server = guard.0.clone();
     let _ = socket.set_nodelay(true);
     let Ok(local) = socket.local_addr() else { return };
-    let mut now = ended.clone();
+    let mut now = shutdown.clone();
     let whole = async {
         let stream = match acceptor {
             None => Stream::Plain(socket),
             Some(acceptor) => {
-                let patience = server.store.options.limits.receive;
-                match timeout(patience, acceptor.accept(socket)).await {
+                let handshake = server.store.options.limits.receive;
+                match timeout(handshake, acceptor.accept(socket)).await {
                     Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
                     _ => return,
                 }
             }
         };
-        connection::serve(server, stream, (address, local), &mut ended).await;
+        connection::serve(server, stream, (address, local), &mut shutdown).await;
     };
     tokio::select! {
         () = whole => {}
-        () = reached(&mut now, End::Now) => {}
+        () = wait_for_shutdown(&mut now, Shutdown::Now) => {}
     }
 }

@@ -1,39 +1,34 @@
-//! RESP2 and RESP3: parser, replies, commands, connections, listener.
+//! RESP2 and RESP3. Each module uses only the modules above it:
 //!
-//! * [`parse`]: commands out of bytes, [`reply`]: answers into bytes;
-//! * [`gate`]: who may do what;
-//! * `clients`: who is connected, [`server`]: what all connections share;
-//! * `halt`: why a command is refused, `command`: what a command is, and a table of them;
-//! * `transaction`: commands put off, `transfer`: filters on their way in pieces;
-//! * `session`: what one client has said so far, and the commands it sends, by a table it is given; nothing waits;
-//! * `commands`: that table, one family a file;
-//! * [`dialogue`]: a client without a socket;
-//! * `end`: how far the end has come, `stream`: plain or TLS;
-//! * `connection`: reading, waiting for the disk, writing;
-//! * [`mod@listen`]: the port.
-//!
-//! Each uses only what stands above it.
+//! | module | holds |
+//! |---|---|
+//! | [`parser`], [`reply`] | commands from bytes, replies to bytes |
+//! | `clients`, [`server`] | the connected clients; what all connections share |
+//! | `error`, `command` | why a command failed; a row of the command table |
+//! | `transaction`, `transfer` | queued commands; filters sent and received in chunks |
+//! | `session` | the state of one client, and the execution of its commands; nothing waits_for_disk here |
+//! | `commands` | the command table, and one file of handlers for each family |
+//! | [`dialogue`] | a client without a socket |
+//! | `stream`, `connection` | plain or TLS bytes; reading, waiting for the disk, writing |
+//! | [`mod@listen`] | the port |
 
 mod clients;
 mod command;
 mod commands;
 mod connection;
 pub mod dialogue;
-mod end;
-pub mod gate;
-mod halt;
+#[cfg(test)]
+mod durability_tests;
+mod error;
 pub mod listen;
-pub mod parse;
+pub mod parser;
 pub mod reply;
 pub mod server;
 mod session;
 mod stream;
 mod transaction;
 mod transfer;
-#[cfg(test)]
-mod waiting_tests;
 
 pub use dialogue::Dialogue;
-pub use gate::{Gate, Grant, Tokens};
 pub use listen::{Listener, listen};
 pub use server::Options;

@@ -1,4 +1,4 @@
-//! [`Reply`]: answers into bytes, in either version of the protocol.
+//! [`Reply`]: replies as bytes, in RESP2 or RESP3.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,35 +7,35 @@ use crate::budget::Held;
 use crate::fault::{Fault, Result};
 use crate::store::Snapshot;
 
-/// Bytes of answers that a connection may have without taking them from the budget.
+/// The bytes of replies that are not charged to the budget.
 const FREE: usize = 64 << 10;
 
-/// Answers that were not sent yet.
+/// Replies that have not been sent.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// Their bytes.
     pub out: Vec<u8>,
-    /// True in version 3.
-    pub three: bool,
-    /// What follows the bytes: the file of a filter, and the end of its line.
+    /// True for RESP3.
+    pub is_resp3: bool,
+    /// The file of a filter, to send after the bytes, and then the end of its line.
     pub file: Option<Arc<Snapshot>>,
-    /// What is taken for them beyond [`FREE`]; without, they have no bound.
+    /// The memory charged beyond [`FREE`]. Without it, replies are unlimited.
     pub held: Option<Held>,
-    /// Why bytes were left out: there was no memory for them.
-    pub refused: Option<Fault>,
-    /// Bytes that there may be before more are taken.
-    pub(super) granted: usize,
+    /// Why replies are missing: memory ran out.
+    pub fault: Option<Fault>,
+    /// The bytes that fit before more must be charged.
+    pub(super) reserved: usize,
 }
 
 impl Reply {
-    /// Has room for so many bytes more, beyond those free of charge taken from the budget.
+    /// Reserves space for more bytes, and charges the budget beyond those that are free.
     pub fn ensure(&mut self, more: usize) -> Result<()> {
         let wanted = self.out.len().saturating_add(more);
-        if wanted <= self.granted.max(FREE) {
+        if wanted <= self.reserved.max(FREE) {
             return Ok(());
         }
         let Some(held) = &mut self.held else { return Ok(()) };
-        // Half as much again, so that what grows by small pieces is not moved at each.
+        // Half as much again, so that many small replies do not move the buffer each time.
         let rounded = wanted.saturating_add(self.out.len() / 2);
         let all = match held.set(rounded as u64) {
             Ok(()) => rounded,
@@ -44,37 +44,37 @@ impl Reply {
                 wanted
             }
         };
-        self.granted = all;
+        self.reserved = all;
         self.out.reserve_exact(all - self.out.len());
         Ok(())
     }
 
-    /// True where so many bytes more may be written; what is not is noted.
+    /// True if more bytes fit; otherwise records the fault.
     #[inline]
-    fn admits(&mut self, more: usize) -> bool {
-        self.out.len() + more <= self.granted.max(FREE) || self.takes(more)
+    fn has_space(&mut self, more: usize) -> bool {
+        self.out.len() + more <= self.reserved.max(FREE) || self.reserve(more)
     }
 
     #[cold]
-    fn takes(&mut self, more: usize) -> bool {
-        if self.refused.is_none() {
-            self.refused = self.ensure(more).err();
+    fn reserve(&mut self, more: usize) -> bool {
+        if self.fault.is_none() {
+            self.fault = self.ensure(more).err();
         }
-        self.refused.is_none()
+        self.fault.is_none()
     }
 
-    /// Forgets what was taken: the answers were sent.
-    pub fn settle(&mut self) {
-        if self.granted > 0 {
-            self.granted = 0;
+    /// Returns the memory: the replies have been sent.
+    pub fn release(&mut self) {
+        if self.reserved > 0 {
+            self.reserved = 0;
             if let Some(held) = &mut self.held {
                 held.release();
             }
         }
     }
 
-    /// The file of a filter, sent behind what was said so far.
-    pub fn send(&mut self, file: Arc<Snapshot>) {
+    /// The file of a filter, to send after the bytes so far.
+    pub fn file(&mut self, file: Arc<Snapshot>) {
         self.head(b'$', file.nbytes() as i64);
         self.file = Some(file);
     }
@@ -83,19 +83,19 @@ impl Reply {
         self.simple("OK");
     }
 
-    /// A word.
+    /// A simple string.
     pub fn simple(&mut self, text: &str) {
         self.out.push(b'+');
         self.line(text);
     }
 
-    /// A refusal; its first word says of what sort it is.
+    /// An error. Its first word is its type.
     pub fn error(&mut self, text: &str) {
         self.out.push(b'-');
         self.line(text);
     }
 
-    /// A line: what would end it is left out.
+    /// A line, without characters that would end it.
     fn line(&mut self, text: &str) {
         self.out.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
         self.end();
@@ -105,9 +105,9 @@ impl Reply {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// A head: what follows, and how much of it.
+    /// A head: a type and a number.
     fn head(&mut self, sort: u8, number: i64) {
-        if !self.admits(32) {
+        if !self.has_space(32) {
             return;
         }
         self.out.push(sort);
@@ -119,29 +119,29 @@ impl Reply {
         self.end();
     }
 
-    /// A whole number.
+    /// An integer.
     #[inline]
     pub fn integer(&mut self, number: i64) {
         self.head(b':', number);
     }
 
-    /// A whole number that may be too large for the protocol, whose largest is told then.
+    /// An unsigned integer; the largest of the protocol if it is too large.
     pub fn count(&mut self, number: u64) {
         self.integer(i64::try_from(number).unwrap_or(i64::MAX));
     }
 
-    /// A whole number, or nothing.
-    pub fn maybe(&mut self, number: Option<u64>) {
+    /// An integer, or null.
+    pub fn count_or_null(&mut self, number: Option<u64>) {
         match number {
             Some(number) => self.count(number),
             None => self.null(),
         }
     }
 
-    /// Yes or no: 1 or 0 in version 2.
+    /// A boolean; 1 or 0 in RESP2.
     #[inline]
     pub fn boolean(&mut self, yes: bool) {
-        let bytes: &[u8; 4] = match (self.three, yes) {
+        let bytes: &[u8; 4] = match (self.is_resp3, yes) {
             (false, true) => b":1\r\n",
             (false, false) => b":0\r\n",
             (true, true) => b"#t\r\n",
@@ -150,9 +150,9 @@ impl Reply {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Many of them, as an array.
+    /// An array of booleans.
     pub fn booleans(&mut self, flags: &[u8]) {
-        if !self.admits(flags.len() * 4 + 32) {
+        if !self.has_space(flags.len() * 4 + 32) {
             return;
         }
         self.array(flags.len());
@@ -163,7 +163,7 @@ impl Reply {
     /// A real number.
     pub fn double(&mut self, number: f64) {
         let text = if number.is_nan() { "nan".to_string() } else { format!("{number}") };
-        if self.three {
+        if self.is_resp3 {
             self.out.push(b',');
             self.line(&text);
         } else {
@@ -171,9 +171,9 @@ impl Reply {
         }
     }
 
-    /// Any bytes.
+    /// A bulk string.
     pub fn bulk(&mut self, bytes: &[u8]) {
-        if !self.admits(bytes.len() + 32) {
+        if !self.has_space(bytes.len() + 32) {
             return;
         }
         self.head(b'$', bytes.len() as i64);
@@ -181,9 +181,9 @@ impl Reply {
         self.end();
     }
 
-    /// So many bytes, which `write` appends.
+    /// A bulk string of this length, which `write` appends.
     pub fn bulk_with(&mut self, length: u64, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
-        if !self.admits(length as usize + 32) {
+        if !self.has_space(length as usize + 32) {
             return Ok(());
         }
         self.head(b'$', length as i64);
@@ -192,17 +192,17 @@ impl Reply {
         Ok(())
     }
 
-    /// Text.
+    /// A text.
     pub fn text(&mut self, text: &str) {
         self.bulk(text.as_bytes());
     }
 
-    /// Text for people.
+    /// A text for people.
     pub fn verbatim(&mut self, text: &str) {
-        if !self.three {
+        if !self.is_resp3 {
             return self.text(text);
         }
-        if !self.admits(text.len() + 32) {
+        if !self.has_space(text.len() + 32) {
             return;
         }
         self.head(b'=', text.len() as i64 + 4);
@@ -211,9 +211,9 @@ impl Reply {
         self.end();
     }
 
-    /// Nothing.
+    /// Null.
     pub fn null(&mut self) {
-        self.out.extend_from_slice(if self.three { b"_\r\n" } else { b"$-1\r\n" });
+        self.out.extend_from_slice(if self.is_resp3 { b"_\r\n" } else { b"$-1\r\n" });
     }
 
     /// The head of an array.
@@ -221,14 +221,14 @@ impl Reply {
         self.head(b'*', length as i64);
     }
 
-    /// The head of a map: names and values in turn follow.
+    /// The head of a map. Its names and values follow in guard.
     pub fn map(&mut self, pairs: usize) {
-        if self.three { self.head(b'%', pairs as i64) } else { self.array(2 * pairs) }
+        if self.is_resp3 { self.head(b'%', pairs as i64) } else { self.array(2 * pairs) }
     }
 
     /// The head of a set.
     pub fn set(&mut self, length: usize) {
-        self.head(if self.three { b'~' } else { b'*' }, length as i64);
+        self.head(if self.is_resp3 { b'~' } else { b'*' }, length as i64);
     }
 }
 
@@ -236,34 +236,34 @@ impl Reply {
 mod tests {
     use super::*;
 
-    fn written(three: bool, write: impl FnOnce(&mut Reply)) -> String {
-        let mut reply = Reply { three, ..Reply::default() };
+    fn written(is_resp3: bool, write: impl FnOnce(&mut Reply)) -> String {
+        let mut reply = Reply { is_resp3, ..Reply::default() };
         write(&mut reply);
         String::from_utf8_lossy(&reply.out).into_owned()
     }
 
     #[test]
-    fn answers_beyond_the_budget_are_refused_whole() -> Result<()> {
+    fn replies_beyond_the_budget_are_refused_entirely() -> Result<()> {
         let budget = crate::budget::Budget::new(1 << 20);
         let mut reply = Reply { held: Some(budget.empty()), ..Reply::default() };
         reply.bulk(&[b'a'; 1000]);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.used(), 0);
         reply.bulk(&vec![b'a'; 500_000]);
-        assert!(reply.refused.is_none() && budget.held() as usize >= reply.out.len());
+        assert!(reply.fault.is_none() && budget.used() as usize >= reply.out.len());
         let before = reply.out.len();
         reply.bulk(&vec![b'a'; 600_000]);
         reply.bulk(&vec![b'a'; 100_000]);
-        assert!(reply.refused.take().is_some_and(|fault| fault.text.contains("limits.memory_bytes")));
+        assert!(reply.fault.take().is_some_and(|fault| fault.text.contains("limits.memory_bytes")));
         assert_eq!(reply.out.len(), before);
         reply.out.clear();
-        reply.settle();
-        assert_eq!(budget.held(), 0);
+        reply.release();
+        assert_eq!(budget.used(), 0);
         reply.ensure(1 << 20)?;
         Ok(())
     }
 
     #[test]
-    fn both_versions_say_each_thing_in_their_way() {
+    fn replies_have_the_form_of_each_protocol_version() {
         type Case = (fn(&mut Reply), &'static str, &'static str);
         let cases: [Case; 12] = [
             (|r| r.ok(), "+OK\r\n", "+OK\r\n"),

@@ -6,54 +6,54 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::clients::Clients;
-use super::gate::Gate;
-use super::parse::Span;
+use super::parser::Span;
 use super::transfer::Transfers;
+use crate::auth::Authenticator;
 use crate::store::{self, Store};
 
-/// How a listener is opened.
+/// How to open a listener.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// `HOST:PORT`; port 0 takes a free one.
+    /// `HOST:PORT`; port 0 selects a free one.
     pub address: String,
-    /// Certificate and key, where connections are to be encrypted.
+    /// Certificate and key, if connections are encrypted.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Who may do what. Without one everybody may do everything, which is refused but on a loopback address.
-    pub gate: Option<Arc<dyn Gate>>,
-    /// True: `KEYS` may be used, whose cost grows with the number of filters.
+    /// Who may do what. Without it everybody may do everything; then the address must be a loopback address.
+    pub authenticator: Option<Arc<Authenticator>>,
+    /// True allows `KEYS`, whose cost grows with the number of filters.
     pub keys: bool,
-    /// True: `FLUSHDB` and `FLUSHALL` may be used.
+    /// True allows `FLUSHDB` and `FLUSHALL`.
     pub flush: bool,
-    /// True: nobody is accepted before [`Listener::serve`](super::Listener::serve); clients wait meanwhile.
+    /// True accepts no client before [`Listener::serve`](super::Listener::serve); clients wait.
     pub paused: bool,
 }
 
-/// Buffers of a connection that has something to do; an idle one has none.
+/// The buffers of an active connection; an idle one has none.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    /// Bytes that came in.
+    /// Bytes received.
     pub input: Vec<u8>,
     /// Arguments.
     pub spans: Vec<Span>,
-    /// Bytes to be sent.
+    /// Bytes to send.
     pub output: Vec<u8>,
     /// Hashes of keys.
     pub hashes: Vec<u64>,
-    /// Answers to keys.
+    /// Results for keys.
     pub flags: Vec<u8>,
 }
 
-/// Commands that take their time which are under way at once, each on a thread of its own.
+/// The most slow commands that run at once, each on its own thread.
 const SLOW: usize = 64;
-/// Buffers that are kept for the next connection, and how large one of them may be.
+/// The number of buffers kept for the next connection, and the largest size of one.
 const KEPT: usize = 16;
 const KEPT_BYTES: usize = 256 << 10;
 
 impl Buffers {
-    /// Bytes of what came in, and of what was understood of it.
+    /// The memory of the input and of everything parsed from it, in bytes.
     pub fn nbytes(&self) -> usize {
         self.input.capacity() + 8 * (self.spans.capacity() + self.hashes.capacity()) + self.flags.capacity()
     }
@@ -64,16 +64,16 @@ impl Buffers {
     }
 }
 
-/// What has happened since the listener was opened.
+/// Counters since the listener was opened.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub connections: AtomicU64,
-    /// Connections that were turned away.
+    /// Rejected connections.
     pub rejected: AtomicU64,
-    /// Commands.
+    /// Executed commands.
     pub commands: AtomicU64,
-    /// Connections there are.
+    /// Open connections.
     pub connected: AtomicUsize,
 }
 
@@ -83,28 +83,28 @@ pub struct Server {
     pub store: Arc<Store>,
     /// How the listener was opened.
     pub options: Options,
-    /// When, in milliseconds since 1970, and by the clock that does not jump.
+    /// When it was opened: in milliseconds since 1970, and on the monotonic clock.
     pub since: (u64, Instant),
-    /// What has happened.
+    /// Counters.
     pub counters: Counters,
-    /// True while a checkpoint is written that a client asked for.
+    /// True while a checkpoint runs that a client requested.
     pub saving: AtomicBool,
-    /// When the last one was, in seconds since 1970.
-    pub saved: AtomicU64,
-    /// Filters that clients are sent, or send, in pieces.
+    /// When the last checkpoint ended, in seconds since 1970.
+    pub last_saved: AtomicU64,
+    /// Filters that clients are sending or receiving in chunks.
     pub transfers: Transfers,
-    /// Turns of commands that take their time.
-    pub(super) slow: Arc<Semaphore>,
-    /// Tells of the end of each transaction.
-    pub(super) freed: Notify,
+    /// Slots of slow commands.
+    pub(super) slow_slots: Arc<Semaphore>,
+    /// Notified at the end of each transaction.
+    pub(super) transaction_ended: Notify,
     pub(super) clients: Arc<Clients>,
-    /// Another one after each start: 40 hexadecimal digits.
+    /// Random for each start: 40 hexadecimal digits.
     pub(super) run_id: String,
     port: u16,
     spare: Mutex<Vec<Buffers>>,
 }
 
-/// What no other start has: process, time and port, shortened.
+/// A hash of process, time and port, which no other start shares.
 fn run_id(port: u16) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let digest = Sha256::digest(format!("{} {} {port}", std::process::id(), since.as_nanos()));
@@ -112,7 +112,7 @@ fn run_id(port: u16) -> String {
 }
 
 impl Server {
-    /// Of a listener on `port`.
+    /// The state of a listener on `port`.
     pub fn new(store: Arc<Store>, options: Options, port: u16) -> Self {
         let now = store::now();
         Server {
@@ -121,10 +121,10 @@ impl Server {
             since: (now, Instant::now()),
             counters: Counters::default(),
             saving: AtomicBool::new(false),
-            saved: AtomicU64::new(now / 1000),
+            last_saved: AtomicU64::new(now / 1000),
             transfers: Transfers::default(),
-            slow: Arc::new(Semaphore::new(SLOW)),
-            freed: Notify::new(),
+            slow_slots: Arc::new(Semaphore::new(SLOW)),
+            transaction_ended: Notify::new(),
             clients: Arc::default(),
             run_id: run_id(port),
             port,
@@ -132,17 +132,17 @@ impl Server {
         }
     }
 
-    /// The port it listens on.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Buffers to work with.
+    /// Takes buffers for an active connection.
     pub fn buffers(&self) -> Buffers {
         self.spare.lock().pop().unwrap_or_default()
     }
 
-    /// Takes buffers back.
+    /// Returns buffers.
     pub fn put_back(&self, mut buffers: Buffers) {
         if buffers.is_modest() {
             buffers.input.clear();
@@ -154,7 +154,7 @@ impl Server {
         }
     }
 
-    /// Writes a checkpoint, which takes its time: false where one is being written already.
+    /// Writes a checkpoint, which may take long; false if one is already running.
     pub fn save(&self) -> crate::fault::Result<bool> {
         if self.saving.swap(true, Ordering::AcqRel) {
             return Ok(false);
@@ -162,8 +162,25 @@ impl Server {
         let done = self.store.checkpoint();
         self.saving.store(false, Ordering::Release);
         done.map(|_| {
-            self.saved.store(store::now() / 1000, Ordering::Relaxed);
+            self.last_saved.store(store::now() / 1000, Ordering::Relaxed);
             true
         })
     }
+}
+
+/// How far the shutdown of the service has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shutdown {
+    /// The service is running.
+    None,
+    /// Connections execute what has arrived and read no more.
+    Drain,
+    /// Connections are dropped.
+    Now,
+}
+
+/// Waits until the shutdown has come this far.
+pub(super) async fn wait_for_shutdown(shutdown: &mut watch::Receiver<Shutdown>, end: Shutdown) {
+    // If the listener was dropped, that is the end as well.
+    let _ = shutdown.wait_for(|now| *now >= end).await;
 }

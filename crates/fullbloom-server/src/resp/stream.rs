@@ -1,4 +1,4 @@
-//! [`Stream`]: bytes of a connection, plain or encrypted.
+//! [`Stream`]: the bytes of a connection, plain or encrypted.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// See the head of this file.
+/// A plain or encrypted connection.
 pub(super) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -22,17 +22,17 @@ impl Stream {
         }
     }
 
-    /// Waits until something has come in. What TLS holds back was read before: reading goes on until there is nothing.
+    /// Waits until something has arrived. Reading continues until nothing is left, so TLS holds nothing back.
     pub(super) async fn readable(&self) -> io::Result<()> {
         self.socket().readable().await
     }
 
-    /// True where bytes go as they are.
+    /// True if bytes are not encrypted.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Stream::Plain(_))
     }
 
-    /// Hands over what the system takes at once, where bytes go as they are: how much.
+    /// Writes what the system accepts without blocking, if the connection is plain; returns how many bytes that were.
     pub(super) fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
         let Stream::Plain(socket) = self else { return Ok(0) };
         match socket.try_write(bytes) {

@@ -1,63 +1,61 @@
-//! [`Transaction`]: commands that `MULTI` has put off until `EXEC`.
+//! [`Transaction`]: the commands that `MULTI` queues until `EXEC`.
 
 use std::sync::Arc;
 
-use super::halt::{Done, Halt};
-use super::parse::{Args, Caps, Found, Parser};
+use super::error::{CommandError, CommandResult};
+use super::parser::{Args, Caps, Parser, Progress};
 use super::reply::Reply;
 use crate::budget::{Budget, Held};
 use crate::fault::Result;
 
-/// Bytes of a transaction that are not taken from the budget.
+/// The bytes of a transaction that are not charged to the budget.
 const FREE: usize = 16 << 10;
 
-/// Commands that were put off, a `C` each, with their words.
+/// Queued commands, one `C` each, with their words.
 pub(super) struct Transaction<C> {
     commands: Vec<C>,
-    /// Their words, as they came in.
+    /// Their words, as they arrived.
     bytes: Vec<u8>,
-    /// What they take beyond the first [`FREE`] bytes.
+    /// The memory charged beyond the first [`FREE`] bytes.
     held: Held,
-    /// True once one was refused.
-    spoiled: bool,
+    /// True once a command was refused.
+    aborted: bool,
 }
 
 impl<C> Transaction<C> {
     pub(super) fn new(budget: &Arc<Budget>) -> Self {
-        Transaction { commands: Vec::new(), bytes: Vec::new(), held: budget.empty(), spoiled: false }
+        Transaction { commands: Vec::new(), bytes: Vec::new(), held: budget.empty(), aborted: false }
     }
 
-    /// Notes that a command was refused: none is done, then.
-    pub(super) fn spoil(&mut self) {
-        self.spoiled = true;
+    /// Records that a command was refused: then none is executed.
+    pub(super) fn abort(&mut self) {
+        self.aborted = true;
         (self.commands, self.bytes) = (Vec::new(), Vec::new());
         self.held.release();
     }
 
     /// True once a command was refused.
-    pub(super) fn is_spoiled(&self) -> bool {
-        self.spoiled
+    pub(super) fn is_aborted(&self) -> bool {
+        self.aborted
     }
 
-    /// How many commands were put off.
     pub(super) fn len(&self) -> usize {
         self.commands.len()
     }
 
-    /// Puts a command off.
-    pub(super) fn queue(&mut self, command: C, args: Args<'_>, reply: &mut Reply) -> Done {
+    pub(super) fn queue(&mut self, command: C, args: Args<'_>, reply: &mut Reply) -> CommandResult {
         const MOST: usize = 64 << 20;
         let bytes: usize = args.iter().map(|arg| arg.len() + 32).sum();
-        if self.spoiled {
+        if self.aborted {
             reply.simple("QUEUED");
             return Ok(());
         }
         if self.bytes.len() + bytes > MOST {
-            self.spoil();
-            return Err(Halt::text(format!("ERR a transaction has at most {MOST} bytes")));
+            self.abort();
+            return Err(CommandError::new(format!("ERR a transaction has at most {MOST} bytes")));
         }
         if let Err(fault) = self.make_room(bytes + 32) {
-            self.spoil();
+            self.abort();
             return Err(fault.into());
         }
         let mut words = Reply { out: std::mem::take(&mut self.bytes), ..Reply::default() };
@@ -69,7 +67,7 @@ impl<C> Transaction<C> {
         Ok(())
     }
 
-    /// Room for so many bytes more, taken from the budget.
+    /// Reserves space for more bytes, charged to the budget.
     fn make_room(&mut self, more: usize) -> Result<()> {
         let wanted = self.bytes.len() + more;
         let commands = self.commands.len() + 1;
@@ -85,11 +83,10 @@ impl<C> Transaction<C> {
         Ok(())
     }
 
-    /// Does something with each command.
     pub(super) fn each(&self, caps: &Caps, mut work: impl FnMut(&C, Args<'_>)) {
         let (mut parser, mut spans, mut at) = (Parser::default(), Vec::new(), 0);
         for command in &self.commands {
-            let Ok(Found::Array(length)) = parser.next(&self.bytes[at..], &mut spans, caps) else { return };
+            let Ok(Progress::Array(length)) = parser.next(&self.bytes[at..], &mut spans, caps) else { return };
             work(command, Args::new(&self.bytes[at..], &spans));
             at += length;
         }

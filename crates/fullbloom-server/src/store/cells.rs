@@ -1,4 +1,4 @@
-//! [`Cells`]: bytes of cells of all filters, counted at the moment one grows.
+//! [`Cells`]: the bytes of cells of all filters, counted at the moment one grows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fullbloom_core::growth::Growth;
 
 #[derive(Default)]
-struct All {
+struct Total {
     nbytes: AtomicU64,
-    /// Most that growing may make of it; 0 while the log is done again, which no cap holds up.
+    /// The limit on growth; 0 during replay, which no limit may stop.
     most: AtomicU64,
 }
 
-/// See the head of this file.
+/// The bytes of cells of all filters.
 #[derive(Clone, Default)]
-pub(super) struct Cells(Arc<All>);
+pub(super) struct Cells(Arc<Total>);
 
-/// A filter's share: what it grows by is counted with it, and with all.
+/// The share of one filter: its growth is counted for it and for all.
 struct Share {
-    all: Arc<All>,
+    all: Arc<Total>,
     own: Arc<AtomicU64>,
 }
 
@@ -32,16 +32,16 @@ impl Growth for Share {
     }
 }
 
-/// Bytes of a filter that is being made.
-pub(super) struct Reserved(Arc<All>, u64);
+/// The bytes of a filter that is being created.
+pub(super) struct Reservation(Arc<Total>, u64);
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.0.nbytes.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
-impl All {
+impl Total {
     fn take(&self, bytes: u64) -> bool {
         let most = match self.most.load(Ordering::Acquire) {
             0 => u64::MAX,
@@ -53,18 +53,18 @@ impl All {
 }
 
 impl Cells {
-    /// Takes bytes for a filter that is being made; none where there are none.
-    pub(super) fn reserve(&self, bytes: u64) -> Option<Reserved> {
-        self.0.take(bytes).then(|| Reserved(self.0.clone(), bytes))
+    /// Reserves bytes for a filter that is being created; `None` if they are not available.
+    pub(super) fn reserve(&self, bytes: u64) -> Option<Reservation> {
+        self.0.take(bytes).then(|| Reservation(self.0.clone(), bytes))
     }
 
-    /// From here on growing stops at so many bytes.
+    /// Limits growth to this many bytes from now on.
     pub(super) fn bound(&self, most: u64) {
         self.0.most.store(most, Ordering::Release);
     }
 
-    /// What a filter asks before it grows; `own` are the bytes that are counted for it.
-    pub(super) fn of(&self, own: &Arc<AtomicU64>) -> Arc<dyn Growth> {
+    /// The growth account of a filter; `own` holds the bytes counted for it.
+    pub(super) fn share_of(&self, own: &Arc<AtomicU64>) -> Arc<dyn Growth> {
         Arc::new(Share { all: self.0.clone(), own: own.clone() })
     }
 
@@ -72,7 +72,7 @@ impl Cells {
         self.0.nbytes.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes; a negative number wraps around.
+    /// Adds bytes; a negative number wraps around.
     pub(super) fn add(&self, bytes: u64) {
         self.0.nbytes.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -1,12 +1,14 @@
-//! What a folder lacks is refused by name, or the store is whole: every file removed, emptied, cut and flipped in turn. With
-//! `--salvage` what is left is found. Folders of older releases open.
+//! A damaged folder is refused by name, or the store is intact: every file is removed, emptied, truncated and flipped
+//! in turn. With `--salvage` the rest is recovered. Folders of older releases open.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fullbloom_core::key::KeyDomains;
+
 use super::kill_tests::rounds;
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, temporary, visible_state};
 use super::*;
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::{Action, ENOSPC, arm};
@@ -21,25 +23,25 @@ fn bloom(capacity: u64) -> Settings {
 fn added(store: &Store, name: &[u8], hashes: &[u64]) -> Result<()> {
     let entry = store.get(name)?;
     let lsn = store.add(&entry, hashes, &mut vec![0; hashes.len()])?;
-    store.log().wait(lsn.0)
+    store.log().wait_blocking(lsn.0)
 }
 
 fn has(store: &Store, name: &[u8], hashes: &[u64]) -> usize {
     let mut found = vec![0; hashes.len()];
-    store.get(name).map(|entry| entry.look().contains(hashes, &mut found)).unwrap_or_default();
+    store.get(name).map(|entry| entry.read().contains(hashes, &mut found)).unwrap_or_default();
     found.iter().filter(|&&one| one == 1).count()
 }
 
-fn reopened(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
+fn reopen(folder: &Path, change: impl FnOnce(&mut Options)) -> Result<Store> {
     let mut options =
         Options { folder: Some(folder.to_owned()), durability: Durability::Always, plain: true, ..Options::default() };
     change(&mut options);
     Store::open(options)
 }
 
-/// Filters of both sorts of files and a keyed one, changes after a checkpoint, and `segments` segments of them.
-fn filled(folder: &Path, segments: u64) -> Result<Store> {
-    let store = opened(folder)?;
+/// A store with large, small and keyed filters, changes after a checkpoint, and `segments` segments of them.
+fn fill_store(folder: &Path, segments: u64) -> Result<Store> {
+    let store = open_store(folder)?;
     let mut draws = Draws(7);
     store.create(b"small", bloom(100))?;
     store.create(b"large", bloom(20_000))?;
@@ -56,9 +58,9 @@ fn filled(folder: &Path, segments: u64) -> Result<Store> {
         }
         keyed.spec.seed += 1;
         let (_, lsn) = store.create(format!("late{segment}").as_bytes(), keyed.clone())?;
-        store.log().wait(lsn.0)?;
+        store.log().wait_blocking(lsn.0)?;
         if segment + 1 < segments {
-            // A checkpoint that comes to nothing leaves a segment more.
+            // A checkpoint that fails leaves another segment.
             let full = arm(folder, "manifest.create", 0, Action::Fail(ENOSPC));
             assert!(store.checkpoint().is_err());
             drop(full);
@@ -67,7 +69,7 @@ fn filled(folder: &Path, segments: u64) -> Result<Store> {
     Ok(store)
 }
 
-/// Files of a folder, by their paths in it.
+/// The files of a folder, by their paths in it.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for part in ["", "filters", "log"] {
@@ -79,7 +81,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A file's bytes after each fault: none where it is gone.
+/// The bytes of a file after each fault; `None` if it is removed.
 fn faults(bytes: &[u8], draws: &mut Draws) -> Vec<(String, Option<Vec<u8>>)> {
     let len = bytes.len() as u64;
     let mut all = vec![("removed".to_string(), None), ("emptied".to_string(), Some(Vec::new()))];
@@ -94,24 +96,24 @@ fn faults(bytes: &[u8], draws: &mut Draws) -> Vec<(String, Option<Vec<u8>>)> {
 }
 
 #[test]
-fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() -> Result<()> {
+fn every_file_removed_emptied_truncated_or_flipped_is_refused_by_name_or_harmless() -> Result<()> {
     let mut draws = Draws(50);
     // Killed before the first checkpoint, after one, and with segments that no manifest knows; stopped.
     for (case, segments, stopped) in [("new", 0, false), ("killed", 1, false), ("full", 3, false), ("stopped", 1, true)]
     {
         let folder = temporary();
-        let store = filled(folder.path(), segments)?;
+        let store = fill_store(folder.path(), segments)?;
         if stopped {
             store.checkpoint()?;
             store.log().close();
         }
-        let expected = seen(&store);
-        let original = copied(folder.path());
+        let expected = visible_state(&store);
+        let original = copy_folder(folder.path());
         drop(store);
         for file in files(original.path()) {
             let bytes = fs::read(original.path().join(&file)).unwrap();
             for (fault, changed) in faults(&bytes, &mut draws) {
-                let copy = copied(original.path());
+                let copy = copy_folder(original.path());
                 let path = copy.path().join(&file);
                 match changed {
                     None => fs::remove_file(&path),
@@ -120,18 +122,19 @@ fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() ->
                 .unwrap();
                 let what = format!("{case}: {} {fault}", file.display());
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
-                match opened(copy.path()) {
-                    Ok(store) => assert!(seen(&store) == expected, "{what}: it opens, and is not whole"),
+                match open_store(copy.path()) {
+                    Ok(store) => assert!(visible_state(&store) == expected, "{what}: it opens, and is not whole"),
                     Err(refusal) => {
                         assert!(refusal.text.contains(&*name), "{what}: {refusal}");
-                        let salvaged = reopened(copy.path(), |options| options.salvage = true);
-                        let salvaged = salvaged.unwrap_or_else(|fault| panic!("{what}: --salvage: {fault}"));
-                        assert!(!salvaged.salvaged.is_empty(), "{what}");
-                        let (left, before) = (seen(&salvaged), files(original.path()).len());
-                        drop(salvaged);
-                        let again = opened(copy.path()).unwrap_or_else(|fault| panic!("{what}, afterwards: {fault}"));
-                        assert!(seen(&again) == left, "{what}, afterwards");
-                        // Whatever was left out, no file of filters went away unseen.
+                        let skipped = reopen(copy.path(), |options| options.salvage = true);
+                        let skipped = skipped.unwrap_or_else(|fault| panic!("{what}: --salvage: {fault}"));
+                        assert!(!skipped.skipped.is_empty(), "{what}");
+                        let (left, before) = (visible_state(&skipped), files(original.path()).len());
+                        drop(skipped);
+                        let again =
+                            open_store(copy.path()).unwrap_or_else(|fault| panic!("{what}, afterwards: {fault}"));
+                        assert!(visible_state(&again) == left, "{what}, afterwards");
+                        // Whatever was skipped, no filter file vanished without a copy.
                         let kept = fs::read_dir(copy.path().join("damaged")).into_iter().flatten().count();
                         assert!(kept > 0 || fault == "removed" || before == 0, "{what}: nothing was kept");
                     }
@@ -143,16 +146,16 @@ fn every_file_removed_emptied_cut_or_flipped_is_refused_by_name_or_harmless() ->
 }
 
 #[test]
-fn a_lost_manifest_costs_no_file_of_filters() -> Result<()> {
+fn a_lost_manifest_loses_no_filter_file() -> Result<()> {
     let folder = temporary();
-    let store = filled(folder.path(), 1)?;
+    let store = fill_store(folder.path(), 1)?;
     store.checkpoint()?;
     drop(store);
     let before = fs::read_dir(folder.path().join("filters")).into_iter().flatten().count();
     fs::remove_file(folder.path().join("manifest")).unwrap();
-    let refusal = opened(folder.path()).err().unwrap();
+    let refusal = open_store(folder.path()).err().unwrap();
     assert!(refusal.text.contains("manifest") && refusal.text.contains("--salvage"), "{refusal}");
-    let store = reopened(folder.path(), |options| options.salvage = true)?;
+    let store = reopen(folder.path(), |options| options.salvage = true)?;
     store.checkpoint()?;
     let kept = fs::read_dir(folder.path().join("damaged")).into_iter().flatten().flatten();
     let kept = kept.filter(|file| file.path().extension().is_some_and(|end| end == "bloom" || end == "bundle"));
@@ -161,10 +164,10 @@ fn a_lost_manifest_costs_no_file_of_filters() -> Result<()> {
 }
 
 #[test]
-fn salvage_finds_what_lies_behind_damage() -> Result<()> {
+fn salvage_recovers_records_after_damage() -> Result<()> {
     let folder = temporary();
     let keys: Vec<u64> = (0..500).map(|key| Draws(key).next()).collect();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     store.create(b"a", bloom(100_000))?;
     keys.iter().try_for_each(|key| added(&store, b"a", &[*key]))?;
     drop(store);
@@ -173,24 +176,24 @@ fn salvage_finds_what_lies_behind_damage() -> Result<()> {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&path, bytes).unwrap();
-    assert!(opened(folder.path()).is_err());
-    let store = reopened(folder.path(), |options| options.salvage = true)?;
+    assert!(open_store(folder.path()).is_err());
+    let store = reopen(folder.path(), |options| options.salvage = true)?;
     assert_eq!(has(&store, b"a", &keys), 499);
-    assert_eq!(store.salvaged.len(), 1);
+    assert_eq!(store.skipped.len(), 1);
     Ok(())
 }
 
 #[test]
-fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
+fn folders_of_the_first_layout_open_and_accept_changes() -> Result<()> {
     for (name, all) in [("v1", 100), ("v1-without-manifest", 50)] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/folders").join(name);
-        let folder = copied(&source);
+        let folder = copy_folder(&source);
         let expected = {
-            let store = opened(folder.path())?;
+            let store = open_store(folder.path())?;
             let words = |name: &str| {
                 let mut words = Vec::new();
                 let entry = store.get(name.as_bytes()).unwrap_or_else(|_| panic!("{name}"));
-                (0..all).for_each(|key| entry.text.push(format!("key-{key}").as_bytes(), &mut words));
+                (0..all).for_each(|key| entry.keying.push(format!("key-{key}").as_bytes(), &mut words));
                 words
             };
             for (name, keys) in
@@ -200,51 +203,51 @@ fn folders_of_the_first_layout_open_and_go_on() -> Result<()> {
             }
             let counted = store.get(b"counted")?;
             let mut counts = [0; 10];
-            counted.look().count(&words("counted")[..10], &mut counts)?;
+            counted.read().count(&words("counted")[..10], &mut counts)?;
             assert!(counts.iter().all(|&count| count >= 2));
             assert_eq!(store.get(b"large")?.expires(), Some(4_102_444_800_000));
             assert!(store.get(b"gone").is_err() && store.get(b"plain").is_err());
             added(&store, b"renamed", &[1])?;
-            seen(&store)
+            visible_state(&store)
         };
-        let store = opened(folder.path())?;
-        assert!(seen(&store) == expected);
+        let store = open_store(folder.path())?;
+        assert!(visible_state(&store) == expected);
         store.checkpoint()?;
         drop(store);
-        assert!(seen(&opened(folder.path())?) == expected);
+        assert!(visible_state(&open_store(folder.path())?) == expected);
     }
     Ok(())
 }
 
 #[test]
-fn a_lower_cap_takes_nothing_of_what_was_acknowledged() -> Result<()> {
+fn a_lower_limit_loses_no_acknowledged_change() -> Result<()> {
     let folder = temporary();
     let keys: Vec<u64> = (0..20_000).map(|key| Draws(key).next()).collect();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     store.create(b"g", Settings::of(Spec { kind: "scalable".into(), seed: 5, ..Spec::default() }))?;
     keys.chunks(500).try_for_each(|some| added(&store, b"g", some))?;
     drop(store);
     for checkpoint in [false, true] {
-        let copy = copied(folder.path());
-        let store = reopened(copy.path(), |options| options.limits.filter_bytes = 4096)?;
+        let copy = copy_folder(folder.path());
+        let store = reopen(copy.path(), |options| options.limits.filter_bytes = 4096)?;
         assert_eq!(has(&store, b"g", &keys), keys.len(), "after a checkpoint: {checkpoint}");
-        // From here on the cap holds.
+        // From here on the limit applies.
         let more: Vec<u64> = (0..100_000).map(|key| Draws(key ^ 77).next()).collect();
         let refusal = added(&store, b"g", &more).err().map(|fault| fault.code);
         assert!(matches!(refusal, Some(Code::Full | Code::Limit)), "{refusal:?}");
-        // What was refused in part is so again, under any cap.
-        store.log().wait(store.log().next() - 1)?;
-        let again = reopened(copied(copy.path()).path(), |_| {})?;
-        assert!(seen(&again) == seen(&store));
-        opened(folder.path())?.checkpoint()?;
+        // What was refused in part is refused again, under any limit.
+        store.log().wait_blocking(store.log().next() - 1)?;
+        let again = reopen(copy_folder(copy.path()).path(), |_| {})?;
+        assert!(visible_state(&again) == visible_state(&store));
+        open_store(folder.path())?.checkpoint()?;
     }
     Ok(())
 }
 
 #[test]
-fn a_record_that_cannot_be_done_again_is_refused_by_name() -> Result<()> {
+fn a_record_that_cannot_be_replayed_is_refused_by_name() -> Result<()> {
     let records: [Record<'_>; 3] = [
-        Record::Add { id: 99, hashes: &[1] },
+        Record::Add { id: 99, domains: KeyDomains::TEXT, hashes: &[1] },
         Record::Piece { id: 1, number: 1, bytes: b"piece" },
         Record::Create {
             id: 9,
@@ -255,7 +258,7 @@ fn a_record_that_cannot_be_done_again_is_refused_by_name() -> Result<()> {
     ];
     for record in records {
         let folder = temporary();
-        drop(filled(folder.path(), 1)?);
+        drop(fill_store(folder.path(), 1)?);
         let logs = folder.path().join("log");
         let (first, path) = segment::list(&logs)?.pop().unwrap();
         let header = segment::header_of(&path, first).unwrap();
@@ -266,27 +269,27 @@ fn a_record_that_cannot_be_done_again_is_refused_by_name() -> Result<()> {
         bytes.extend(block);
         fs::write(&path, bytes).unwrap();
         fs::remove_file(logs.join("synced")).unwrap();
-        let refusal = opened(folder.path()).err().unwrap_or_else(|| panic!("{record:?} is swallowed"));
+        let refusal = open_store(folder.path()).err().unwrap_or_else(|| panic!("{record:?} is swallowed"));
         assert!(refusal.text.contains("--salvage") && refusal.text.contains(".log: record"), "{refusal}");
-        let store = reopened(folder.path(), |options| options.salvage = true)?;
-        assert_eq!((store.salvaged.len(), store.len()), (1, 3), "{record:?}");
+        let store = reopen(folder.path(), |options| options.salvage = true)?;
+        assert_eq!((store.skipped.len(), store.len()), (1, 3), "{record:?}");
     }
     Ok(())
 }
 
 #[test]
-fn with_everysec_what_is_written_does_not_wait_for_a_sync() -> Result<()> {
+fn with_everysec_writes_do_not_wait_for_a_sync() -> Result<()> {
     let folder = temporary();
-    let store = reopened(folder.path(), |options| options.durability = Durability::EverySecond)?;
+    let store = reopen(folder.path(), |options| options.durability = Durability::EverySecond)?;
     store.create(b"a", bloom(1000))?;
     let paused = arm(folder.path(), "log.sync", 0, Action::Pause);
     added(&store, b"a", &[1])?;
     paused.wait();
     added(&store, b"a", &[2])?;
-    // Far less than until the sync, which does not end.
+    // Much less time than until the sync, which does not end.
     let end = std::time::Instant::now() + Duration::from_secs(20);
     loop {
-        let crashed = opened(copied(folder.path()).path())?;
+        let crashed = open_store(copy_folder(folder.path()).path())?;
         if has(&crashed, b"a", &[1, 2]) == 2 {
             break;
         }
@@ -298,11 +301,11 @@ fn with_everysec_what_is_written_does_not_wait_for_a_sync() -> Result<()> {
 }
 
 #[test]
-fn a_sync_that_fails_ends_acknowledgements_in_every_mode() -> Result<()> {
+fn a_failed_sync_ends_acknowledgements_in_every_mode() -> Result<()> {
     const EIO: i32 = 5;
     for durability in [Durability::Always, Durability::EverySecond] {
         let folder = temporary();
-        let store = reopened(folder.path(), |options| options.durability = durability)?;
+        let store = reopen(folder.path(), |options| options.durability = durability)?;
         store.create(b"a", bloom(1000))?;
         let failing = arm(folder.path(), "log.sync", 0, Action::Fail(EIO));
         let first = added(&store, b"a", &[1]);
@@ -320,17 +323,17 @@ fn a_sync_that_fails_ends_acknowledgements_in_every_mode() -> Result<()> {
 }
 
 #[test]
-fn a_backup_needs_no_log_and_its_copy_is_missed_when_it_lacks_a_file() -> Result<()> {
+fn a_backup_needs_no_log_and_a_missing_file_is_noticed() -> Result<()> {
     let (folder, target) = (temporary(), temporary());
-    let store = filled(folder.path(), 1)?;
+    let store = fill_store(folder.path(), 1)?;
     store.backup(target.path())?;
-    let expected = seen(&store);
+    let expected = visible_state(&store);
     for start in 0..3 {
-        let copy = opened(target.path())?;
-        assert!(seen(&copy) == expected, "start {start}");
+        let copy = open_store(target.path())?;
+        assert!(visible_state(&copy) == expected, "start {start}");
     }
     fs::remove_file(target.path().join("manifest")).unwrap();
-    let refusal = opened(target.path()).err().map(|fault: Fault| fault.text).unwrap_or_default();
+    let refusal = open_store(target.path()).err().map(|fault: Fault| fault.text).unwrap_or_default();
     assert!(refusal.contains("manifest"), "{refusal}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! [`Journals`]: the keys that are added to a filter while it is copied or merged, in the order of the log.
+//! [`Journals`]: the keys added to a filter while it is copied or merged, in the order of the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,78 +8,74 @@ use parking_lot::Mutex;
 
 use crate::log::Record;
 
-/// Most words of one journal, 8 MiB of them: beyond that the filter is copied under its lock.
+/// The most words of one journal, 8 MiB: beyond that the filter is copied under its lock.
 pub(super) const MOST: usize = 1 << 20;
 
-/// Consecutive added keys: their domains and their words.
+/// Keys added in sequence: their domains and their words.
 pub(super) type Run = (KeyDomains, Vec<u64>);
 
 #[derive(Default)]
 struct Journal {
     runs: Vec<Run>,
     words: usize,
-    /// True once anything else was changed than by adding keys, or too many were added.
-    is_spoiled: bool,
+    /// True once there was a change other than adding keys, or too many keys were added.
+    is_invalid: bool,
 }
 
 struct Shared {
     journal: Mutex<Journal>,
-    /// Bytes of the filter's cells when the journal began: one that has grown since has other sections.
+    /// The bytes of the filter's cells when the journal began: a filter that has grown has other sections.
     nbytes: u64,
 }
 
-/// The journals of one filter that are being written.
 #[derive(Default)]
 pub(super) struct Journals {
     count: AtomicUsize,
     all: Mutex<Vec<Arc<Shared>>>,
 }
 
-/// A journal that is written until this is dropped.
-pub(super) struct Journaling<'a> {
+/// An active journal, until it is dropped.
+pub(super) struct JournalGuard<'a> {
     journals: &'a Journals,
     shared: Arc<Shared>,
 }
 
 impl Journals {
-    /// Begins a journal of a filter of so many bytes. Called while nobody changes the filter.
-    pub(super) fn begin(&self, nbytes: u64) -> Journaling<'_> {
+    /// Begins a journal of a filter with this many bytes. The caller excludes changes.
+    pub(super) fn begin(&self, nbytes: u64) -> JournalGuard<'_> {
         let shared = Arc::new(Shared { journal: Mutex::default(), nbytes });
         let mut all = self.all.lock();
         all.push(shared.clone());
         self.count.store(all.len(), Ordering::Release);
-        Journaling { journals: self, shared }
+        JournalGuard { journals: self, shared }
     }
 
-    /// Notes a change of the filter, which has so many bytes now. Called while nobody else changes or copies it.
+    /// Records a change of the filter, which now has this many bytes. The caller excludes other changes and copies.
     #[inline]
-    pub(super) fn note(&self, record: &Record<'_>, nbytes: u64) {
+    pub(super) fn record(&self, record: &Record<'_>, nbytes: u64) {
         if self.count.load(Ordering::Acquire) > 0 {
-            self.note_in_all(record, nbytes);
+            self.record_in_all(record, nbytes);
         }
     }
 
     #[cold]
-    fn note_in_all(&self, record: &Record<'_>, nbytes: u64) {
-        let added = match record {
-            Record::Add { hashes, .. } => Some((KeyDomains::TEXT, *hashes)),
-            Record::AddTyped { domains, hashes, .. } => Some((*domains, *hashes)),
-            _ => None,
-        };
+    fn record_in_all(&self, record: &Record<'_>, nbytes: u64) {
         for shared in self.all.lock().iter() {
             let mut journal = shared.journal.lock();
-            match added {
-                Some((domains, words)) if nbytes == shared.nbytes && journal.words + words.len() <= MOST => {
-                    journal.add(domains, words);
+            match record {
+                Record::Add { domains, hashes: words, .. }
+                    if nbytes == shared.nbytes && journal.words + words.len() <= MOST =>
+                {
+                    journal.add(*domains, words);
                 }
-                _ => journal.spoil(),
+                _ => journal.invalidate(),
             }
         }
     }
 
-    /// Says that the filter was replaced.
-    pub(super) fn spoil(&self) {
-        self.all.lock().iter().for_each(|shared| shared.journal.lock().spoil());
+    /// Invalidates all journals, because the filter was replaced.
+    pub(super) fn invalidate(&self) {
+        self.all.lock().iter().for_each(|shared| shared.journal.lock().invalidate());
     }
 }
 
@@ -92,16 +88,16 @@ impl Journal {
         }
     }
 
-    fn spoil(&mut self) {
-        *self = Journal { is_spoiled: true, ..Journal::default() };
+    fn invalidate(&mut self) {
+        *self = Journal { is_invalid: true, ..Journal::default() };
     }
 }
 
-impl Journaling<'_> {
-    /// The keys that were added since this was called last; none once anything else was changed.
+impl JournalGuard<'_> {
+    /// The keys added since the last call; `None` once there was another change.
     pub(super) fn take(&self) -> Option<Vec<Run>> {
         let mut journal = self.shared.journal.lock();
-        if journal.is_spoiled {
+        if journal.is_invalid {
             return None;
         }
         journal.words = 0;
@@ -109,7 +105,7 @@ impl Journaling<'_> {
     }
 }
 
-impl Drop for Journaling<'_> {
+impl Drop for JournalGuard<'_> {
     fn drop(&mut self) {
         let mut all = self.journals.all.lock();
         all.retain(|shared| !Arc::ptr_eq(shared, &self.shared));

@@ -1,44 +1,45 @@
-//! Faults at any moment. A process that is killed at any fault point keeps what it acknowledged, and has nothing else but the change that it
-//! was about: each point in turn, in a child, compared with a store in memory that made the same changes.
+//! Faults at any moment. A process that is killed at any fault point keeps what it acknowledged, and nothing else
+//! except the change in progress: each point in turn, in a child process, compared with an in-memory store that made
+//! the same changes.
 
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, temporary, visible_state};
 use super::*;
 use crate::fault::Result;
 use crate::fault_points::{Action, Child, ENOSPC, POINTS, arm};
 use crate::kind::Spec;
 
-/// Steps of one workload; in its middle the store is closed and opened again.
+/// The steps of one workload; in the middle the store is closed and opened again.
 const STEPS: u64 = 48;
-/// A time that is not reached while the tests run, in milliseconds since 1970: 2100.
+/// A time after the end of the tests, in milliseconds since 1970: 2100.
 const FAR: u64 = 4_102_444_800_000;
 
-/// What is seen of a store.
-type Seen = Vec<(String, Option<u64>, Vec<u8>)>;
+/// The visible state of a store.
+type VisibleState = Vec<(String, Option<u64>, Vec<u8>)>;
 
-/// Does one step, the same on every store that did those before: its change is acknowledged when this returns.
+/// Runs one step, which depends only on the steps before it; its change is acknowledged when this returns.
 fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
     let name = format!("n{}", draws.below(4)).into_bytes();
     let other = format!("n{}", draws.below(4)).into_bytes();
     let (what, key) = (draws.below(15), draws.next());
-    // What is refused (a full filter, kinds that do not merge) may have been done in part, and is logged as well.
+    // A refused change (a full filter, kinds that do not merge) may be made in part, and is logged as well.
     let _ = match (what, store.get(&name)) {
         (0, Ok(_)) => store.drop_filter(&name),
         (1, Ok(_)) => {
             let expires = (key % 3 == 0).then_some(Some(FAR));
-            let wanted = Renaming { to: &other, conflict: Conflict::Replace, versions: None, expires };
-            store.rename_as(&name, &wanted).map(Some)
+            let wanted = RenameOptions { to: &other, conflict: Conflict::Replace, versions: None, expires };
+            store.rename_with(&name, &wanted).map(Some)
         }
-        (2, Ok(entry)) => store.expire(&entry, Some(FAR + key % 9)).map(Some),
+        (2, Ok(entry)) => store.set_expiry(&entry, Some(FAR + key % 9)).map(Some),
         (3, Ok(entry)) => store.clear(&entry).map(Some),
         (4, Ok(entry)) => {
             let source = store.get(&other).unwrap_or_else(|_| entry.clone());
             store.merge(&entry, &source).map(Some)
         }
         (5, Ok(entry)) => {
-            let copy = entry.look().duplicate()?;
+            let copy = entry.read().duplicate()?;
             store.restore(&other, entry.settings.clone(), copy, true).map(|(_, lsn)| Some(lsn))
         }
-        (6, _) => store.set_note(b"note", &key.to_le_bytes(), None, Until::Always).map(|done| done.lsn),
+        (6, _) => store.set_note(b"note", &key.to_le_bytes(), None, NoteExpiry::Never).map(|done| done.lsn),
         (7, Ok(entry)) => store.remove(&entry, &[key % 400], &mut [0]).map(Some),
         (_, Ok(entry)) => {
             let hashes: Vec<u64> = (0..1 + key % 20).map(|_| draws.below(400)).collect();
@@ -46,25 +47,25 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
         }
         (_, Err(_)) => {
             let kind = ["bloom", "counting", "cuckoo", "scalable"][(key % 4) as usize];
-            // One that has a file of its own, others lie in bundles.
+            // A large filter has its own file, others are in bundles.
             let capacity = if what == 14 { 100_000 } else { 500 };
             let named = if kind == "scalable" { "initial_capacity" } else { "capacity" };
             let spec = Spec { kind: kind.into(), seed: 5, ..Spec::default() }.with(named, capacity);
-            store.create_until(&name, Settings::of(spec), (key % 5 == 0).then_some(FAR)).map(|(_, lsn)| Some(lsn))
+            store.create_with_expiry(&name, Settings::of(spec), (key % 5 == 0).then_some(FAR)).map(|(_, lsn)| Some(lsn))
         }
     };
-    store.log().wait(store.log().next() - 1)?;
+    store.log().wait_blocking(store.log().next() - 1)?;
     if number % 12 == 7 {
         store.checkpoint()?;
     }
     Ok(())
 }
 
-/// Does all steps in a folder and calls `each` after each.
+/// Runs all steps in a folder and calls `each` after each of them.
 fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Result<()> {
     let mut draws = Draws(seed);
     for half in [0..STEPS / 2, STEPS / 2..STEPS] {
-        let store = opened(folder)?;
+        let store = open_store(folder)?;
         for number in half {
             step(&store, &mut draws, number)?;
             each(number);
@@ -73,18 +74,18 @@ fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Resul
     Ok(())
 }
 
-/// What is to be seen after each step; before the first nothing.
-fn expected(seed: u64) -> Result<Vec<Seen>> {
+/// The expected state after each step, and before the first one.
+fn expected(seed: u64) -> Result<Vec<VisibleState>> {
     let store = Store::open(Options { plain: true, ..Options::default() })?;
-    let (mut draws, mut states) = (Draws(seed), vec![seen(&store)]);
+    let (mut draws, mut states) = (Draws(seed), vec![visible_state(&store)]);
     for number in 0..STEPS {
         step(&store, &mut draws, number)?;
-        states.push(seen(&store));
+        states.push(visible_state(&store));
     }
     Ok(states)
 }
 
-/// Kills at each point: `FULLBLOOM_KILLS` where it is set.
+/// The number of kills at each point: `FULLBLOOM_KILLS` if it is set.
 pub(super) fn rounds(short: u64) -> u64 {
     std::env::var("FULLBLOOM_KILLS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0).unwrap_or(short)
 }
@@ -114,7 +115,8 @@ fn a_store_killed_at_any_point_has_what_it_acknowledged_and_no_more() -> Result<
             let case = format!("{point} after {skip} times, seed {seed}, {} steps acknowledged", reported.len());
             assert!(ended, "{case}: it was not reached");
             for again in ["", ", again"] {
-                let now = seen(&opened(folder.path()).unwrap_or_else(|fault| panic!("{case}{again}: {fault}")));
+                let now =
+                    visible_state(&open_store(folder.path()).unwrap_or_else(|fault| panic!("{case}{again}: {fault}")));
                 let next = &states[(reported.len() + 1).min(STEPS as usize)];
                 assert!(now == states[reported.len()] || now == *next, "{case}{again}");
             }
@@ -123,7 +125,7 @@ fn a_store_killed_at_any_point_has_what_it_acknowledged_and_no_more() -> Result<
     Ok(())
 }
 
-/// Points at which a disk refuses to take something.
+/// The points at which a disk refuses a write.
 const WRITES: &[&str] = &[
     "segment.create",
     "segment.created",
@@ -148,32 +150,33 @@ fn a_store_whose_disk_is_full_at_any_point_has_what_it_acknowledged() -> Result<
     for _ in 0..rounds(1) {
         for point in WRITES {
             let folder = temporary();
-            let store = opened(folder.path())?;
+            let store = open_store(folder.path())?;
             let (entry, lsn) = store.create(b"a", Settings::of(spec.clone()))?;
-            store.log().wait(lsn.0)?;
+            store.log().wait_blocking(lsn.0)?;
             let mut added = Vec::new();
             for phase in 0..3 {
                 let full = (phase == 1).then(|| arm(folder.path(), point, draws.below(2), Action::Fail(ENOSPC)));
                 for _ in 0..2 + draws.below(3) {
                     let key = draws.below(1000);
-                    let done = store.add(&entry, &[key], &mut [0]).and_then(|lsn| store.log().wait(lsn.0));
+                    let done = store.add(&entry, &[key], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0));
                     added.extend(done.ok().map(|()| key));
                     for _ in 0..draws.below(3) {
-                        // Refused, or nothing but a note of where the log begins: no harm either way.
+                        // Refused, or it only records where the log begins: both are harmless.
                         let _ = store.checkpoint();
                     }
                 }
                 drop(full);
-                // There is room again: the log tries every half second.
+                // The disk has space again: the log tries every half second.
                 while store.log().trouble().is_some() {
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }
             }
-            let crashed = opened(copied(folder.path()).path()).unwrap_or_else(|fault| panic!("{point}: {fault}"));
+            let crashed =
+                open_store(copy_folder(folder.path()).path()).unwrap_or_else(|fault| panic!("{point}: {fault}"));
             let entry = crashed.get(b"a")?;
             for key in &added {
                 let (mut count, least) = ([0], added.iter().filter(|other| *other == key).count() as u64);
-                entry.look().count(&[*key], &mut count)?;
+                entry.read().count(&[*key], &mut count)?;
                 assert!(count[0] >= least, "{point}: {} of {least} acknowledged", count[0]);
             }
         }
@@ -184,13 +187,13 @@ fn a_store_whose_disk_is_full_at_any_point_has_what_it_acknowledged() -> Result<
 #[test]
 fn a_checkpoint_between_a_record_and_its_number_keeps_the_change() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     let (entry, _) = store.create(b"a", Settings::of(spec))?;
     store.checkpoint()?;
     let paused = arm(folder.path(), "change.appended", 0, Action::Pause);
     std::thread::scope(|scope| {
-        let added = scope.spawn(|| store.add(&entry, &[7], &mut [0]).and_then(|lsn| store.log().wait(lsn.0)));
+        let added = scope.spawn(|| store.add(&entry, &[7], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0)));
         paused.wait();
         let checkpoint = scope.spawn(|| store.checkpoint());
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -199,8 +202,8 @@ fn a_checkpoint_between_a_record_and_its_number_keeps_the_change() -> Result<()>
         checkpoint.join().unwrap_or_else(gone)?;
         added.join().unwrap_or_else(|_| unreachable!())
     })?;
-    let (crashed, mut found) = (opened(copied(folder.path()).path())?, [0]);
-    crashed.get(b"a")?.look().contains(&[7], &mut found);
+    let (crashed, mut found) = (open_store(copy_folder(folder.path()).path())?, [0]);
+    crashed.get(b"a")?.read().contains(&[7], &mut found);
     assert_eq!(found, [1]);
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! The manifest: which filters there are, and which files hold them. Written whole, by rename.
+//! The manifest: the list of filters and their files. It is replaced atomically, by rename.
 //!
 //! ```text
 //! fullbloom-manifest 2
-//! next ID FILE           numbers that were never used
-//! from BOUNDARY KNOWN    first record of the log that is needed, with which a segment begins, 0 where there is no log; last
-//!                        record whose change of the catalogue is in here
-//! key FINGERPRINT        of secret.key, hexadecimal; manifests of version 1 have no such line
-//! filter ID LSN FILE AT LEN EXPIRES NAME CREATED FLAVOUR STRICT NOTES SPEC...    AT and LEN of those in a bundle
+//! next ID FILE           the next unused numbers
+//! from BOUNDARY KNOWN    first log record needed, with which a segment begins, or 0 without a log; last record whose
+//!                        change of the catalogue is included
+//! key FINGERPRINT        of secret.key, hexadecimal; version 1 has no such line
+//! filter ID LSN FILE AT LEN EXPIRES NAME CREATED FLAVOUR STRICT NOTES SPEC...    AT and LEN within a bundle
 //! end CRC-32             of all lines before
 //! ```
 
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::entry::Place;
-use super::folder::numbered;
+use super::files::list_filter_files;
 use super::salvage::Salvage;
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
@@ -24,11 +24,10 @@ use crate::log::segment::{Head, Segment};
 
 const FILE: &str = "manifest";
 const HEAD: &str = "fullbloom-manifest ";
-/// Head of the first layout, from before the project had its name.
+/// The head of the first layout, which has the project's first name.
 const HEAD_1: &str = "bloomery-manifest ";
 const VERSION: u32 = 2;
 
-/// One filter.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) id: u64,
@@ -40,14 +39,14 @@ pub(super) struct Row {
     pub(super) settings: Settings,
 }
 
-/// See the head of this file.
+/// The list of filters and their files.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
     pub(super) next_id: u64,
     pub(super) next_file: u64,
     pub(super) boundary: u64,
     pub(super) known: u64,
-    /// Fingerprint of `secret.key`; none in one of version 1, whose folder may lack its log.
+    /// The fingerprint of `secret.key`; `None` in version 1, whose folder may lack its log.
     pub(super) fingerprint: Option<u64>,
     pub(super) rows: Vec<Row>,
 }
@@ -59,7 +58,7 @@ impl Default for Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a folder, where there is one.
+    /// Reads the manifest of a folder, if there is one.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         match Self::text(folder)? {
             None => Ok(None),
@@ -69,21 +68,21 @@ impl Manifest {
         }
     }
 
-    /// The manifest that a store begins with: none for a folder that has nothing of a store. What is missing or damaged is
-    /// left out, lines that read apart.
-    pub(super) fn opened(folder: &Path, segments: &[(u64, PathBuf)], salvage: &mut Salvage) -> Result<Self> {
+    /// The manifest with which a store starts: a default one for a new folder. Salvage skips a missing or damaged
+    /// manifest, except the lines that parse.
+    pub(super) fn open(folder: &Path, segments: &[(u64, PathBuf)], salvage: &mut Salvage) -> Result<Self> {
         let path = Self::path(folder);
         match Self::read(folder) {
             Ok(Some(manifest)) => Ok(manifest),
             Ok(None) if is_new(folder, segments)? => Ok(Manifest::default()),
             Ok(None) => {
-                let what = format!("{}: it is missing, though the folder has a log or filters", path.display());
-                salvage.leave_out(None, what)?;
+                let what = format!("{}: it is missing, although the folder contains a log or filters", path.display());
+                salvage.skip(None, what)?;
                 Ok(Manifest::default())
             }
             Err(fault) if fault.code != Code::Format => Err(fault),
             Err(fault) => {
-                salvage.leave_out(Some(&path), fault.text)?;
+                salvage.skip(Some(&path), fault.text)?;
                 Self::parse(&Self::text(folder)?.unwrap_or_default(), true)
             }
         }
@@ -96,19 +95,19 @@ impl Manifest {
     fn text(folder: &Path) -> Result<Option<String>> {
         let path = Self::path(folder);
         match fs::read(&path) {
-            // What is not text does not have its CRC either.
+            // Bytes that are not text do not match the CRC either.
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Fault::io(&path)(error)),
         }
     }
 
-    /// Reads its lines; with `damaged` those that read, whatever the others say.
+    /// Parses the lines; if `damaged`, only those that parse.
     fn parse(text: &str, damaged: bool) -> Result<Self> {
         let head = |line| str::strip_prefix(line, HEAD).or_else(|| line.strip_prefix(HEAD_1));
         let version = text.lines().next().and_then(head).unwrap_or_default();
         let version = version.parse::<u32>().unwrap_or(0);
-        let wrong = || Fault::new(Code::Format, "it does not read");
+        let wrong = || Fault::new(Code::Format, "it cannot be parsed");
         let (body, end) = text.trim_end().rsplit_once('\n').unwrap_or((text, ""));
         let crc = end.strip_prefix("end ").and_then(|crc| u32::from_str_radix(crc, 16).ok());
         if !damaged && (version == 0 || crc != Some(crc32fast::hash(body.as_bytes()))) {
@@ -119,7 +118,7 @@ impl Manifest {
         }
         let mut manifest = Manifest::default();
         for line in body.lines().skip(1) {
-            match manifest.take_line(line) {
+            match manifest.parse_line(line) {
                 None if !damaged => return Err(wrong()),
                 _ => {}
             }
@@ -128,14 +127,14 @@ impl Manifest {
             let most = |of: fn(&Row) -> u64| manifest.rows.iter().map(of).max().unwrap_or(0);
             manifest.next_id = manifest.next_id.max(most(|row| row.id) + 1);
             manifest.next_file = manifest.next_file.max(most(|row| row.place.file) + 1);
-            // Nothing that it says of the log and the key is relied on.
+            // What it says about the log and the key is not trusted.
             (manifest.boundary, manifest.fingerprint) = (0, None);
         }
         Ok(manifest)
     }
 
-    /// Takes in a line, if it reads.
-    fn take_line(&mut self, line: &str) -> Option<()> {
+    /// Parses a line; `None` if that fails.
+    fn parse_line(&mut self, line: &str) -> Option<()> {
         let (what, rest) = line.split_once(' ')?;
         let mut words = rest.splitn(if what == "filter" { 7 } else { 2 }, ' ');
         if what == "key" {
@@ -158,7 +157,7 @@ impl Manifest {
         Some(())
     }
 
-    /// Puts it in place of the one that is there, on disk.
+    /// Replaces the manifest on disk.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let mut text =
             format!("{HEAD}{VERSION}\nnext {} {}\nfrom {} {}", self.next_id, self.next_file, self.boundary, self.known);
@@ -193,14 +192,14 @@ fn damaged(folder: &Path, why: &str) -> Fault {
     Fault::new(Code::Format, format!("{}: {why}", Manifest::path(folder).display()))
 }
 
-/// True of a folder that may have no manifest: it has nothing of a store, not even a record, or it is one of a release that
-/// wrote none before its first checkpoint.
+/// True for a folder that needs no manifest: it has no part of a store, not even a record, or an early release wrote
+/// it, which created no manifest before the first checkpoint.
 fn is_new(folder: &Path, segments: &[(u64, PathBuf)]) -> Result<bool> {
     match segments.first() {
-        None => Ok(numbered(folder)?.is_empty()),
+        None => Ok(list_filter_files(folder)?.is_empty()),
         Some((1, path)) => {
             let first = Segment::open(path, 1)?;
-            let begun = segments.len() == 1 && first.is_empty() && numbered(folder)?.is_empty();
+            let begun = segments.len() == 1 && first.is_empty() && list_filter_files(folder)?.is_empty();
             Ok(begun || first.head == Head::First)
         }
         Some(_) => Ok(false),
@@ -213,7 +212,7 @@ mod tests {
     use crate::kind::Spec;
 
     #[test]
-    fn a_manifest_reads_back_and_a_changed_one_is_refused() -> Result<()> {
+    fn manifests_round_trip_and_changed_ones_are_refused() -> Result<()> {
         let folder = tempfile::tempdir().map_err(|e| Fault::new(Code::Io, e.to_string()))?;
         let settings = Settings::of(Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 7));
         let row = Row { id: 3, lsn: 9, place: Place::own(4), expires: 0, name: "a:b".into(), created: 1, settings };

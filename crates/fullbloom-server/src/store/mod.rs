@@ -1,17 +1,13 @@
-//! [`Store`]: named filters, and every operation on them; what changes them is logged first come, first written.
+//! [`Store`]: named filters and their operations; changes are logged in the order in which they happen.
 //!
-//! * [`entry`]: one named filter;
-//! * `catalogue`: making, replacing, dropping, renaming; `conflict`: what is done about a name that is taken; `names`:
-//!   where filters are found; `alike`: what many have in common;
-//! * `cells`: bytes of all filters;
-//! * `notes`: small texts beside the filters;
-//! * `operations`: keys in, answers out; `target`: what a change is about, and when it is made;
-//! * `secrets`: what keyed filters are keyed with;
-//! * `reading`: what an entry says without waiting; [`snapshot`]: a filter as it was at one moment; `slices`: how it is
-//!   copied; `journal`: what is added meanwhile; `merging`: one filter into another;
-//! * `backup`: a copy of it all, while it runs;
-//! * `folder`, `manifest`, `writing`, `new_file`, `checkpoint`, `copier`, `replay`: the files, and the way back from them;
-//!   `segments`, `salvage`: what is missing there.
+//! * [`entry`]: one named filter and its locks; `names`: the index by name and number; `cells`: the bytes of all
+//!   filters;
+//! * `catalogue`: create, replace, drop, rename; `target`: conditions on a change; `notes`: small texts beside the
+//!   filters;
+//! * `operations`: batches of keys; `merge`: one filter into another; `secrets`: the secrets of keyed filters;
+//! * [`snapshot`]: a filter at one moment; `slices`: how it is copied; `journal`: keys added in the meantime;
+//! * `files`, `manifest`, [`checkpoint`]: files, checkpoints and backups;
+//! * `replay`: recovery; `segment_chain`, `salvage`: missing and damaged parts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -29,36 +25,29 @@ use crate::kind;
 use crate::limits::Limits;
 use crate::log::{Durability, Log};
 
-mod absent;
-mod alike;
-mod backup;
 mod catalogue;
 mod cells;
 pub mod checkpoint;
-mod conflict;
-mod copier;
 #[cfg(test)]
 mod damage_tests;
 pub mod entry;
-mod folder;
+mod files;
 mod journal;
 #[cfg(test)]
 mod kill_tests;
 mod manifest;
-mod merging;
+mod merge;
 mod names;
-mod new_file;
 mod notes;
 #[cfg(test)]
 mod notes_tests;
 mod operations;
-mod reading;
 #[cfg(test)]
 mod replace_tests;
 mod replay;
 mod salvage;
 mod secrets;
-mod segments;
+mod segment_chain;
 mod slices;
 #[cfg(test)]
 mod slices_tests;
@@ -66,34 +55,32 @@ pub mod snapshot;
 mod target;
 #[cfg(test)]
 mod tests;
-mod writing;
 
 use cells::Cells;
 
 pub use crate::kind::{Flavour, Settings};
-pub use catalogue::Renaming;
-pub use conflict::{Conflict, Versions, note_has_name};
-pub use entry::{Entry, Traffic};
-pub use notes::{Noted, Until};
+pub use catalogue::RenameOptions;
+pub use entry::{Counters, Entry};
+pub use notes::{NoteExpiry, NoteUpdate};
 pub use operations::Lsn;
-pub use secrets::Master;
+pub use secrets::{Master, random};
 pub use snapshot::Snapshot;
-pub use target::Target;
+pub use target::{Conflict, Target, Versions, note_has_name};
 
-/// How a store is opened.
+/// How to open a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Folder of its files; without one nothing is kept.
+    /// The folder of its files; without a folder nothing is stored.
     pub folder: Option<PathBuf>,
     /// When an acknowledged change is on disk.
     pub durability: Durability,
-    /// What clients may ask for.
+    /// Caps on what clients may request.
     pub limits: Limits,
-    /// True: what is damaged is left out, and said, instead of refused.
+    /// True skips damaged parts and reports them; otherwise they are refused.
     pub salvage: bool,
-    /// True: filters made without a word about it are not keyed.
+    /// True creates filters without a secret by default.
     pub plain: bool,
-    /// Bytes of log after which a checkpoint is due.
+    /// The bytes of log after which a checkpoint is due.
     pub checkpoint_bytes: u64,
 }
 
@@ -110,59 +97,59 @@ impl Default for Options {
     }
 }
 
-/// Named filters. Every call takes a moment, but for a checkpoint and those that go over a whole filter.
+/// Named filters. Every call is short, except checkpoints and tasks over a whole filter.
 pub struct Store {
     /// How it was opened.
     pub options: Options,
     names: RwLock<names::Names>,
-    alike: Mutex<alike::Alike>,
-    /// Shared by whoever makes changes, taken whole by those who make several as one.
-    pub turn: RwLock<()>,
-    /// One change of the catalogue at a time, so that names and log tell the same story.
-    changing: Mutex<()>,
-    /// Names that live on other nodes, with the address of the node.
-    elsewhere: RwLock<HashMap<String, String>>,
-    /// Counts changes of the catalogue: who holds on to an entry asks it.
+    interner: Mutex<kind::settings::Interner>,
+    /// Shared by changes; exclusive for a transaction, which makes several changes as one.
+    pub transaction_lock: RwLock<()>,
+    /// One change of the catalogue at a time, so that names and log agree.
+    catalogue_lock: Mutex<()>,
+    /// The names of other nodes, with their addresses.
+    remote_names: RwLock<HashMap<String, String>>,
+    /// Changes with every change of the catalogue. Whoever caches an entry compares it.
     epoch: AtomicU64,
-    /// Number of the last record about names and expiries.
-    catalogued: AtomicU64,
+    /// The number of the last record about names and expiries.
+    catalogue_lsn: AtomicU64,
     next_id: AtomicU64,
     next_file: AtomicU64,
-    /// Files of filters that no record names yet.
+    /// Filter files that no record names yet.
     new_files: Mutex<BTreeSet<u64>>,
     cells: Cells,
     budget: Arc<Budget>,
     master: Master,
     log: Log,
     /// One checkpoint at a time.
-    checkpointing: Mutex<()>,
-    checkpointed: AtomicU64,
-    /// What was left out on the way back, for `--salvage`.
-    pub salvaged: Vec<String>,
+    checkpoint_lock: Mutex<()>,
+    checkpoint_bytes_logged: AtomicU64,
+    /// What recovery skipped, for `--salvage`.
+    pub skipped: Vec<String>,
 }
 
 impl Store {
-    /// Counts changes of the catalogue.
+    /// Changes with every change of the catalogue.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Keeps others from changing the catalogue; see the head of [`entry`].
-    fn change_names(&self) -> MutexGuard<'_, ()> {
-        self.changing.try_lock().unwrap_or_else(|| aside(|| self.changing.lock()))
+    /// Excludes other changes of the catalogue; see the head of [`entry`].
+    fn lock_catalogue(&self) -> MutexGuard<'_, ()> {
+        self.catalogue_lock.try_lock().unwrap_or_else(|| aside(|| self.catalogue_lock.lock()))
     }
 
-    /// Bytes of cells of all filters.
+    /// The bytes of cells of all filters.
     pub fn nbytes(&self) -> u64 {
         self.cells.nbytes()
     }
 
-    /// The bytes that are held for clients beside the filters.
+    /// The memory held for clients besides the filters.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// How safe an acknowledged change is.
+    /// The durability mode.
     pub fn durability(&self) -> Durability {
         self.log.mode()
     }
@@ -172,7 +159,7 @@ impl Store {
         &self.log
     }
 
-    /// A place where a test may have a fault happen.
+    /// A place where a test may inject a fault.
     #[inline(always)]
     pub(crate) fn reach(&self, point: &'static str) -> Result<()> {
         match &self.options.folder {
@@ -181,12 +168,12 @@ impl Store {
         }
     }
 
-    /// True of a kind whose filters are keyed where nobody says whether they are.
-    pub fn is_keyed_unasked(&self, kind: &str) -> bool {
+    /// True if filters of this kind are keyed by default.
+    pub fn is_keyed_by_default(&self, kind: &str) -> bool {
         !self.options.plain && kind::takes_secret(kind)
     }
 
-    /// What keyed filters are keyed with.
+    /// The secret from which those of keyed filters are derived.
     pub fn master(&self) -> &Master {
         &self.master
     }

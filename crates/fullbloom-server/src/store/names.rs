@@ -1,15 +1,14 @@
-//! [`Names`]: where filters are found, by their names and in order of their numbers.
+//! [`Names`]: the index of filters, by name and by number.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::Entry;
 
-/// All filters.
 #[derive(Default)]
 pub(super) struct Names {
     by_name: HashMap<Arc<str>, Arc<Entry>>,
-    by_number: BTreeMap<u64, Arc<Entry>>,
+    by_id: BTreeMap<u64, Arc<Entry>>,
     notes: usize,
 }
 
@@ -18,37 +17,36 @@ impl Names {
         self.by_name.get(name)
     }
 
-    pub(super) fn numbered(&self, number: u64) -> Option<&Arc<Entry>> {
-        self.by_number.get(&number)
+    pub(super) fn by_id(&self, id: u64) -> Option<&Arc<Entry>> {
+        self.by_id.get(&id)
     }
 
     pub(super) fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// How many of them are notes.
     pub(super) fn notes(&self) -> usize {
         self.notes
     }
 
-    /// All, in order of their numbers.
+    /// All entries, ordered by number.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.by_number.values()
+        self.by_id.values()
     }
 
-    /// Those with a number above `number`, in order.
+    /// The entries with numbers above `number`, in order.
     pub(super) fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Entry>> {
-        self.by_number.range(number.saturating_add(1)..).map(|(_, entry)| entry)
+        self.by_id.range(number.saturating_add(1)..).map(|(_, entry)| entry)
     }
 
-    /// Takes a filter up under the name it has: what lost that name to it.
+    /// Inserts an entry under its name, returning the one it replaced.
     pub(super) fn insert(&mut self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
-        let before = self.by_name.insert(entry.key(), entry.clone());
+        let before = self.by_name.insert(entry.shared_name(), entry.clone());
         if let Some(before) = &before {
             self.forget(before);
         }
         self.notes += usize::from(entry.is_note());
-        self.by_number.insert(entry.id, entry);
+        self.by_id.insert(entry.id, entry);
         before
     }
 
@@ -59,7 +57,7 @@ impl Names {
     }
 
     fn forget(&mut self, entry: &Entry) {
-        self.by_number.remove(&entry.id);
+        self.by_id.remove(&entry.id);
         self.notes -= usize::from(entry.is_note());
     }
 }
@@ -71,16 +69,16 @@ mod tests {
     use crate::store::{Options, Settings, Store};
 
     #[test]
-    fn pages_tell_of_every_filter_once_whatever_comes_and_goes() -> Result<()> {
+    fn pages_return_each_filter_once_while_others_come_and_go() -> Result<()> {
         let store = Store::open(Options::default())?;
         let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 10);
         let make = |name: String| store.create(name.as_bytes(), Settings::of(spec.clone()));
         (0..100).try_for_each(|i| make(format!("f{i}")).map(drop))?;
         store.rename(b"f50", b"g50")?;
-        store.expire(store.get(b"f7")?.as_ref(), Some(1))?;
+        store.set_expiry(store.get(b"f7")?.as_ref(), Some(1))?;
         let (mut at, mut seen) = (0, Vec::new());
         for step in 0.. {
-            // Those asked for are looked at, not those there are.
+            // The limit counts the filters visited, not those that exist.
             let (page, next) = store.page(at, 7);
             assert!(page.len() <= 7);
             seen.extend(page.iter().map(|entry| entry.name()));

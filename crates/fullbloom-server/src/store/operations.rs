@@ -1,61 +1,99 @@
-//! Keys in, answers out. A change is made and logged under the filter's lock, so that the log has its order.
+//! Batches of keys. A change is made and logged under the filter's lock, so that the log has the order of the changes.
 
 use std::sync::atomic::Ordering;
 
 use fullbloom_core::key::KeyDomains;
 
 use super::{Entry, Store, Target};
-use crate::fault::{Code, Result};
-use crate::kind::{Kind, recorded};
+use crate::fault::{Code, Fault, Result};
+use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
 
-/// Number of a record of the log: what it says is on disk once [`Log::durable`](crate::log::Log::durable) is as large.
+/// The number of a log record. Its change is on disk once
+/// [`Log::wait_until_durable`](crate::log::Log::wait_until_durable) returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
 
-/// Keys whose change takes so long that others do not wait for it on their threads.
+/// Changes of this many keys take so long that connections on the same thread should not wait for them.
 const MANY: usize = 4096;
 
-/// True of what goes over the whole filter, or takes many keys.
+/// True for a change of the whole filter, or of many keys.
 fn is_long(record: &Record<'_>) -> bool {
     match record {
-        Record::Add { hashes, .. }
-        | Record::AddTyped { hashes, .. }
-        | Record::Remove { hashes, .. }
-        | Record::Pairs { hashes, .. }
-        | Record::PairsTyped { hashes, .. } => hashes.len() >= MANY,
+        Record::Add { hashes, .. } | Record::Remove { hashes, .. } | Record::Pairs { hashes, .. } => {
+            hashes.len() >= MANY
+        }
         _ => true,
     }
 }
 
+impl Entry {
+    /// Adds keys in order, unless a strict filter would exceed its capacity. Replay uses it as well, so that what was
+    /// refused is refused again.
+    pub(super) fn add_checked(&self, filter: &mut dyn Kind, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        if self.settings.strict && filter.num_added() + (hashes.len() / self.keying.width()) as u64 > filter.capacity()
+        {
+            return Err(Fault::new(Code::Full, "non scaling filter is full"));
+        }
+        filter.add(hashes, new)
+    }
+}
+
 impl Store {
-    /// One answer (0 or 1) a hash.
+    /// Looks up keys; writes one result (0 or 1) per hash.
     pub fn contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) {
-        entry.look().contains(hashes, found);
+        entry.read().contains(hashes, found);
         self.count_answers(entry, found);
     }
 
-    pub(super) fn count_answers(&self, entry: &Entry, found: &[u8]) {
-        let hits = found.iter().map(|&b| u64::from(b)).sum::<u64>();
-        entry.traffic.hits.fetch_add(hits, Ordering::Relaxed);
-        entry.traffic.misses.fetch_add(found.len() as u64 - hits, Ordering::Relaxed);
+    /// [`Store::contains`], unless the filter is being changed; then returns false and writes nothing.
+    pub fn try_contains(&self, entry: &Entry, hashes: &[u64], found: &mut [u8]) -> bool {
+        let Some(filter) = entry.try_read() else { return false };
+        filter.contains(hashes, found);
+        drop(filter);
+        self.count_answers(entry, found);
+        true
     }
 
-    /// Adds in order; `new` gets 1 for each key that was certainly new. On a fault the keys before the one refused are
-    /// added, and how many of `new` are true is not told.
+    fn count_answers(&self, entry: &Entry, found: &[u8]) {
+        let hits = found.iter().map(|&b| u64::from(b)).sum::<u64>();
+        entry.counters.hits.fetch_add(hits, Ordering::Relaxed);
+        entry.counters.misses.fetch_add(found.len() as u64 - hits, Ordering::Relaxed);
+    }
+
+    /// Adds keys in order; sets `new` to 1 for each key that was certainly new. After a fault, the keys before the
+    /// refused one are added; how much of `new` is set is unspecified.
     pub fn add<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], new: &mut [u8]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
         entry.check_words(hashes, new.len())?;
         let (id, domains) = (entry.id, target.domains);
-        let typed = Record::AddTyped { id, domains, hashes };
-        let record = if domains == KeyDomains::TEXT { Record::Add { id, hashes } } else { typed };
-        let lsn = self.changed(target, &record, |filter| {
-            recorded(filter, domains, hashes.len(), |filter| entry.add_to(filter, hashes, Some(new)))
+        let record = Record::Add { id, domains, hashes };
+        let lsn = self.apply(target, &record, |filter| {
+            add_recorded(filter, domains, hashes.len(), |filter| entry.add_checked(filter, hashes, Some(new)))
         })?;
-        entry.traffic.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
-        entry.traffic.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
+        entry.counters.adds.fetch_add(new.len() as u64, Ordering::Relaxed);
+        entry.counters.new.fetch_add(new.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
+    }
+
+    /// Adds a key if it is absent, in one step; returns `None` if it is present.
+    pub fn add_absent(&self, entry: &Entry, words: &[u64]) -> Result<Option<Lsn>> {
+        self.log.admit()?;
+        entry.check_words(words, 1)?;
+        let mut filter = entry.write();
+        let mut found = [0];
+        filter.contains(words, &mut found);
+        if found != [0] {
+            return Ok(None);
+        }
+        let domains = KeyDomains::TEXT;
+        let done = add_recorded(filter.as_mut(), domains, 1, |filter| entry.add_checked(filter, words, None));
+        let lsn =
+            self.log_change(entry, filter.as_ref(), &Record::Add { id: entry.id, domains, hashes: words }, done)?;
+        entry.counters.adds.fetch_add(1, Ordering::Relaxed);
+        entry.counters.new.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(lsn))
     }
 
     /// Adds keys with a label or value each.
@@ -64,58 +102,57 @@ impl Store {
         let entry = target.entry;
         entry.check_words(hashes, values.len())?;
         let (id, domains) = (entry.id, target.domains);
-        let typed = Record::PairsTyped { id, domains, hashes, values };
-        let record = if domains == KeyDomains::TEXT { Record::Pairs { id, hashes, values } } else { typed };
-        let lsn = self.changed(target, &record, |filter| {
-            recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
+        let record = Record::Pairs { id, domains, hashes, values };
+        let lsn = self.apply(target, &record, |filter| {
+            add_recorded(filter, domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
         })?;
-        entry.traffic.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+        entry.counters.adds.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         Ok(lsn)
     }
 
-    /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
+    /// Removes keys in order; sets `removed` to 1 for each key that was not certainly absent.
     pub fn remove<'a>(&self, target: impl Into<Target<'a>>, hashes: &[u64], removed: &mut [u8]) -> Result<Lsn> {
         let target = target.into();
         let entry = target.entry;
         entry.check_words(hashes, removed.len())?;
         let record = Record::Remove { id: entry.id, hashes };
-        let lsn = self.changed(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
-        entry.traffic.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
+        let lsn = self.apply(target, &record, |filter| filter.remove(hashes, Some(removed)))?;
+        entry.counters.removed.fetch_add(removed.iter().map(|&b| u64::from(b)).sum(), Ordering::Relaxed);
         Ok(lsn)
     }
 
-    /// Forgets every key of a filter.
+    /// Removes all keys of a filter.
     pub fn clear<'a>(&self, target: impl Into<Target<'a>>) -> Result<Lsn> {
         let target = target.into();
-        self.changed(target, &Record::Clear { id: target.entry.id }, |filter| filter.clear())
+        self.apply(target, &Record::Clear { id: target.entry.id }, |filter| filter.clear())
     }
 
-    /// Lets time pass for a filter with a window, in seconds.
+    /// Advances the time of a filter with a window, in seconds.
     pub fn advance<'a>(&self, target: impl Into<Target<'a>>, now: f64) -> Result<Lsn> {
         let target = target.into();
-        self.changed(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
+        self.apply(target, &Record::Advance { id: target.entry.id, now }, |filter| filter.advance(now).map(drop))
     }
 
-    /// Takes in a piece of a filter as another program keeps it; one that is refused changes nothing.
+    /// Loads a chunk of a filter of RedisBloom; a refused chunk changes nothing.
     pub fn load_piece(&self, entry: &Entry, number: i64, bytes: &[u8]) -> Result<Lsn> {
         self.log.admit()?;
-        let _long = entry.long_change();
-        let mut filter = entry.change();
-        let cannot = filter.cannot("be loaded in pieces");
-        filter.exchange_mut().ok_or(cannot)?.load(number, bytes)?;
-        self.logged(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
+        let _long = entry.begin_long_change();
+        let mut filter = entry.write();
+        let unsupported = filter.unsupported("be loaded in pieces");
+        filter.dump_format_mut().ok_or(unsupported)?.load(number, bytes)?;
+        self.log_change(entry, filter.as_ref(), &Record::Piece { id: entry.id, number, bytes }, Ok(()))
     }
 
-    /// Makes room where keys were removed, in a filter that keeps it otherwise.
+    /// Frees the space of removed keys, in a kind that does not do so by itself.
     pub fn compact(&self, entry: &Entry) -> Result<Lsn> {
-        self.changed(entry.into(), &Record::Compact { id: entry.id }, |filter| {
-            filter.exchange_mut().map_or(Ok(()), |filter| filter.compact())
+        self.apply(entry.into(), &Record::Compact { id: entry.id }, |filter| {
+            filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact())
         })
     }
 
-    /// Makes a change and logs it. A change that fails may have been made in part, so it is logged as well: on the way
-    /// back it fails at the same key.
-    fn changed(
+    /// Makes a change and logs it. A change that fails may be made in part, so it is logged as well: on replay it fails
+    /// at the same key.
+    fn apply(
         &self,
         target: Target<'_>,
         record: &Record<'_>,
@@ -123,15 +160,15 @@ impl Store {
     ) -> Result<Lsn> {
         self.log.admit()?;
         let entry = target.entry;
-        let _long = if is_long(record) { entry.long_change() } else { None };
-        let mut filter = entry.change();
+        let _long = if is_long(record) { entry.begin_long_change() } else { None };
+        let mut filter = entry.write();
         target.check()?;
         let done = work(filter.as_mut());
-        self.logged(entry, filter.as_ref(), record, done)
+        self.log_change(entry, filter.as_ref(), record, done)
     }
 
-    /// Logs what was done with a filter, which is still held.
-    pub(super) fn logged(
+    /// Logs a change of a filter, which is still locked.
+    pub(super) fn log_change(
         &self,
         entry: &Entry,
         filter: &dyn Kind,
@@ -142,7 +179,7 @@ impl Store {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}
         }
-        entry.journals.note(record, filter.nbytes());
+        entry.journals.record(record, filter.nbytes());
         self.reach("change.applied")?;
         let lsn = if done.is_ok() { self.log.append(record)? } else { self.log.append_refused(record)? };
         self.reach("change.appended")?;
@@ -152,9 +189,9 @@ impl Store {
         done.map(|()| Lsn(lsn))
     }
 
-    /// Notes the bytes of a filter that may have grown.
+    /// Updates the bytes of a filter that may have grown.
     pub(super) fn recount(&self, entry: &Entry, nbytes: u64) {
-        let before = entry.counted.swap(nbytes, Ordering::Relaxed);
+        let before = entry.counted_bytes.swap(nbytes, Ordering::Relaxed);
         if before != nbytes {
             self.cells.add(nbytes.wrapping_sub(before));
         }

@@ -1,16 +1,14 @@
-//! A change of names is one step: who looks meanwhile, who changes the same name, and a process that ends in between see
-//! what was there or what comes after it, and a refusal changes nothing.
-
-use std::sync::atomic::AtomicBool;
+//! A change of names is one step. Concurrent lookups, concurrent changes of the same name, and a process that ends in
+//! between see the state before or after it; a refusal changes nothing.
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, run_beside, temporary, visible_state};
 use super::*;
 use crate::fault::{Code, Result};
 use crate::fault_points::{Action, Child, ENOSPC, arm};
 use crate::kind::{Kind, Spec};
 
-/// So many times where `FULLBLOOM_LONG` is set, a twentieth of that otherwise.
+/// The number of rounds if `FULLBLOOM_LONG` is set, a twentieth otherwise.
 fn long(times: u64) -> u64 {
     if std::env::var_os("FULLBLOOM_LONG").is_some() { times } else { times / 20 }
 }
@@ -19,12 +17,12 @@ fn settings() -> Settings {
     Settings::of(Spec { kind: "counting".into(), seed: 5, ..Spec::default() }.with("capacity", 500))
 }
 
-/// A filter of one key.
+/// A filter with one key.
 fn holding(key: u64) -> Result<Box<dyn Kind>> {
-    source(key)?.look().duplicate()
+    source(key)?.read().duplicate()
 }
 
-/// [`holding`], of another store.
+/// [`holding`], in another store.
 fn source(key: u64) -> Result<Arc<Entry>> {
     let store = Store::open(Options { plain: true, ..Options::default() })?;
     let (entry, _) = store.create(b"a", settings())?;
@@ -34,23 +32,8 @@ fn source(key: u64) -> Result<Arc<Entry>> {
 
 fn holds(entry: &Entry, key: u64) -> bool {
     let mut found = [0];
-    entry.look().contains(&[key], &mut found);
+    entry.read().contains(&[key], &mut found);
     found == [1]
-}
-
-/// Does `work` while another thread does `beside` again and again.
-fn beside<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
-                beside();
-            }
-        });
-        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        done.store(true, Ordering::Release);
-        worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 #[test]
@@ -61,8 +44,8 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
     let look = || drop(store.get(b"a"));
     let work = || -> Result<()> {
         for round in 0..long(18_000) {
-            let (old, _) = store.create_until(b"a", settings(), Some(now() + 1))?;
-            while old.lives(now()) {
+            let (old, _) = store.create_with_expiry(b"a", settings(), Some(now() + 1))?;
+            while old.is_alive(now()) {
                 std::hint::spin_loop();
             }
             let (fresh, _) = store.create(b"a", settings())?;
@@ -73,43 +56,43 @@ fn expiry_drops_the_filter_that_expired_and_no_other_of_its_name() -> Result<()>
         }
         Ok(())
     };
-    beside(clock, || beside(look, work))?;
+    run_beside(clock, || run_beside(look, work))?;
     assert_eq!(deaths, 0);
     Ok(())
 }
 
 #[test]
-fn an_expiry_that_is_put_off_in_time_drops_nothing() -> Result<()> {
+fn an_expiry_postponed_in_time_drops_nothing() -> Result<()> {
     let store = Store::open(Options::default())?;
-    let (entry, _) = store.create_until(b"a", settings(), Some(now() + 3_600_000))?;
-    let dropped = beside(
+    let (entry, _) = store.create_with_expiry(b"a", settings(), Some(now() + 3_600_000))?;
+    let dropped = run_beside(
         || {
-            let _ = store.expire(&entry, Some(1));
-            let _ = store.expire(&entry, None);
+            let _ = store.set_expiry(&entry, Some(1));
+            let _ = store.set_expiry(&entry, None);
         },
         || (0..long(20_000)).map(|_| store.drop_expired().unwrap_or(0)).sum::<usize>(),
     );
-    // What was dropped had expired at that moment: it is gone for everybody, and its expiry cannot be put off any more.
+    // A dropped filter had expired at that moment: nobody can find it or change its expiry any more.
     assert_eq!(dropped, usize::from(store.get(b"a").is_err()));
-    assert_eq!(store.expire(&entry, None).is_err(), dropped == 1);
+    assert_eq!(store.set_expiry(&entry, None).is_err(), dropped == 1);
     Ok(())
 }
 
 #[test]
-fn who_looks_while_a_filter_is_replaced_finds_the_old_or_the_new_one() -> Result<()> {
+fn lookups_during_a_replacement_find_the_old_or_the_new_filter() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     store.restore(b"a", settings(), holding(7)?, false)?;
     let gaps = AtomicU64::new(0);
     let look = || {
         let there = store.get(b"a").is_ok_and(|entry| holds(&entry, 7));
         gaps.fetch_add(u64::from(!there), Ordering::Relaxed);
     };
-    beside(look, || -> Result<()> {
+    run_beside(look, || -> Result<()> {
         for round in 0..long(400) {
             match round % 3 {
                 0 => drop(store.restore(b"a", settings(), holding(7)?, true)?),
-                1 => drop(store.restore_over(b"a", settings(), holding(7)?, Conflict::ReplaceFilter(None))?),
+                1 => drop(store.restore_with(b"a", settings(), holding(7)?, Conflict::ReplaceFilter(None))?),
                 _ => {
                     store.restore(b"b", settings(), holding(7)?, false)?;
                     store.rename(b"b", b"a")?;
@@ -123,7 +106,7 @@ fn who_looks_while_a_filter_is_replaced_finds_the_old_or_the_new_one() -> Result
 }
 
 #[test]
-fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
+fn a_change_refused_for_its_version_changes_nothing() -> Result<()> {
     let store = Store::open(Options::default())?;
     for name in [b"source", b"target"] {
         store.create(name, settings())?;
@@ -137,17 +120,17 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
         }
     };
     let (mut refused, mut done) = (0, 0);
-    beside(change, || -> Result<()> {
+    run_beside(change, || -> Result<()> {
         while refused < long(1600) {
             let versions = |entry: &Entry| [(entry.id, entry.version())];
             let (of_source, of_target) = (versions(&source), versions(&target));
             let changed = if refused % 2 == 0 {
                 let conflict = Conflict::ReplaceFilter(None);
-                let wanted = Renaming { to: b"target", conflict, versions: Some(&of_source), expires: None };
-                store.rename_as(b"source", &wanted).map(drop)
+                let wanted = RenameOptions { to: b"target", conflict, versions: Some(&of_source), expires: None };
+                store.rename_with(b"source", &wanted).map(drop)
             } else {
                 let conflict = Conflict::ReplaceFilter(Some(&of_target));
-                store.restore_over(b"target", settings(), holding(1)?, conflict).map(drop)
+                store.restore_with(b"target", settings(), holding(1)?, conflict).map(drop)
             };
             match changed {
                 Err(fault) if fault.code == Code::Changed => {
@@ -156,7 +139,7 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
                     assert!(store.get(b"source").is_ok_and(|entry| entry.id == source.id));
                 }
                 Err(fault) => return Err(fault),
-                // Nobody changed it in between: the versions of the rest are those of filters that are gone.
+                // No change in between: the remaining versions are those of filters that are gone.
                 Ok(()) => {
                     done += 1;
                     break;
@@ -166,7 +149,7 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
         Ok(())
     })?;
     println!("{refused} refusals, {done} done");
-    // And one that cannot have been quick enough.
+    // And a change that cannot have been fast enough.
     let store = Store::open(Options::default())?;
     for name in [b"source", b"target"] {
         store.create(name, settings())?;
@@ -174,11 +157,15 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
     let stale = [(store.get(b"source")?.id, 0)];
     for round in 0..long(1600) {
         let (wanted, held) = (Conflict::ReplaceFilter(Some(&stale)), store.get(b"target")?.id);
-        let renaming =
-            Renaming { to: b"target", conflict: Conflict::Replace, versions: Some(&stale), expires: Some(Some(1)) };
+        let renaming = RenameOptions {
+            to: b"target",
+            conflict: Conflict::Replace,
+            versions: Some(&stale),
+            expires: Some(Some(1)),
+        };
         let fault = match round % 3 {
-            0 => store.rename_as(b"source", &renaming).err(),
-            1 => store.restore_over(b"target", settings(), holding(1)?, wanted).err(),
+            0 => store.rename_with(b"source", &renaming).err(),
+            1 => store.restore_with(b"target", settings(), holding(1)?, wanted).err(),
             _ => store.drop_at(b"target", Some(&stale)).err(),
         };
         assert_eq!(fault.map(|fault| fault.code), Some(Code::Changed));
@@ -188,7 +175,7 @@ fn a_change_that_is_refused_for_its_version_changes_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
+fn concurrent_claims_of_one_name_have_one_winner() -> Result<()> {
     let store = Store::open(Options::default())?;
     for round in 0..long(4000) {
         for name in ["a", "b"] {
@@ -196,8 +183,8 @@ fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
             store.add(&entry, &[round], &mut [0])?;
         }
         let renaming = |from: &[u8]| {
-            let wanted = Renaming { to: b"c", conflict: Conflict::Refuse, versions: None, expires: None };
-            store.rename_as(from, &wanted)
+            let wanted = RenameOptions { to: b"c", conflict: Conflict::Refuse, versions: None, expires: None };
+            store.rename_with(from, &wanted)
         };
         let won = std::thread::scope(|scope| {
             let other = scope.spawn(|| renaming(b"a").is_ok());
@@ -212,23 +199,26 @@ fn a_name_that_is_given_once_goes_to_one_of_those_who_ask() -> Result<()> {
 }
 
 #[test]
-fn making_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
+fn creating_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
     const FAR: u64 = 4_102_444_800_000;
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut before = store.log().next();
     let mut one = || -> Result<()> {
         assert_eq!(store.log().next() - before, 1);
         before = store.log().next();
-        store.log().wait(before - 1)?;
-        assert!(seen(&opened(copied(folder.path()).path())?) == seen(&store), "record {before}");
+        store.log().wait_blocking(before - 1)?;
+        assert!(
+            visible_state(&open_store(copy_folder(folder.path()).path())?) == visible_state(&store),
+            "record {before}"
+        );
         Ok(())
     };
-    store.create_until(b"a", settings(), Some(FAR))?;
+    store.create_with_expiry(b"a", settings(), Some(FAR))?;
     one()?;
     for expires in [Some(Some(FAR + 1)), Some(None), None, Some(Some(FAR + 2))] {
-        let wanted = Renaming { to: b"a", conflict: Conflict::Replace, versions: None, expires };
-        store.rename_as(b"a", &wanted)?;
+        let wanted = RenameOptions { to: b"a", conflict: Conflict::Replace, versions: None, expires };
+        store.rename_with(b"a", &wanted)?;
         one()?;
     }
     assert_eq!(store.get(b"a")?.expires(), Some(FAR + 2));
@@ -238,16 +228,16 @@ fn making_or_renaming_with_an_expiry_is_one_record() -> Result<()> {
 }
 
 #[test]
-fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
+fn a_full_disk_leaves_the_old_filter() -> Result<()> {
     let points = ["file.create", "file.created", "file.written", "files.sync", "files.synced", "log.append"];
     for round in 0..rounds(1).div_ceil(5) {
         let folder = temporary();
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         store.restore(b"a", settings(), holding(1)?, false)?;
         store.restore(b"b", settings(), holding(2)?, false)?;
-        store.log().wait(store.log().next() - 1)?;
+        store.log().wait_blocking(store.log().next() - 1)?;
         let files = || std::fs::read_dir(folder.path().join("filters")).into_iter().flatten().count();
-        let (before, count) = (seen(&store), files());
+        let (before, count) = (visible_state(&store), files());
         for point in points {
             for what in 0..3 {
                 let armed = arm(folder.path(), point, 0, Action::Fail(ENOSPC));
@@ -259,28 +249,31 @@ fn a_disk_without_room_for_the_new_filter_leaves_the_old_one() -> Result<()> {
                 let case = format!("{point}, {what}, round {round}");
                 assert_eq!(done.err().map(|fault| fault.code), Some(Code::Io), "{case}");
                 drop(armed);
-                assert!(seen(&store) == before, "{case}");
+                assert!(visible_state(&store) == before, "{case}");
                 assert_eq!(files(), count, "{case}");
-                assert!(seen(&opened(copied(folder.path()).path())?) == before, "{case}, after a crash");
+                assert!(
+                    visible_state(&open_store(copy_folder(folder.path()).path())?) == before,
+                    "{case}, after a crash"
+                );
             }
         }
-        // And there is room again.
+        // And the disk has space again.
         store.restore(b"a", settings(), holding(3)?, true)?;
         assert!(holds(store.get(b"a")?.as_ref(), 3));
     }
     Ok(())
 }
 
-/// Replaces filters in every way, for as long as it lives; says what comes before each replacement, and what came after.
+/// Replaces filters in every way until it is killed; reports the state before and after each replacement.
 #[test]
 #[ignore = "the child of the test below: ended at a point"]
 fn replacing() -> Result<()> {
     let this = Child::this();
-    let store = opened(&this.folder)?;
+    let store = open_store(&this.folder)?;
     for name in ["a", "b", "c"] {
         store.restore(name.as_bytes(), settings(), holding(0)?, false)?;
     }
-    store.log().wait(store.log().next() - 1)?;
+    store.log().wait_blocking(store.log().next() - 1)?;
     for key in 1..40 {
         this.report(&format!("began {key}"));
         match key % 4 {
@@ -292,14 +285,14 @@ fn replacing() -> Result<()> {
             }
             _ => drop(store.checkpoint()?),
         }
-        store.log().wait(store.log().next() - 1)?;
+        store.log().wait_blocking(store.log().next() - 1)?;
         this.report(&format!("done {key}"));
     }
     Ok(())
 }
 
 #[test]
-fn a_filter_that_is_replaced_when_the_process_is_killed_is_the_old_or_the_new_one() -> Result<()> {
+fn a_kill_during_a_replacement_leaves_the_old_or_the_new_filter() -> Result<()> {
     let points = [
         "file.create",
         "file.created",
@@ -328,11 +321,11 @@ fn a_filter_that_is_replaced_when_the_process_is_killed_is_the_old_or_the_new_on
                 continue;
             }
             kills += u64::from(ended);
-            let store = opened(folder.path())?;
+            let store = open_store(folder.path())?;
             for (name, turn) in [("a", 0), ("b", 1), ("c", 2)] {
                 let case = format!("{name} after {point} {skip}: {done} done, {began} begun");
                 let entry = store.get(name.as_bytes()).unwrap_or_else(|fault| panic!("{case}: {fault}"));
-                // The last that was acknowledged, or the one that was on its way.
+                // The last that was acknowledged, or the one in progress.
                 let last = |until: u64| (1..=until).rev().find(|key| key % 4 == turn).unwrap_or(0);
                 assert!([done, began].iter().any(|&until| holds(&entry, last(until))), "{case}");
                 if name == "b" {

@@ -1,4 +1,4 @@
-//! The way back: the manifest's files, then the records of the log that they do not hold.
+//! Recovery: loads the files of the manifest, then replays the log records that they do not include.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -11,92 +11,92 @@ use parking_lot::{Mutex, RwLock};
 
 use super::cells::Cells;
 use super::entry::Place;
-use super::folder::{filters, logs, numbered};
+use super::files::{filters_dir, list_filter_files, log_dir};
 use super::manifest::{Manifest, Row};
 use super::salvage::Salvage;
-use super::secrets::Pieces;
-use super::segments::{Chain, LEFT_OUT};
+use super::secrets::FolderState;
+use super::segment_chain::{Chain, LSN_GAP};
 use super::{Entry, Master, Options, Store};
 use crate::budget::Budget;
 use crate::fault::{Code, Fault, Result};
-use crate::kind::{self, Flavour, Note, Settings, recorded};
-use crate::log::record::{Read, op};
-use crate::log::segment::{self, End, Head, Reading, Segment};
+use crate::kind::{self, Flavour, Note, Settings, add_recorded};
+use crate::log::record::{StoredRecord, op};
+use crate::log::segment::{self, End, Head, ReadOptions, Segment};
 use crate::log::synced::Synced;
 use crate::log::{Log, Start};
 
-/// Threads that read files.
+/// The threads that read files.
 const THREADS: usize = 4;
 
-fn store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
+fn new_store(options: Options, master: Master, log: Log, manifest: &Manifest) -> Store {
     Store {
         budget: Budget::new(options.limits.memory()),
         options,
         names: RwLock::default(),
-        alike: Mutex::default(),
-        turn: RwLock::new(()),
-        changing: Mutex::new(()),
-        elsewhere: RwLock::new(HashMap::new()),
+        interner: Mutex::default(),
+        transaction_lock: RwLock::new(()),
+        catalogue_lock: Mutex::new(()),
+        remote_names: RwLock::new(HashMap::new()),
         epoch: AtomicU64::new(1),
-        catalogued: AtomicU64::new(0),
+        catalogue_lsn: AtomicU64::new(0),
         next_id: AtomicU64::new(manifest.next_id),
         next_file: AtomicU64::new(manifest.next_file),
         new_files: Mutex::default(),
         cells: Cells::default(),
         master,
         log,
-        checkpointing: Mutex::new(()),
-        checkpointed: AtomicU64::new(0),
-        salvaged: Vec::new(),
+        checkpoint_lock: Mutex::new(()),
+        checkpoint_bytes_logged: AtomicU64::new(0),
+        skipped: Vec::new(),
     }
 }
 
 impl Store {
-    /// The store in the folder of `options`, as it was; an empty one where there is none.
+    /// Opens the store in the folder of `options`, or an empty one.
     pub fn open(options: Options) -> Result<Self> {
         let Some(folder) = options.folder.clone() else {
-            let store = store(options, Master::drawn()?, Log::unkept(), &Manifest::default());
+            let store = new_store(options, Master::random()?, Log::in_memory(), &Manifest::default());
             store.cells.bound(store.options.limits.total_bytes);
             return Ok(store);
         };
-        for part in [filters(&folder), logs(&folder)] {
+        for part in [filters_dir(&folder), log_dir(&folder)] {
             fs::create_dir_all(&part).map_err(Fault::io(&part))?;
         }
         let mut salvage = Salvage::new(&folder, options.salvage);
-        let (files, segments) = (numbered(&folder)?, segment::list(&logs(&folder))?);
-        let manifest = Manifest::opened(&folder, &segments, &mut salvage)?;
-        let is_doubtful = !salvage.left_out.is_empty();
+        let (files, segments) = (list_filter_files(&folder)?, segment::list(&log_dir(&folder))?);
+        let manifest = Manifest::open(&folder, &segments, &mut salvage)?;
+        let is_doubtful = !salvage.skipped.is_empty();
         let headers = segments.iter().filter_map(|(first, path)| segment::header_of(path, *first));
         let fingerprints: Vec<u64> = headers.map(|header| header.fingerprint).chain(manifest.fingerprint).collect();
         let is_new = manifest.rows.is_empty() && fingerprints.is_empty() && files.is_empty() && segments.is_empty();
-        let master = Master::opened(&folder, &Pieces { is_new, fingerprints: &fingerprints }, &mut salvage)?;
-        let mut store = store(options, master, Log::unkept(), &manifest);
-        // Files were written since the manifest was: merging names its own in the log.
+        let master = Master::open(&folder, &FolderState { is_new, fingerprints: &fingerprints }, &mut salvage)?;
+        let mut store = new_store(options, master, Log::in_memory(), &manifest);
+        // Files may be newer than the manifest: a merge names its file in the log.
         let beyond = files.iter().map(|(file, _)| file + 1).max().unwrap_or(0);
         store.next_file.fetch_max(beyond, Ordering::Relaxed);
         store.read_files(&folder, &manifest, &mut salvage)?;
-        let read = store.read_log(&folder, &manifest, &segments, &mut salvage)?;
-        if !salvage.left_out.is_empty() {
-            // Files that nothing names would go with the next checkpoint. They may hold what was left out.
+        let read = store.replay_log(&folder, &manifest, &segments, &mut salvage)?;
+        if !salvage.skipped.is_empty() {
+            // The next checkpoint would remove files that nothing names. They may contain what was skipped.
             let unnamed = |path: &PathBuf| is_doubtful || !read.named.contains(path);
             for (_, path) in files.iter().filter(|(_, path)| unnamed(path)) {
-                salvage.leave_out(Some(path), format!("{}: nothing says which filter it holds", path.display()))?;
+                salvage.skip(Some(path), format!("{}: no record names the filter it contains", path.display()))?;
             }
         }
-        store.salvaged = salvage.left_out;
+        store.skipped = salvage.skipped;
         let limit = store.options.limits.filter_bytes;
-        store.names.get_mut().entries().for_each(|entry| entry.change().bound(limit));
+        store.names.get_mut().entries().for_each(|entry| entry.write().bound(limit));
         let start = Start {
             next: read.next,
             before: read.before,
             fingerprint: store.master.fingerprint(),
             filter_bytes: limit,
         };
-        store.log = Log::open(&logs(&folder), store.options.durability, start)?;
-        if !store.salvaged.is_empty() {
+        store.log = Log::open(&log_dir(&folder), store.options.durability, start)?;
+        if !store.skipped.is_empty() {
             store.checkpoint()?;
         } else if manifest.fingerprint.is_none() || manifest.boundary == 0 {
-            // From here on it is known which log there is.
+            // From here on it is known which log exists.
             let boundary = read.boundary.unwrap_or(store.log.newest());
             let fingerprint = Some(store.master.fingerprint());
             Manifest { boundary, fingerprint, ..manifest }.write(&folder)?;
@@ -105,12 +105,12 @@ impl Store {
         Ok(store)
     }
 
-    /// The secret of a filter, if it has one.
+    /// The secret of a filter, if it is keyed.
     fn secret_of(&self, settings: &Settings) -> Option<[u8; 16]> {
         settings.spec.keyed.then(|| self.master().secret_of(settings.spec.seed))
     }
 
-    /// The filter in a file of the folder.
+    /// Loads the filter in a file of the folder.
     fn read_file(&self, folder: &Path, id: u64, file: u64, settings: &Settings) -> Result<Box<dyn kind::Kind>> {
         let path = Place::own(file).path(folder, id);
         match settings.flavour {
@@ -131,26 +131,25 @@ impl Store {
         });
         for (row, filter) in results.into_inner() {
             match filter {
-                Ok(filter) => drop(self.put(self.restored(row, filter))),
+                Ok(filter) => drop(self.insert_entry(self.restore_entry(row, filter))),
                 Err(fault) => {
                     let file = row.place.path(folder, row.id);
-                    salvage.leave_out(Some(&file), format!("{}: {}: {fault}", row.name, file.display()))?;
+                    salvage.skip(Some(&file), format!("{}: {}: {fault}", row.name, file.display()))?;
                 }
             }
         }
         Ok(())
     }
 
-    fn restored(&self, row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
-        let settings = self.alike.lock().shared(row.settings.clone());
+    fn restore_entry(&self, row: &Row, filter: Box<dyn kind::Kind>) -> Arc<Entry> {
+        let settings = self.interner.lock().intern(row.settings.clone());
         let entry = Entry::new(row.id, &row.name, settings, row.created, filter);
         entry.set_expires(Some(row.expires).filter(|&at| at != 0));
         entry.lsn.store(row.lsn, Ordering::Relaxed);
-        entry.note_saved(row.lsn, row.place);
+        entry.record_saved(row.lsn, row.place);
         Arc::new(entry)
     }
 
-    /// The filter in a bundle.
     fn read_bundled(&self, bundles: &Bundles<'_>, row: &Row) -> Result<Box<dyn kind::Kind>> {
         let bytes = bundles.of(row)?;
         let end = row.place.at.saturating_add(row.place.len);
@@ -162,22 +161,22 @@ impl Store {
         }
     }
 
-    /// Does what the log says.
-    fn read_log(
+    /// Replays the log; returns the next LSN.
+    fn replay_log(
         &self,
         folder: &Path,
         manifest: &Manifest,
         segments: &[(u64, PathBuf)],
         salvage: &mut Salvage,
-    ) -> Result<Replayed> {
-        let synced = Synced::read(&logs(folder));
+    ) -> Result<LogEnd> {
+        let synced = Synced::read(&log_dir(folder));
         let mut by_id: HashMap<u64, Arc<Entry>> = self.entries_by_id();
         let mut named: HashSet<PathBuf> = manifest.rows.iter().map(|row| row.place.path(folder, row.id)).collect();
-        let in_logs = logs(folder);
+        let in_logs = log_dir(folder);
         let mut chain = Chain::new(manifest, &in_logs);
         let segments: Vec<_> = segments.iter().filter(|(first, _)| *first >= manifest.boundary).collect();
-        for missing in chain.missing(&segments, synced) {
-            salvage.leave_out(None, missing)?;
+        for missing in chain.find_missing(&segments, synced) {
+            salvage.skip(None, missing)?;
         }
         let mut next = manifest.known + 1;
         for (at, (first, path)) in segments.iter().enumerate() {
@@ -185,101 +184,100 @@ impl Store {
             let last = at + 1 == segments.len();
             let used = synced.newest == *first || (manifest.fingerprint.is_some() && manifest.boundary == *first);
             if last && !used && matches!(segment.head, Head::Bad(_)) && segment.is_empty() {
-                // It was begun by a process that ended before it could be used.
+                // A process began this segment and ended before it used it.
                 fs::remove_file(path).map_err(Fault::io(path))?;
                 continue;
             }
-            if let Some(missing) = chain.gap(&segment, next) {
-                salvage.leave_out(None, missing)?;
+            if let Some(missing) = chain.find_gap(&segment, next) {
+                salvage.skip(None, missing)?;
             }
             next = next.max(*first);
             let bound = if let Head::Sound(header) = segment.head { header.filter_bytes } else { u64::MAX };
-            let redone = Redone { folder, manifest, bound, says_refused: segment.head != Head::First };
-            // By filter, the first record that could not be done again.
+            let context = ReplayContext { folder, manifest, bound, says_refused: segment.head != Head::First };
+            // For each filter, the first record that could not be replayed.
             let mut lost: BTreeMap<u64, (String, Option<PathBuf>)> = BTreeMap::new();
-            let reading = Reading { last, synced: synced.record, beyond_damage: salvage.on };
-            let read = segment.read(reading, |number, record| {
+            let options = ReadOptions { last, synced: synced.record, beyond_damage: salvage.enabled };
+            let read = segment.read(options, |number, record| {
                 let file = record.file().map(|file| Place::own(file).path(folder, record.id));
                 named.extend(file.clone());
-                let Err(fault) = self.redo(&redone, &mut by_id, number, &record) else { return Ok(()) };
+                let Err(fault) = self.replay_record(&context, &mut by_id, number, &record) else { return Ok(()) };
                 let whose = by_id.get(&record.id).map_or(format!("filter {}", record.id), |entry| entry.name());
                 let at = file.as_deref().unwrap_or(path);
                 let what = format!("{whose}: {}: record {number}: {fault}", at.display());
                 if file.is_some() {
-                    // Nothing else says what the filter held.
-                    by_id.remove(&record.id).and_then(|entry| self.take(&entry.name()));
+                    // Nothing else contains the filter's keys.
+                    by_id.remove(&record.id).and_then(|entry| self.remove_entry(&entry.name()));
                 }
                 lost.entry(record.id).or_insert((what, file));
-                // Without --salvage the first one is the end.
-                if salvage.on { Ok(()) } else { Err(fault) }
+                // Without --salvage, the first such record ends recovery.
+                if salvage.enabled { Ok(()) } else { Err(fault) }
             });
             for (what, file) in lost.into_values() {
-                salvage.leave_out(file.as_deref(), what)?;
+                salvage.skip(file.as_deref(), what)?;
             }
             let (end, after) = read?;
             next = next.max(after);
             chain.previous = Some((*first, after));
-            // Numbers of what was lost may stand in files already: they are not given again.
-            next += if end == End::Whole { 0 } else { LEFT_OUT };
+            // Files may contain the numbers of lost records, so these are not reused.
+            next += if end == End::Whole { 0 } else { LSN_GAP };
             match end {
                 End::Whole => {}
-                End::Cut(at) => cut(path, at)?,
+                End::Cut(at) => truncate(path, at)?,
                 End::Damaged(at) => {
                     chain.is_whole = false;
-                    salvage.leave_out(Some(path), format!("{}: damaged at byte {at}", path.display()))?;
+                    salvage.skip(Some(path), format!("{}: damaged at byte {at}", path.display()))?;
                 }
             }
         }
-        if !salvage.left_out.is_empty() {
-            // So may those of what is missing, which nobody knows.
-            next = next.max(synced.record + 1) + LEFT_OUT;
+        if !salvage.skipped.is_empty() {
+            // The same holds for missing records, whose number is unknown.
+            next = next.max(synced.record + 1) + LSN_GAP;
         }
         let boundary =
             segments.first().map(|(first, _)| *first).filter(|first| segment::path(&in_logs, *first).exists());
-        Ok(Replayed { next, before: chain.previous.unwrap_or_default(), boundary, named })
+        Ok(LogEnd { next, before: chain.previous.unwrap_or_default(), boundary, named })
     }
 
     fn entries_by_id(&self) -> HashMap<u64, Arc<Entry>> {
         self.names.read().entries().map(|entry| (entry.id, entry.clone())).collect()
     }
 
-    /// Does one record again.
-    fn redo(
+    fn replay_record(
         &self,
-        redone: &Redone<'_>,
+        context: &ReplayContext<'_>,
         by_id: &mut HashMap<u64, Arc<Entry>>,
         number: u64,
-        record: &Read,
+        record: &StoredRecord,
     ) -> Result<()> {
-        let Redone { folder, manifest, .. } = *redone;
-        if op::of_catalogue(record.op) {
-            return if number > manifest.known { self.redo_catalogue(folder, by_id, number, record) } else { Ok(()) };
+        let ReplayContext { folder, manifest, .. } = *context;
+        if op::is_catalogue_op(record.op) {
+            return if number > manifest.known { self.replay_catalogue(folder, by_id, number, record) } else { Ok(()) };
         }
         let Some(entry) = by_id.get(&record.id) else { return self.check_known(record) };
         if entry.lsn.load(Ordering::Relaxed) >= number {
             return Ok(());
         }
-        let mut filter = entry.change();
-        // As it was when the change was made, whatever the cap is now.
-        filter.bound(redone.bound);
+        let mut filter = entry.write();
+        // With the limit in force when the change was made, whatever the limit is now.
+        filter.bound(context.bound);
         let done = match record.op {
             op::ADD | op::ADD_HASHED | op::ADD_TYPED => {
-                let (domains, hashes) = record.added()?;
-                recorded(filter.as_mut(), domains, hashes.len(), |filter| entry.add_to(filter, &hashes, None))
+                let (domains, hashes) = record.keys()?;
+                add_recorded(filter.as_mut(), domains, hashes.len(), |filter| entry.add_checked(filter, &hashes, None))
             }
             op::REMOVE => filter.remove(&record.words(), None),
             op::PAIRS | op::PAIRS_HASHED | op::PAIRS_TYPED => {
-                let (domains, words) = record.added()?;
+                let (domains, words) = record.keys()?;
                 let (hashes, values) = words.split_at(words.len() / 2);
-                recorded(filter.as_mut(), domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
+                add_recorded(filter.as_mut(), domains, hashes.len(), |filter| filter.add_pairs(hashes, values))
             }
             op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
-            op::PIECE => match (filter.exchange_mut(), record.body.split_first_chunk::<8>()) {
+            op::PIECE => match (filter.dump_format_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
-                _ => Err(Fault::new(Code::Format, "a piece of a filter that has none")),
+                _ => Err(Fault::new(Code::Format, "a chunk for a filter that is not loaded in chunks")),
             },
-            op::COMPACT => filter.exchange_mut().map_or(Ok(()), |filter| filter.compact()),
+            op::COMPACT => filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
                 *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings)?;
                 Ok(())
@@ -289,9 +287,9 @@ impl Store {
             }
         };
         match done {
-            // What was refused when it happened is refused again, at the same key.
+            // What was refused then is refused again, at the same key.
             Err(_) if record.refused => {}
-            Err(fault) if !redone.says_refused && matches!(fault.code, Code::Full | Code::Limit) => {}
+            Err(fault) if !context.says_refused && matches!(fault.code, Code::Full | Code::Limit) => {}
             done => done?,
         }
         entry.lsn.store(number, Ordering::Relaxed);
@@ -299,53 +297,53 @@ impl Store {
         Ok(())
     }
 
-    /// Refuses a record of a filter that nothing made; one that was dropped may have been changed to its end.
-    fn check_known(&self, record: &Read) -> Result<()> {
+    /// Refuses a record of a filter that was never created. One that was dropped may have been changed until then.
+    fn check_known(&self, record: &StoredRecord) -> Result<()> {
         if record.id < self.next_id.load(Ordering::Relaxed) {
             return Ok(());
         }
-        Err(Fault::new(Code::Format, "nothing says how the filter was made"))
+        Err(Fault::new(Code::Format, "the log does not contain the creation of the filter"))
     }
 
-    fn redo_catalogue(
+    fn replay_catalogue(
         &self,
         folder: &Path,
         by_id: &mut HashMap<u64, Arc<Entry>>,
         number: u64,
-        record: &Read,
+        record: &StoredRecord,
     ) -> Result<()> {
         match (record.op, by_id.get(&record.id).cloned()) {
             (op::CREATE | op::CREATE_WHOLE | op::CREATE_EXPIRING, None) => {
                 let (name, created, settings) = kind::settings::parse(record.text()?)?;
                 if settings.spec.keyed && self.master().is_foreign() {
-                    return Err(Fault::new(Code::Format, format!("{name} is keyed, and its secret is not there")));
+                    return Err(Fault::new(Code::Format, format!("{name} is keyed, and its secret is missing")));
                 }
                 let filter = match record.file() {
                     None => kind::create(&settings.spec, self.master().hasher(&settings.spec))?,
                     Some(file) => self.read_file(folder, record.id, file, &settings)?,
                 };
-                let settings = self.alike.lock().shared(settings);
+                let settings = self.interner.lock().intern(settings);
                 let entry = Entry::new(record.id, &name, settings, created, filter);
                 entry.set_expires(record.expires().flatten());
-                self.put_again(by_id, number, entry);
+                self.insert_replayed(by_id, number, entry);
             }
             (op::NOTE, None) => {
                 let (expires, line, text) = record.note()?;
                 let (name, created, settings) = kind::settings::parse(line)?;
-                let settings = self.alike.lock().shared(settings);
+                let settings = self.interner.lock().intern(settings);
                 let entry = Entry::new(record.id, &name, settings, created, Box::new(Note::new(text)?));
                 entry.set_expires(Some(expires).filter(|&at| at != 0));
-                self.put_again(by_id, number, entry);
+                self.insert_replayed(by_id, number, entry);
             }
             (op::DROP, Some(entry)) => {
                 by_id.remove(&record.id);
-                self.take(&entry.name());
+                self.remove_entry(&entry.name());
             }
             (op::RENAME | op::RENAME_EXPIRING, Some(entry)) => {
                 if let Some(expires) = record.expires() {
                     entry.set_expires(expires);
                 }
-                if let Some(replaced) = self.move_to(&entry.key(), record.text()?) {
+                if let Some(replaced) = self.rename_entry(&entry.shared_name(), record.text()?) {
                     by_id.remove(&replaced.id);
                 }
             }
@@ -356,42 +354,40 @@ impl Store {
         Ok(())
     }
 
-    /// Takes up what a record made, in place of what had its name.
-    fn put_again(&self, by_id: &mut HashMap<u64, Arc<Entry>>, number: u64, entry: Entry) {
+    /// Inserts a replayed entry, replacing the owner of its name.
+    fn insert_replayed(&self, by_id: &mut HashMap<u64, Arc<Entry>>, number: u64, entry: Entry) {
         entry.lsn.store(number, Ordering::Relaxed);
         self.next_id.fetch_max(entry.id + 1, Ordering::Relaxed);
         let entry = Arc::new(entry);
         by_id.insert(entry.id, entry.clone());
-        if let Some(replaced) = self.put(entry) {
+        if let Some(replaced) = self.insert_entry(entry) {
             by_id.remove(&replaced.id);
         }
     }
 }
 
-/// How records of a segment are done again.
-struct Redone<'a> {
+/// How to replay the records of a segment.
+struct ReplayContext<'a> {
     folder: &'a Path,
     manifest: &'a Manifest,
-    /// Bytes that one filter might have when the records were made.
+    /// The limit on the bytes of one filter when the records were written.
     bound: u64,
-    /// True where the record of a change that was refused says so.
+    /// True if the records of refused changes are marked as such.
     says_refused: bool,
 }
 
-/// What a log came to.
-struct Replayed {
-    /// Number of the next record.
+/// The result of replaying a log.
+struct LogEnd {
     next: u64,
     /// The newest segment, and the number after its last record.
     before: (u64, u64),
-    /// The oldest segment.
     boundary: Option<u64>,
-    /// Files that the manifest or the log names.
+    /// The files that the manifest or the log names. Skipped filters are dropped at the next checkpoint.
     named: HashSet<PathBuf>,
 }
 
-/// Takes off a segment what a crash has left of a block, so that later it reads as whole.
-fn cut(path: &Path, at: u64) -> Result<()> {
+/// Removes an incomplete block, left by a crash, from the end of a segment, so that it parses later.
+fn truncate(path: &Path, at: u64) -> Result<()> {
     let done = || {
         let file = fs::OpenOptions::new().write(true).open(path)?;
         file.set_len(at)?;

@@ -1,4 +1,4 @@
-//! [`Master`]: one secret of the service, from which each filter has its own.
+//! [`Master`]: the secret of the service, from which the secrets of filters are derived.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -12,46 +12,51 @@ use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 use crate::kind::Spec;
 
-/// Name of its file in the data folder.
+/// The name of its file in the data folder.
 const FILE: &str = "secret.key";
 
-/// 32 bytes that never leave the process but for their file, which only its owner reads. Not shown by anything.
+/// 32 bytes that never leave the process, except to a file that only its owner can read. Nothing displays them.
 pub struct Master {
     key: [u8; 32],
-    /// True where filters of the folder were keyed with another one.
+    /// True if filters in the folder were keyed with another secret.
     is_foreign: bool,
 }
 
-/// What the rest of a folder says of its secret.
-pub(super) struct Pieces<'a> {
-    /// True of a folder without filters.
+/// What the rest of a folder says about its secret.
+pub(super) struct FolderState<'a> {
+    /// True for a folder without filters.
     pub(super) is_new: bool,
     /// Fingerprints of the secret with which filters were keyed.
     pub(super) fingerprints: &'a [u64],
 }
 
+/// Random bytes from the system.
+pub fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.map_err(|error| Fault::new(Code::Io, format!("/dev/urandom: {error}")))?;
+    Ok(bytes)
+}
+
 impl Master {
-    /// Bytes from the system's generator.
-    pub fn drawn() -> Result<Self> {
-        let mut bytes = [0; 32];
-        let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-        read.map_err(|error| Fault::new(Code::Io, format!("/dev/urandom: {error}")))?;
-        Ok(Master { key: bytes, is_foreign: false })
+    /// A random secret.
+    pub fn random() -> Result<Self> {
+        Ok(Master { key: random()?, is_foreign: false })
     }
 
-    /// That of the data folder, drawn for one that has no filters yet. Another one than the filters were keyed with, or none,
-    /// is left out.
-    pub(super) fn opened(folder: &Path, pieces: &Pieces<'_>, salvage: &mut Salvage) -> Result<Self> {
+    /// Loads the secret of a data folder, or creates one if the folder has no filters yet. Salvage skips a missing or
+    /// different secret.
+    pub(super) fn open(folder: &Path, state: &FolderState<'_>, salvage: &mut Salvage) -> Result<Self> {
         let path = folder.join(FILE);
         let wrong = Fault::io(&path);
         let fault = match fs::read(&path) {
             Ok(bytes) => match <[u8; 32]>::try_from(bytes) {
                 Ok(key) => {
                     let master = Master { key, is_foreign: false };
-                    if pieces.fingerprints.iter().all(|fingerprint| *fingerprint == master.fingerprint()) {
+                    if state.fingerprints.iter().all(|fingerprint| *fingerprint == master.fingerprint()) {
                         return Ok(master);
                     }
-                    salvage.leave_out(
+                    salvage.skip(
                         Some(&path),
                         format!("{}: it is not the secret that filters here were keyed with", path.display()),
                     )?;
@@ -62,16 +67,16 @@ impl Master {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it is missing",
             Err(error) => return Err(wrong(error)),
         };
-        let is_foreign = path.exists() || !pieces.is_new;
+        let is_foreign = path.exists() || !state.is_new;
         if is_foreign {
-            salvage.leave_out(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
+            salvage.skip(Some(&path), format!("{}: {fault}, and keyed filters need it", path.display()))?;
         }
-        let master = Master { is_foreign, ..Self::drawn()? };
+        let master = Master { is_foreign, ..Self::random()? };
         master.write(folder, &path).map_err(&wrong)?;
         Ok(master)
     }
 
-    /// Puts it on disk whole or not at all: what a crash leaves under the other name is drawn anew.
+    /// Writes it atomically. A temporary file that a crash leaves behind is replaced.
     fn write(&self, folder: &Path, path: &Path) -> std::io::Result<()> {
         let temporary = folder.join("secret.key.new");
         match fs::remove_file(&temporary) {
@@ -92,22 +97,23 @@ impl Master {
         File::open(folder)?.sync_all()
     }
 
-    /// True where filters of the folder were keyed with another secret: they are not found with this one.
+    /// True if filters in the folder were keyed with another secret, so that lookups with this one do not find their
+    /// keys.
     pub(super) fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// What tells it from others, and nothing of it.
+    /// Identifies the secret without revealing it.
     pub(super) fn fingerprint(&self) -> u64 {
         let digest = Sha256::new().chain_update(FINGERPRINT_LABEL).chain_update(self.key).finalize();
         digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
-    /// The secret of a filter: a hash of this one and the filter's seed, which is drawn for each.
+    /// The secret of a filter: a hash of this secret and the filter's random seed.
     pub fn secret_of(&self, seed: u64) -> [u8; 16] {
-        // Lengths are fixed, so nothing can be extended: HMAC would add nothing here.
+        // All lengths are fixed, so there is no length extension, and HMAC would add nothing.
         let digest = Sha256::new()
-            // Frozen, with the project's first name in it: every keyed filter of every data folder rests on it.
+            // Frozen, with the project's first name in it: every keyed filter in every data folder depends on it.
             .chain_update(b"bloomery filter secret")
             .chain_update(self.key)
             .chain_update(seed.to_le_bytes());
@@ -116,7 +122,7 @@ impl Master {
         secret
     }
 
-    /// How keys of a filter become hashes.
+    /// The key hash of a filter.
     pub fn hasher(&self, spec: &Spec) -> KeyHasher {
         if spec.keyed { KeyHasher::keyed(spec.seed, &self.secret_of(spec.seed)) } else { KeyHasher::seeded(spec.seed) }
     }

@@ -1,9 +1,9 @@
-//! A copy of a filter in slices, between which keys are added.
+//! Copies a filter in slices, between which keys are added.
 //!
-//! Each slice is copied under the filter's lock, which is fair, so that a change waits for one slice at most. The words
-//! that keys wrote meanwhile are copied again, the last few together with the filter's numbers: the copy is the filter as
-//! it was at that moment, whose record of the log it names, cell by cell and number by number. Kinds in which adding moves
-//! other keys, and filters that were changed otherwise meanwhile, are copied at once, under the lock.
+//! Each slice is copied under the filter's lock. The lock is fair, so a change waits for one slice at most. Words that
+//! keys wrote in the meantime are copied again, the last few together with the filter's numbers. The copy therefore
+//! equals the filter at that moment, cell by cell and number by number, and names the log record of that moment. Kinds
+//! in which adding moves other keys, and filters with other changes in the meantime, are copied at once under the lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,43 +13,43 @@ use std::time::{Duration, Instant};
 use fullbloom_core::structure::parts::Parts;
 
 use super::entry::SMALL;
-use super::journal::{Journaling, MOST, Run};
+use super::journal::{JournalGuard, MOST, Run};
 use super::{Entry, Snapshot};
 use crate::blocking::aside;
 use crate::budget::Budget;
 use crate::fault::Result;
 use crate::kind::Kind;
 
-/// Bytes that are copied while changes wait: 0.1 ms of work.
+/// The bytes copied while changes wait: 0.1 ms of work.
 const SLICE: usize = if cfg!(test) { 4 << 10 } else { 256 << 10 };
-/// Words of keys whose cells are copied again while changes wait.
+/// The words of keys whose cells are copied again while changes wait.
 const AGAIN: usize = 256;
-/// Rounds in which that is caught up with; the rest is copied while changes wait.
+/// The most rounds to catch up with added keys; the rest is copied while changes wait.
 const ROUNDS: usize = 10_000;
-/// Between two slices of a filter that changes there is as long a pause as the first took, and no longer than this:
-/// who copies without one is suspended by the system now and then while it holds the lock.
+/// The longest pause between two slices of a filter that changes; otherwise it lasts as long as the slice took. Without
+/// pauses, the system sometimes suspends the copying thread while it holds the lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2);
-/// How often it is tried before the filter is copied at once.
+/// The number of attempts before the filter is copied at once.
 const TRIES: usize = 3;
 
-/// A copy of a filter as it was at one moment. Keys that were added since then are in the journal.
-pub(super) struct Copied<'a> {
+/// A copy of a filter at one moment. The journal has the keys added since then.
+pub(super) struct FilterCopy<'a> {
     pub(super) filter: Box<dyn Kind>,
-    /// Number of the last record that it holds.
+    /// The number of the last record that it includes.
     pub(super) lsn: u64,
-    /// The moment.
-    pub(super) made: Instant,
-    pub(super) journal: Journaling<'a>,
+    /// The moment of the copy.
+    pub(super) taken_at: Instant,
+    pub(super) journal: JournalGuard<'a>,
 }
 
-/// Words of keys whose cells are to be copied again, from `done` on.
+/// Words of keys whose cells must be copied again, from `done` on.
 #[derive(Default)]
-struct Late {
+struct DirtyWords {
     words: Vec<u64>,
     done: usize,
 }
 
-impl Late {
+impl DirtyWords {
     fn extend(&mut self, runs: Vec<Run>) {
         self.words.drain(..std::mem::take(&mut self.done));
         runs.into_iter().for_each(|(_, words)| self.words.extend(words));
@@ -59,11 +59,11 @@ impl Late {
         self.words.len() - self.done
     }
 
-    /// Copies the cells of at most so many words again.
+    /// Copies the cells of at most `most` words again.
     fn copy(&mut self, filter: &dyn Kind, parts: &mut Parts, most: usize) -> Result<()> {
         let next = self.words.len().min(self.done.saturating_add(most));
         let (container, mut copied) = (filter.container(), Ok(()));
-        filter.writes(&self.words[self.done..next], &mut |section, word| {
+        filter.visit_written_words(&self.words[self.done..next], &mut |section, word| {
             if copied.is_ok() {
                 copied = parts.copy_word(&container, section, word);
             }
@@ -74,70 +74,70 @@ impl Late {
 }
 
 impl Entry {
-    /// A copy of the filter as it is at one moment from here on.
+    /// A copy of the filter at one moment after the call.
     pub fn snapshot(&self, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
         let asked = Instant::now();
-        let mut whole = self.whole.try_lock().unwrap_or_else(|| aside(|| self.whole.lock()));
+        let mut whole = self.scan.try_lock().unwrap_or_else(|| aside(|| self.scan.lock()));
         let lsn = self.lsn.load(Ordering::Acquire);
-        if let Some(known) = whole.copy.upgrade().filter(|copy| copy.lsn == lsn || copy.made >= asked) {
+        if let Some(known) = whole.copy.upgrade().filter(|copy| copy.lsn == lsn || copy.taken_at >= asked) {
             return Ok(known);
         }
         self.pause(&whole);
         let begun = Instant::now();
-        let made = self.copy(budget);
+        let snapshot = self.copy(budget);
         whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
-        let made = made?;
-        whole.copy = Arc::downgrade(&made);
-        Ok(made)
+        let snapshot = snapshot?;
+        whole.copy = Arc::downgrade(&snapshot);
+        Ok(snapshot)
     }
 
     fn copy(&self, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
         let held = budget.take(self.nbytes())?;
-        if let Some(copied) = self.copied()? {
-            return Ok(Snapshot::with(copied.filter, copied.lsn, copied.made, held));
+        if let Some(copied) = self.copy_in_slices()? {
+            return Ok(Snapshot::from_copy(copied.filter, copied.lsn, copied.taken_at, held));
         }
         drop(held);
-        let _long = self.long(&self.looking);
-        let filter = self.look();
-        Snapshot::of(filter.as_ref(), self.lsn.load(Ordering::Acquire), budget)
+        let _long = self.begin_task(&self.long_reads);
+        let filter = self.read();
+        Snapshot::new(filter.as_ref(), self.lsn.load(Ordering::Acquire), budget)
     }
 
-    /// A copy in memory of its own, if the filter has a version that `check` takes.
+    /// A copy in its own memory, if `check` accepts the filter's version.
     pub fn duplicate(&self, check: impl Fn(u64) -> Result<()>) -> Result<Box<dyn Kind>> {
-        if let Some(copied) = self.copied()? {
+        if let Some(copied) = self.copy_in_slices()? {
             return check(copied.lsn).map(|()| copied.filter);
         }
-        self.over(|filter| check(self.version()).and_then(|()| filter.duplicate()))
+        self.with_whole(|filter| check(self.version()).and_then(|()| filter.duplicate()))
     }
 
-    /// A copy of the filter as it is at one moment from here on; none where it cannot be copied in slices. Its bytes are
-    /// taken from the budget by the caller.
-    pub(super) fn copied(&self) -> Result<Option<Copied<'_>>> {
+    /// A copy of the filter at one moment after the call; `None` if it cannot be copied in slices. The caller charges
+    /// its bytes to the budget.
+    pub(super) fn copy_in_slices(&self) -> Result<Option<FilterCopy<'_>>> {
         if self.nbytes() < SMALL {
             return Ok(None);
         }
         for _ in 0..TRIES {
             let (journal, parts) = {
-                let filter = self.look();
-                if !filter.writes(&[], &mut |_, _| {}) {
+                let filter = self.read();
+                if !filter.visit_written_words(&[], &mut |_, _| {}) {
                     return Ok(None);
                 }
                 (self.journals.begin(filter.nbytes()), Parts::new(&filter.container())?)
             };
-            if let Some(copied) = self.copy_slices(journal, parts)? {
+            if let Some(copied) = self.try_copy_slices(journal, parts)? {
                 return Ok(Some(copied));
             }
         }
         Ok(None)
     }
 
-    /// None where the filter was changed otherwise than by adding keys.
-    fn copy_slices<'a>(&'a self, journal: Journaling<'a>, mut parts: Parts) -> Result<Option<Copied<'a>>> {
-        let (mut at, end, mut late, mut rounds) = (0, parts.len(), Late::default(), 0);
+    /// `None` if there was a change other than adding keys.
+    fn try_copy_slices<'a>(&'a self, journal: JournalGuard<'a>, mut parts: Parts) -> Result<Option<FilterCopy<'a>>> {
+        let (mut at, end, mut late, mut rounds) = (0, parts.len(), DirtyWords::default(), 0);
         loop {
             let slice = at..end.min(at + SLICE);
             parts.supply(slice.clone())?;
-            let (begun, filter) = (Instant::now(), self.look());
+            let (begun, filter) = (Instant::now(), self.read());
             let Some(runs) = journal.take() else { return Ok(None) };
             let is_changing = !runs.is_empty();
             late.extend(runs);
@@ -146,9 +146,9 @@ impl Entry {
             }
             if slice.is_empty() && (late.len() <= AGAIN || rounds == ROUNDS) {
                 late.copy(filter.as_ref(), &mut parts, usize::MAX)?;
-                let (lsn, made) = (self.lsn.load(Ordering::Acquire), Instant::now());
-                let filter = filter.of_parts(parts)?;
-                return Ok(Some(Copied { filter, lsn, made, journal }));
+                let (lsn, taken_at) = (self.lsn.load(Ordering::Acquire), Instant::now());
+                let filter = filter.with_parts(parts)?;
+                return Ok(Some(FilterCopy { filter, lsn, taken_at, journal }));
             }
             copy_slice(filter.as_ref(), &mut parts, slice.clone(), &mut late)?;
             drop(filter);
@@ -161,8 +161,8 @@ impl Entry {
     }
 }
 
-/// What is copied while changes wait.
-fn copy_slice(filter: &dyn Kind, parts: &mut Parts, slice: Range<usize>, late: &mut Late) -> Result<()> {
+/// The part that is copied while changes wait.
+fn copy_slice(filter: &dyn Kind, parts: &mut Parts, slice: Range<usize>, late: &mut DirtyWords) -> Result<()> {
     parts.copy(&filter.container(), slice)?;
     late.copy(filter, parts, AGAIN)
 }

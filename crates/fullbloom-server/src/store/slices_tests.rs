@@ -1,18 +1,17 @@
-//! Copies and merges while keys are added: a copy is the filter at its record, and no key that was acknowledged is lost.
+//! Copies and merges while keys are added: a copy equals the filter at its record, and no acknowledged key is lost.
 
 use fullbloom_core::key::KeyDomains;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::kill_tests::rounds;
-use super::tests::{Draws, copied, opened, seen, temporary};
+use super::tests::{Draws, copy_folder, open_store, run_beside, temporary, visible_state};
 use super::*;
 use crate::fault::Result;
 use crate::fault_points::{Action, Child, arm};
 use crate::kind::{Kind, Spec};
 
-/// Kinds whose copies are made in slices, one that grows among them, and one whose are not.
+/// Kinds that are copied in slices, one of which grows, and one kind that is not.
 fn specs() -> Vec<Spec> {
     let kind = |name: &'static str| Spec { kind: name.into(), seed: 5, ..Spec::default() };
     let bloom = |layout: &'static str| kind("bloom").with("capacity", 60_000).with("layout", layout);
@@ -30,42 +29,27 @@ fn bytes_of(filter: &dyn Kind) -> Vec<u8> {
     bytes
 }
 
-fn unkept() -> Result<Store> {
+fn in_memory() -> Result<Store> {
     Store::open(Options { plain: true, ..Options::default() })
 }
 
-/// Does `work` while another thread does `beside` again and again.
-fn while_others<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
-                beside();
-            }
-        });
-        let worked = work();
-        done.store(true, Ordering::Release);
-        worked
-    })
-}
-
-/// A change of a filter: mostly a key more.
+/// A change of a filter: usually another key.
 fn step(store: &Store, entry: &Entry, key: u64) -> Result<Lsn> {
     if key.is_multiple_of(499) && entry.settings.spec.kind != "redisbloom" {
         return store.clear(entry);
     }
-    let target = if key.is_multiple_of(3) { entry.at(None).of(KeyDomains::HASHED) } else { entry.at(None) };
+    let target = if key.is_multiple_of(3) { entry.at(None).with_domains(KeyDomains::HASHED) } else { entry.at(None) };
     let words = [key, key.rotate_left(32)];
-    store.add(target, &words[..entry.text.width()], &mut [0])
+    store.add(target, &words[..entry.keying.width()], &mut [0])
 }
 
 #[test]
 fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
     for (at, spec) in specs().into_iter().enumerate() {
-        let store = unkept()?;
+        let store = in_memory()?;
         let (entry, _) = store.create(b"a", Settings::of(spec.clone()))?;
         let first: Vec<u64> = (0..36_000u64).map(|key| Draws(key).next()).collect();
-        store.add(&entry, &first, &mut vec![0; first.len() / entry.text.width()])?;
+        store.add(&entry, &first, &mut vec![0; first.len() / entry.keying.width()])?;
         let (mut changes, mut draws) = (BTreeMap::new(), Draws(at as u64));
         let change = || {
             let key = draws.next();
@@ -76,17 +60,17 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
             }
         };
         let copies =
-            while_others(change, || (0..20).map(|_| entry.snapshot(store.budget())).collect::<Result<Vec<_>>>())?;
-        // The same changes once more, one by one.
-        let again = unkept()?;
+            run_beside(change, || (0..20).map(|_| entry.snapshot(store.budget())).collect::<Result<Vec<_>>>())?;
+        // The same changes again, one by one.
+        let again = in_memory()?;
         let (other, _) = again.create(b"a", Settings::of(spec.clone()))?;
-        again.add(&other, &first, &mut vec![0; first.len() / entry.text.width()])?;
+        again.add(&other, &first, &mut vec![0; first.len() / entry.keying.width()])?;
         for copy in copies {
             let later = changes.split_off(&(copy.lsn + 1));
             for key in std::mem::replace(&mut changes, later).into_values() {
                 step(&again, &other, key)?;
             }
-            let same = bytes_of(copy.filter()) == bytes_of(other.look().as_ref());
+            let same = bytes_of(copy.filter()) == bytes_of(other.read().as_ref());
             assert!(same, "{} at record {}", spec.line(), copy.lsn);
         }
     }
@@ -94,11 +78,11 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
 }
 
 #[test]
-fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
+fn keys_added_during_a_merge_survive() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     for point in ["file.create", "file.written", "files.sync", "files.synced"] {
         let folder = temporary();
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
         let (from, _) = store.create(b"from", Settings::of(spec.clone()))?;
         store.add(&into, &[1, 2], &mut [0; 2])?;
@@ -110,30 +94,30 @@ fn keys_are_added_while_a_filter_is_merged_and_all_come_back() -> Result<()> {
             // Neither waits for the merge.
             let mut new = [9; 3];
             store.add(&into, &[1, 4, 3], &mut new)?;
-            store.add(into.at(None).of(KeyDomains::HASHED), &[5], &mut [0])?;
+            store.add(into.at(None).with_domains(KeyDomains::HASHED), &[5], &mut [0])?;
             assert_eq!(new, [0, 1, 1], "{point}");
             paused.release();
             let lsn = merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))?;
-            store.log().wait(lsn.0)
+            store.log().wait_blocking(lsn.0)
         })?;
         let mut found = [0; 6];
-        into.look().contains(&[1, 2, 3, 4, 5, 6], &mut found);
-        assert_eq!((found, into.look().num_added()), ([1, 1, 1, 1, 1, 0], 5), "{point}");
-        let crashed = opened(copied(folder.path()).path())?;
-        assert!(seen(&crashed) == seen(&store), "{point}");
-        // A checkpoint of then holds it as well, and one more merge.
+        into.read().contains(&[1, 2, 3, 4, 5, 6], &mut found);
+        assert_eq!((found, into.read().num_added()), ([1, 1, 1, 1, 1, 0], 5), "{point}");
+        let crashed = open_store(copy_folder(folder.path()).path())?;
+        assert!(visible_state(&crashed) == visible_state(&store), "{point}");
+        // A checkpoint afterwards includes it, and so does another merge.
         store.checkpoint()?;
-        store.log().wait(store.merge(&into, &from)?.0)?;
-        assert!(seen(&opened(copied(folder.path()).path())?) == seen(&store), "{point}");
+        store.log().wait_blocking(store.merge(&into, &from)?.0)?;
+        assert!(visible_state(&open_store(copy_folder(folder.path()).path())?) == visible_state(&store), "{point}");
     }
     Ok(())
 }
 
 #[test]
-fn a_filter_that_is_changed_otherwise_is_merged_as_it_is_then() -> Result<()> {
+fn a_merge_includes_other_changes_made_in_the_meantime() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
     let (from, _) = store.create(b"from", Settings::of(spec.clone()))?;
     store.add(&into, &[1], &mut [0])?;
@@ -148,33 +132,33 @@ fn a_filter_that_is_changed_otherwise_is_merged_as_it_is_then() -> Result<()> {
         merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))
     })?;
     let mut found = [0; 3];
-    into.look().contains(&[1, 2, 3], &mut found);
-    assert_eq!((found, into.look().num_added()), ([0, 1, 1], 2));
+    into.read().contains(&[1, 2, 3], &mut found);
+    assert_eq!((found, into.read().num_added()), ([0, 1, 1], 2));
     Ok(())
 }
 
-/// Keys before those that are added beside merges.
+/// The keys before those that are added during merges.
 const BEFORE: u64 = 1 << 40;
 
 #[test]
 #[ignore = "the child of the test below: ended at a point"]
 fn merging() -> Result<()> {
     let this = Child::this();
-    let store = opened(&this.folder)?;
+    let store = open_store(&this.folder)?;
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);
     let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
     let (from, _) = store.create(b"from", Settings::of(spec))?;
     let mut key = 0;
     let add = || {
         key += 1;
-        if store.add(&into, &[Draws(key).next()], &mut [0]).and_then(|lsn| store.log().wait(lsn.0)).is_ok() {
+        if store.add(&into, &[Draws(key).next()], &mut [0]).and_then(|lsn| store.log().wait_blocking(lsn.0)).is_ok() {
             this.report(&key.to_string());
         }
     };
-    while_others(add, || {
+    run_beside(add, || {
         for round in 0..12 {
             store.add(&from, &[Draws(BEFORE + round).next()], &mut [0])?;
-            store.log().wait(store.merge(&into, &from)?.0)?;
+            store.log().wait_blocking(store.merge(&into, &from)?.0)?;
             this.report(&(BEFORE + round).to_string());
             if round % 3 == 2 {
                 store.checkpoint()?;
@@ -185,7 +169,7 @@ fn merging() -> Result<()> {
 }
 
 #[test]
-fn a_process_killed_while_it_merges_keeps_what_was_added_meanwhile() -> Result<()> {
+fn a_kill_during_a_merge_keeps_the_keys_added_in_the_meantime() -> Result<()> {
     let points = [
         "file.created",
         "file.written",
@@ -217,10 +201,10 @@ fn a_process_killed_while_it_merges_keeps_what_was_added_meanwhile() -> Result<(
             acknowledged += keys.len();
             for again in ["", ", again"] {
                 let store =
-                    opened(folder.path()).unwrap_or_else(|fault| panic!("{point} after {skip}{again}: {fault}"));
+                    open_store(folder.path()).unwrap_or_else(|fault| panic!("{point} after {skip}{again}: {fault}"));
                 let mut found = vec![0; keys.len()];
                 if let Ok(into) = store.get(b"into") {
-                    into.look().contains(&keys, &mut found);
+                    into.read().contains(&keys, &mut found);
                 }
                 let lost = found.iter().filter(|found| **found == 0).count();
                 assert_eq!(lost, 0, "{point} after {skip}{again}: of {} acknowledged", keys.len());

@@ -1,8 +1,8 @@
-//! [`Snapshot`]: a copy of a filter as it was at one moment, whose file is read without holding anybody up.
+//! [`Snapshot`]: a copy of a filter at one moment, whose file is read without blocking anyone.
 //!
-//! Twelve clients that fetch one filter have one copy: a copy in slices (see `slices`) serves everybody who asked before
-//! it was whole, another one everybody who asked before it was begun, and both serve again while the filter does not
-//! change.
+//! Twelve clients that fetch one filter share one copy. A copy in slices (see `slices`) serves every client that
+//! requested it before it was complete; any other copy, every client that requested it before it began. Both are reused
+//! while the filter does not change.
 
 use std::io::Write;
 use std::ops::Range;
@@ -13,17 +13,17 @@ use crate::budget::{Budget, Held};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::Kind;
 
-/// Zeros behind a section.
+/// The zeros after a section.
 const PADDING: [u8; 64] = [0; 64];
 
-/// See the head of this file. Its bytes are taken from the budget until it is dropped.
+/// A copy of a filter. Its memory is charged to the budget until it is dropped.
 pub struct Snapshot {
     filter: Box<dyn Kind>,
     head: OnceLock<std::result::Result<Vec<u8>, Fault>>,
-    /// Number of the last record of the log that it holds.
+    /// The number of the last log record that it includes.
     pub lsn: u64,
-    /// The moment at which it was as the filter.
-    pub(super) made: Instant,
+    /// The moment at which it equalled the filter.
+    pub(super) taken_at: Instant,
     nbytes: u64,
     _held: Held,
 }
@@ -35,17 +35,17 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    /// A copy of `filter`, which nobody changes meanwhile; `lsn` is the number of the last record that it holds.
-    pub(super) fn of(filter: &dyn Kind, lsn: u64, budget: &Arc<Budget>) -> Result<Arc<Self>> {
+    /// Copies `filter`, which the caller keeps from changing; `lsn` is the number of the last record that it includes.
+    pub(super) fn new(filter: &dyn Kind, lsn: u64, budget: &Arc<Budget>) -> Result<Arc<Self>> {
         let held = budget.take(filter.container().nbytes() as u64)?;
-        let made = Instant::now();
-        Ok(Self::with(filter.duplicate()?, lsn, made, held))
+        let taken_at = Instant::now();
+        Ok(Self::from_copy(filter.duplicate()?, lsn, taken_at, held))
     }
 
-    /// A copy that there is: that of the filter as it was at the moment `made`.
-    pub(super) fn with(filter: Box<dyn Kind>, lsn: u64, made: Instant, held: Held) -> Arc<Self> {
+    /// Wraps a copy that was taken at `taken_at`.
+    pub(super) fn from_copy(filter: Box<dyn Kind>, lsn: u64, taken_at: Instant, held: Held) -> Arc<Self> {
         let nbytes = filter.container().nbytes() as u64;
-        Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, made, nbytes, _held: held })
+        Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, taken_at, nbytes, _held: held })
     }
 
     /// The filter.
@@ -53,18 +53,18 @@ impl Snapshot {
         self.filter.as_ref()
     }
 
-    /// Bytes of its file.
+    /// The length of its file, in bytes.
     pub fn nbytes(&self) -> u64 {
         self.nbytes
     }
 
-    /// The first bytes of its file, with the checksums: made once, by whoever asks first.
+    /// The start of its file, with the checksums; the first call computes it.
     fn head(&self) -> Result<&[u8]> {
         let head = self.head.get_or_init(|| self.filter.container().head().map_err(Fault::from));
         head.as_deref().map_err(Clone::clone)
     }
 
-    /// Hands the bytes of its file that lie in `range` to `out`, in pieces.
+    /// Passes the bytes of its file in `range` to `out`, in pieces.
     pub fn read(&self, range: Range<u64>, out: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> Result<()> {
         let head = self.head()?;
         let container = self.filter.container();
@@ -87,7 +87,7 @@ impl Snapshot {
         all().map_err(|error| Fault::new(Code::Io, error.to_string()))
     }
 
-    /// Appends the bytes of its file that lie in `range`.
+    /// Appends the bytes of its file in `range`.
     pub fn append(&self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         self.read(range, &mut |bytes| out.write_all(bytes))
     }

@@ -1,7 +1,8 @@
-//! What was acknowledged is there after any end: every kind, random histories, checkpoints in between.
+//! Acknowledged changes survive any end of the process: every kind, random histories, checkpoints in between.
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::fault::{Code, Result};
@@ -9,7 +10,7 @@ use crate::kind::Spec;
 use crate::log::Durability;
 use fullbloom_core::registry::VARIANTS;
 
-/// A generator that every run of the tests draws the same from.
+/// A generator with the same sequence in every run of the tests.
 pub(super) struct Draws(pub(super) u64);
 
 impl Draws {
@@ -25,7 +26,7 @@ impl Draws {
     }
 }
 
-pub(super) fn opened(folder: &Path) -> Result<Store> {
+pub(super) fn open_store(folder: &Path) -> Result<Store> {
     Store::open(Options {
         folder: Some(folder.to_owned()),
         durability: Durability::Always,
@@ -38,8 +39,23 @@ pub(super) fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap_or_else(|error| unreachable!("no temporary folder: {error}"))
 }
 
-/// A copy of a folder as a crash would leave it: files in the order that is worst, the log last.
-pub(super) fn copied(from: &Path) -> tempfile::TempDir {
+/// Runs `work` while another thread repeats `beside`.
+pub(super) fn run_beside<T>(mut beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                beside();
+            }
+        });
+        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        done.store(true, Ordering::Release);
+        worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// A copy of a folder as a crash would leave it: files in the worst order, the log last.
+pub(super) fn copy_folder(from: &Path) -> tempfile::TempDir {
     let copy = temporary();
     let io = |done: std::io::Result<()>| done.unwrap_or_else(|error| unreachable!("{error}"));
     for part in ["", "filters", "log"] {
@@ -53,13 +69,13 @@ pub(super) fn copied(from: &Path) -> tempfile::TempDir {
     copy
 }
 
-/// Everything that can be seen of a store.
-pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
+/// The visible state of a store.
+pub(super) fn visible_state(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
     let mut all: Vec<_> = store
         .entries()
         .iter()
         .map(|entry| {
-            let filter = entry.look();
+            let filter = entry.read();
             let mut bytes = Vec::new();
             let container = filter.container();
             let head = container.head().unwrap_or_default();
@@ -71,9 +87,9 @@ pub(super) fn seen(store: &Store) -> Vec<(String, Option<u64>, Vec<u8>)> {
     all
 }
 
-/// A specification of each kind that can be made empty; numbers of a universe take hashes of their own.
+/// A spec of each kind that can be created empty; kinds that store numbers also accept hashes.
 fn specs() -> Vec<Spec> {
-    let keyed = VARIANTS.iter().filter(|row| row.adds == "key");
+    let keyed = VARIANTS.iter().filter(|row| row.is_open(&["key"]));
     keyed
         .map(|row| {
             let capacity = if row.role == "growing" { "initial_capacity" } else { "capacity" };
@@ -83,12 +99,12 @@ fn specs() -> Vec<Spec> {
 }
 
 #[test]
-fn every_kind_comes_back_bit_for_bit() -> Result<()> {
+fn every_kind_recovers_bit_for_bit() -> Result<()> {
     let folder = temporary();
     let before = {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         let mut draws = Draws(1);
-        for row in VARIANTS.iter().filter(|row| row.adds == "pair") {
+        for row in VARIANTS.iter().filter(|row| row.is_open(&["key", "value"])) {
             let spec = Spec { kind: row.name.into(), ..Spec::default() }.with("capacity", 500);
             let (entry, _) = store.create(row.name.as_bytes(), Settings::of(spec))?;
             store.add_pairs(&entry, &[draws.next(), draws.next()], &[1, 2])?;
@@ -113,9 +129,9 @@ fn every_kind_comes_back_bit_for_bit() -> Result<()> {
                 }
             }
         }
-        seen(&store)
+        visible_state(&store)
     };
-    let after = seen(&opened(folder.path())?);
+    let after = visible_state(&open_store(folder.path())?);
     assert_eq!(before.len(), after.len());
     for (before, after) in before.iter().zip(&after) {
         assert!(before == after, "{}", before.0);
@@ -124,9 +140,9 @@ fn every_kind_comes_back_bit_for_bit() -> Result<()> {
 }
 
 #[test]
-fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
+fn any_history_recovers_from_a_crash_at_any_time() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut draws = Draws(2);
     let kinds: Vec<Spec> =
         specs().into_iter().filter(|spec| ["bloom", "counting", "cuckoo", "scalable"].contains(&&*spec.kind)).collect();
@@ -136,14 +152,14 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
         let last = match (draws.below(14), store.get(&name)) {
             (0, Ok(_)) => store.drop_filter(&name)?,
             (1, Ok(_)) => store.rename(&name, &other).map(Some)?,
-            (2, Ok(entry)) => Some(store.expire(&entry, Some(now() + 1_000_000 + draws.below(9)))?),
+            (2, Ok(entry)) => Some(store.set_expiry(&entry, Some(now() + 1_000_000 + draws.below(9)))?),
             (3, Ok(entry)) => Some(store.clear(&entry)?),
             (4, Ok(entry)) => match store.get(&other) {
                 Ok(other) if other.id != entry.id => store.merge(&entry, &other).ok(),
                 _ => None,
             },
             (5, Ok(entry)) => {
-                let copy = entry.look().duplicate()?;
+                let copy = entry.read().duplicate()?;
                 Some(store.restore(&other, entry.settings.clone(), copy, true)?.1)
             }
             (6, _) => {
@@ -163,48 +179,48 @@ fn any_history_comes_back_from_a_crash_at_any_time() -> Result<()> {
                 Some(store.create(&name, Settings::of(spec))?.1)
             }
         };
-        last.map_or(Ok(()), |Lsn(number)| store.log().wait(number))?;
+        last.map_or(Ok(()), |Lsn(number)| store.log().wait_blocking(number))?;
         if step % 23 == 0 {
-            // What failed in part is logged, too, but nobody waited for it.
-            store.log().wait(store.log().next() - 1)?;
-            let crashed = copied(folder.path());
-            let (ours, theirs) = (seen(&store), seen(&opened(crashed.path())?));
+            // A change that failed in part is logged, too, but no client waited for it.
+            store.log().wait_blocking(store.log().next() - 1)?;
+            let crashed = copy_folder(folder.path());
+            let (ours, theirs) = (visible_state(&store), visible_state(&open_store(crashed.path())?));
             assert_eq!(
                 ours.iter().map(|f| &f.0).collect::<Vec<_>>(),
                 theirs.iter().map(|f| &f.0).collect::<Vec<_>>(),
                 "step {step}"
             );
             assert!(ours == theirs, "step {step}");
-            // And once more from what the way back has left.
-            assert!(seen(&opened(crashed.path())?) == ours, "step {step}, again");
+            // And again from what recovery left.
+            assert!(visible_state(&open_store(crashed.path())?) == ours, "step {step}, again");
         }
     }
     Ok(())
 }
 
 #[test]
-fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
+fn a_log_truncated_at_any_byte_recovers_a_prefix_of_the_history() -> Result<()> {
     let folder = temporary();
     let mut states = vec![];
     {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         let (entry, lsn) = store
             .create(b"a", Settings::of(Spec { kind: "counting".into(), ..Spec::default() }.with("capacity", 100)))?;
-        store.log().wait(lsn.0)?;
+        store.log().wait_blocking(lsn.0)?;
         for key in 0..8 {
-            states.push(seen(&store));
+            states.push(visible_state(&store));
             let lsn = store.add(&entry, &[key, key + 1], &mut [0; 2])?;
-            store.log().wait(lsn.0)?;
+            store.log().wait_blocking(lsn.0)?;
         }
-        states.push(seen(&store));
+        states.push(visible_state(&store));
     }
-    let copy = copied(folder.path());
+    let copy = copy_folder(folder.path());
     let log = copy.path().join("log");
     let (_, path) = crate::log::segment::list(&log)?.pop().unwrap_or_default();
     let bytes = fs::read(&path).unwrap_or_default();
-    // While it is known that all was synced, an end that is missing is no crash's doing.
+    // If everything is known to have been synced, a missing end is not the result of a crash.
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap_or_default();
-    let refusal = opened(copy.path()).err().unwrap_or_else(|| unreachable!());
+    let refusal = open_store(copy.path()).err().unwrap_or_else(|| unreachable!());
     assert!(refusal.text.contains(".log: damaged at byte"), "{refusal}");
     let mut reached = 0;
     for cut in crate::log::segment::HEADER..=bytes.len() {
@@ -212,8 +228,8 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
             .and_then(|()| fs::create_dir(&log))
             .and_then(|()| fs::write(&path, &bytes[..cut]))
             .unwrap_or_default();
-        let now = seen(&opened(copy.path())?);
-        assert!(seen(&opened(copy.path())?) == now, "cut {cut}, again");
+        let now = visible_state(&open_store(copy.path())?);
+        assert!(visible_state(&open_store(copy.path())?) == now, "cut {cut}, again");
         let at = if now.is_empty() {
             0
         } else {
@@ -226,10 +242,10 @@ fn a_log_cut_at_any_byte_gives_a_beginning_of_the_history() -> Result<()> {
     Ok(())
 }
 
-/// Two filters of so many keys, the last byte of the file of one changed.
+/// Two filters of this capacity, with the last byte of one file changed.
 fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     for name in ["a", "b"] {
         let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", capacity);
         store.create(name.as_bytes(), Settings::of(spec))?;
@@ -246,26 +262,26 @@ fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path:
 }
 
 #[test]
-fn damage_is_refused_by_name_and_left_out_when_asked() -> Result<()> {
+fn damage_is_refused_by_name_or_skipped_by_salvage() -> Result<()> {
     for (capacity, suffix) in [(100_000, ".bloom"), (100, ".bundle")] {
         let (folder, path) = damaged(capacity, suffix)?;
-        let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
+        let fault = open_store(folder.path()).err().unwrap_or_else(|| unreachable!());
         assert!(fault.text.contains("--salvage") && fault.text.contains(suffix), "{fault}");
         let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
         let store = Store::open(salvage)?;
-        assert_eq!((store.len(), store.salvaged.len()), (1, 1));
+        assert_eq!((store.len(), store.skipped.len()), (1, 1));
         drop(store);
-        assert_eq!(opened(folder.path())?.len(), 1);
+        assert_eq!(open_store(folder.path())?.len(), 1);
         assert!(folder.path().join("damaged").join(path.file_name().unwrap_or_default()).is_file());
     }
     Ok(())
 }
 
 #[test]
-fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
+fn a_damaged_file_that_the_log_names_is_skipped_by_salvage() -> Result<()> {
     let folder = temporary();
     {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         for name in ["a", "b"] {
             let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 100);
             store.create(name.as_bytes(), Settings::of(spec))?;
@@ -274,18 +290,18 @@ fn a_damaged_file_that_the_log_names_is_left_out_when_asked() -> Result<()> {
     }
     let files = fs::read_dir(folder.path().join("filters")).into_iter().flatten().flatten();
     files.for_each(|file| fs::write(file.path(), b"no filter").unwrap_or_default());
-    let fault = opened(folder.path()).err().unwrap_or_else(|| unreachable!());
+    let fault = open_store(folder.path()).err().unwrap_or_else(|| unreachable!());
     assert!(fault.text.contains(".bloom") && fault.text.contains("--salvage"), "{fault}");
     let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };
     assert_eq!(Store::open(salvage)?.entries().iter().map(|entry| entry.name()).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(opened(folder.path())?.len(), 1);
+    assert_eq!(open_store(folder.path())?.len(), 1);
     Ok(())
 }
 
 #[test]
-fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
+fn small_filters_share_few_files_however_often_they_change() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut draws = Draws(4);
     let entries = (0..40).map(|number| {
         let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 100);
@@ -297,16 +313,16 @@ fn small_filters_lie_in_few_files_however_often_they_change() -> Result<()> {
         store.checkpoint()?;
         assert!(fs::read_dir(folder.path().join("filters")).into_iter().flatten().count() <= 18);
     }
-    let before = seen(&store);
+    let before = visible_state(&store);
     drop((entries, store));
-    assert!(seen(&opened(folder.path())?) == before);
+    assert!(visible_state(&open_store(folder.path())?) == before);
     Ok(())
 }
 
 #[test]
-fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
+fn a_merge_during_a_checkpoint_survives_a_crash() -> Result<()> {
     let folder = temporary();
-    let store = opened(folder.path())?;
+    let store = open_store(folder.path())?;
     let mut draws = Draws(6);
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     let (entry, _) = store.create(b"a", Settings::of(spec.clone()))?;
@@ -314,7 +330,7 @@ fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
     let large = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 1_000_000);
     let others = ["b", "c", "d", "e"].map(|name| store.create(name.as_bytes(), Settings::of(large.clone())));
     for round in 0..20 {
-        // All changed, so that the checkpoint writes them, this one before others or after them.
+        // All changed, so that the checkpoint writes them, this one before or after the others.
         store.add(&entry, &[draws.next()], &mut [0])?;
         for other in others.iter().flatten() {
             store.add(&other.0, &[draws.next()], &mut [0])?;
@@ -327,33 +343,33 @@ fn a_merge_beside_a_checkpoint_is_there_after_a_crash() -> Result<()> {
             let merged = store.merge(&entry, &other);
             checkpoint.join().unwrap_or_else(|_| unreachable!()).and(merged)
         });
-        store.log().wait(merged?.0)?;
-        let crashed = copied(folder.path());
-        assert!(seen(&opened(crashed.path())?) == seen(&store), "round {round}");
+        store.log().wait_blocking(merged?.0)?;
+        let crashed = copy_folder(folder.path());
+        assert!(visible_state(&open_store(crashed.path())?) == visible_state(&store), "round {round}");
     }
     Ok(())
 }
 
 #[test]
-fn numbers_of_files_go_on_after_a_start() -> Result<()> {
+fn file_numbers_continue_after_a_restart() -> Result<()> {
     let folder = temporary();
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 1000);
     for start in 0..3 {
-        let store = opened(folder.path())?;
+        let store = open_store(folder.path())?;
         if start == 0 {
             store.create(b"a", Settings::of(spec.clone()))?;
             let (other, _) = store.create(b"o", Settings::of(spec.clone()))?;
             store.add(&other, &[1], &mut [0])?;
         }
-        // No checkpoint has told the manifest of the files that merging writes.
+        // No checkpoint has recorded the files that merges write in the manifest.
         store.merge(store.get(b"a")?.as_ref(), store.get(b"o")?.as_ref())?;
-        store.log().wait(store.log().next() - 1)?;
+        store.log().wait_blocking(store.log().next() - 1)?;
     }
     Ok(())
 }
 
 #[test]
-fn caps_are_held_before_memory_is_asked_for() -> Result<()> {
+fn limits_are_checked_before_allocation() -> Result<()> {
     let limits = Limits { filter_bytes: 1 << 20, total_bytes: 3 << 20, filters: 3, ..Limits::default() };
     let store = Store::open(Options { limits, ..Options::default() })?;
     let bloom =

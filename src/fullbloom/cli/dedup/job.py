@@ -9,7 +9,7 @@ from fullbloom.cli.dedup.outputs import Outputs
 from fullbloom.cli.dedup.sizing import Sizing, block_size, largest_window
 from fullbloom.cli.filters.kinds import warn_of_forgetting
 from fullbloom.cli.io.blocks import Blocks
-from fullbloom.cli.io.sources import require_repeatable, sources
+from fullbloom.cli.io.sources import open_sources, require_repeatable
 from fullbloom.cli.progress import Progress
 from fullbloom.cli.report import note
 from fullbloom.cli.stops import Stops
@@ -29,7 +29,7 @@ class Pass(Protocol):
 
 
 class Job:
-    """One run; its fields are what passes work with and the report tells."""
+    """One run: its fields are used by the passes and the report."""
 
     def __init__(self, options: DedupOptions, state: State | None) -> None:
         """Open inputs and filter; nothing is written yet."""
@@ -37,12 +37,10 @@ class Job:
         self.stops = Stops()
         self.tally = Tally()
         self.without_key = 0
-        #: Records that cannot be read, with --skip-bad, and what is wrong with the first.
+        #: Records that cannot be read, with --skip-bad, and the error of the first.
         self.faults, self.first_fault = 0, ""
         self.block_size, self.longest = block_size(options.memory), options.longest_line
         self._open_inputs()
-        if options.reads_twice:
-            require_repeatable(self.inputs, "--verify" if options.exact else "--keep last")
         self.progress = Progress(self.blocks, quiet=options.quiet)
         self.state = state
         self.outputs = Outputs(options)
@@ -51,10 +49,13 @@ class Job:
             keyed = options.keyed or bool(options.select and not self.state)
             self.options = options = options.draw_hash(keyed=keyed)
         self.sizing = Sizing(options, self.inputs)
-        self.seen = self.sizing.filter(self.state, self.blocks)
+        self.seen = self.sizing.load(state) if state and state.exists else self.sizing.create(self.blocks)
 
     def _open_inputs(self) -> None:
-        self.inputs = sources(self.options.files, window=largest_window(self.options.memory))
+        options = self.options
+        self.inputs = open_sources(options.files, window=largest_window(options.memory))
+        if options.reads_twice:
+            require_repeatable(self.inputs, "--verify" if options.exact else "--keep last")
         self.blocks = Blocks(self.inputs, self.stops, size=self.block_size, longest=self.longest)
 
     def rewind(self) -> None:
@@ -63,28 +64,27 @@ class Job:
         self.progress.follow(self.blocks)
 
     def save_in_time(self) -> None:
-        """Save the state from time to time, where all that it holds is out and cannot be taken back."""
-        if self.state and not self.outputs.discardable:
+        """Save the state from time to time, if all lines in it are printed and cannot be discarded."""
+        if self.state and not self.outputs.is_discardable:
             self.state.save_in_time(self.seen)
 
     def run(self, work: Pass) -> None:
-        """Read and write; then give files their names and save the state, in this order.
+        """Read and write; then commit the outputs and save the state, in this order.
 
-        What is written and cannot be taken back is in the state however the run ends; what is
-        discarded is not.
+        However the run ends, the state contains the lines that were written and not discarded.
         """
         if warning := warn_of_forgetting(self.seen):
             note(self.options, warning)
         try:
             self.outputs.open()
-            # The report says it, with the remedies of this command.
+            # The report warns of it, with the remedies of this command.
             warnings.simplefilter("ignore", CapacityWarning)
             work.run()
             self.outputs.commit(durable=self.state is not None)
             if self.state:
                 self.state.save(self.seen)
         except BaseException:
-            discarded = self.outputs.discardable
+            discarded = self.outputs.is_discardable
             self.outputs.discard()
             if self.state and not discarded:
                 self.state.save(self.seen)

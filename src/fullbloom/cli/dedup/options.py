@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.io.roles import require_different
+from fullbloom.cli.io.output import require_different
 from fullbloom.cli.options import StateOptions, add_inputs, add_records, add_shape, add_state
 
 if TYPE_CHECKING:
     import argparse
 
-#: One wrongly dropped line in a million; a tenth of that costs 4.8 bits a line more (classic).
+#: One wrongly dropped line in a million; a tenth of that costs 4.8 bits per line more (classic).
 FPR = 1e-6
 
 
@@ -34,16 +34,14 @@ class DedupOptions(StateOptions):
 
     @property
     def needs_output_file(self) -> bool:
-        """Whether columns cannot be written but to a file, because the state is saved once they are whole."""
+        """Whether columns can only be written to a file, because the state is saved once they are whole."""
         return bool(self.state) and not (self.output or self.no_output)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_inputs(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="where the kept lines go; appears when it is whole"
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where the kept lines go; written atomically")
     parser.add_argument("--dupes-output", metavar="FILE", help="where the dropped lines go")
     parser.add_argument("--no-output", action="store_true", help="only count, or only learn with --state")
     parser.add_argument(
@@ -90,18 +88,18 @@ def check(options: DedupOptions) -> None:
     if options.keyed and (options.state or options.secret_file or options.seed is not None):
         raise Refusal(
             "--keyed draws a secret for one run: it goes with none of --state, --secret-file and --seed; "
-            "give a --secret-file where the secret is needed again"
+            "give a --secret-file if the secret is needed again"
         )
+    if options.kind is not None:
+        _check_kind(options)
     output = None if options.no_output else options.output or "-"
     written = {"--output": output, "--dupes-output": options.dupes_output, "--state": options.state}
     require_different(options.files, written, replaced="--output")
-    if options.kind is not None:
-        _check_kind(options)
 
 
 def _check_kind(options: DedupOptions) -> None:
     kind, structure = options.kind, options.structure
-    if structure.grows:
+    if structure.is_growing:
         if options.memory or options.expected:
             raise Refusal(f"--kind {kind} grows: it takes neither --memory nor --expected")
         return
@@ -109,6 +107,6 @@ def _check_kind(options: DedupOptions) -> None:
         raise Refusal(f"--kind {kind} has a fixed size: give --memory or --expected")
     if "write-in-place" not in structure.row["capabilities"] and options.memory and options.state:
         raise Refusal(f"--kind {kind} does not go with both --memory and --state; give --expected instead")
-    if (options.reads_twice) and structure.forgets:
+    if options.reads_twice and structure.is_forgetful:
         option = "--verify" if options.exact else "--keep last"
         raise Refusal(f"--kind {kind} forgets lines by design, so {option} cannot be exact")

@@ -1,4 +1,4 @@
-"""Where the lines of ``fullbloom dedup`` go: those that are kept, those that are dropped."""
+"""Outputs of ``fullbloom dedup``: kept lines, and dropped lines."""
 
 from __future__ import annotations
 
@@ -11,40 +11,39 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """Both outputs; one that was not asked for takes nothing."""
+    """Both outputs; one that the options do not name writes nothing."""
 
     def __init__(self, options: DedupOptions) -> None:
         """Open nothing yet."""
         self._options = options
         self._kept: Output | None = None
         self._dropped: Output | None = None
-        #: Whether dropped lines are asked for.
         self.wants_dropped = bool(options.dupes_output)
 
     def open(self) -> None:
-        """Open what was asked for."""
+        """Open the outputs that the options name."""
         if not self._options.no_output:
             self._kept = Output(self._options.output)
         if self.wants_dropped:
             self._dropped = Output(self._options.dupes_output)
 
     @property
-    def direct(self) -> bool:
-        """True when kept lines go out and cannot be taken back."""
-        return self._kept is not None and self._kept.direct
+    def is_direct(self) -> bool:
+        """True if kept lines are printed and cannot be discarded."""
+        return self._kept is not None and self._kept.is_direct
 
     @property
-    def discardable(self) -> bool:
-        """True when kept lines are still held back from their file."""
-        return self._kept is not None and not self._kept.direct
+    def is_discardable(self) -> bool:
+        """True if kept lines can still be discarded with their file."""
+        return self._kept is not None and not self._kept.is_direct
 
     @property
-    def written(self) -> int:
+    def bytes_written(self) -> int:
         """Bytes of kept lines that are written."""
         return self._kept.written if self._kept else 0
 
     def keep(self, lines: bytes) -> None:
-        """Write kept lines; after an error, `written` says how far they came."""
+        """Write kept lines; after an error, `bytes_written` counts what was written."""
         if self._kept and lines:
             self._kept.write(lines)
 
@@ -60,7 +59,7 @@ class Outputs:
                 output.commit(durable=durable)
 
     def discard(self) -> None:
-        """Remove files that have not got their names yet."""
+        """Remove files that do not have their names yet."""
         for output in (self._kept, self._dropped):
             if output is not None:
                 output.discard()

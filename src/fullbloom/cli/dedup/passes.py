@@ -1,4 +1,4 @@
-"""Passes over lines: each says when a line is added to the filter, and what decides whether it is kept."""
+"""Passes over lines: they differ in when a line is added to the filter, and which lines are kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fullbloom import _core
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.kinds import forgets
+from fullbloom.cli.filters.kinds import is_forgetful
 from fullbloom.cli.filters.state import remember_printed
 from fullbloom.cli.units import size_text
 from fullbloom.recipes.dedup import Load, fresh, keeps_copies, new_lines, remember
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Direct:
-    """A line is added as it is looked up: one pass over the bytes."""
+    """A line is added when it is looked up: one pass over the bytes."""
 
     def __init__(self, job: Job) -> None:
-        """Work for ``job``."""
+        """Process the lines of ``job``."""
         self._job = job
 
     def run(self) -> None:
@@ -39,14 +39,14 @@ class Deferred:
     """A line is added once it is written: for a state, and for filters that keep copies."""
 
     def __init__(self, job: Job) -> None:
-        """Work for ``job``."""
+        """Process the lines of ``job``."""
         self._job = job
 
     def run(self) -> None:
         """Read to the end."""
         job = self._job
         # Where adding again renews a line, lines that were seen are added too.
-        renew = forgets(job.seen)
+        renew = is_forgetful(job.seen)
         load = Load(job.seen)
         for block in job.blocks:
             dropped = job.outputs.wants_dropped or renew
@@ -60,18 +60,18 @@ class Deferred:
             job.progress.show()
 
     def _write(self, new: bytes, old: bytes) -> None:
-        """Write one block's lines; what a failed write did get out is remembered in the state."""
-        outputs, before = self._job.outputs, self._job.outputs.written
+        """Write one block's lines; lines printed before a failure are added to the state."""
+        outputs, before = self._job.outputs, self._job.outputs.bytes_written
         try:
             outputs.keep(new)
         except OSError:
             if self._job.state:
-                self._remember(new[: new[: outputs.written - before].rfind(b"\n") + 1])
+                self._remember(new[: new[: outputs.bytes_written - before].rfind(b"\n") + 1])
             raise
         outputs.drop(old)
 
     def _remember(self, new: bytes) -> None:
-        if self._job.state and self._job.outputs.direct:
+        if self._job.state and self._job.outputs.is_direct:
             remember_printed(new, self._job.seen)
         else:
             remember(new, self._job.seen)
@@ -81,7 +81,7 @@ class Verified:
     """Exact: the first pass collects candidate duplicates, the second compares their bytes."""
 
     def __init__(self, job: Job) -> None:
-        """Work for ``job``."""
+        """Process the lines of ``job``."""
         self._job = job
         self._candidates = _core.CandidateDuplicates()
 
@@ -104,7 +104,7 @@ class Verified:
 
 
 def check_memory(job: Job, nbytes: int) -> None:
-    """Refuse candidate duplicates of ``nbytes`` where --memory does not hold them."""
+    """Refuse candidate duplicates of ``nbytes`` that do not fit --memory."""
     limit = job.sizing.candidates
     if limit is not None and nbytes > limit:
         option = "--verify" if job.options.exact else "--keep last"

@@ -1,1 +1,1 @@
-"""Filters from options: of a kind, within a memory, from a file, kept from run to run."""
+"""Filters from options: of a kind, within a memory, from a file, saved from run to run."""

@@ -3,61 +3,59 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 import fullbloom
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.kinds import grows, kinds, made_at_once, row_of
-from fullbloom.cli.filters.secret import secret_from
+from fullbloom.cli.filters.kinds import get_row, list_built_at_once, list_kinds
 from fullbloom.cli.io.output import Output, is_special
+from fullbloom.cli.secret import read_secret
+from fullbloom.errors import KeyDomainWarning
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.options import FilterOptions
 
 
 def load(
     path: str, secret_file: str | None, *, verify: Literal["header", "full"] = "header", adds: bool = True
-) -> Seen:
-    """Open a filter's file as it is, mapped; whichever class it holds.
+) -> Filter:
+    """Open and map a filter's file of any class.
 
-    One to which no line can be added is refused, unless only asked for.
+    With ``adds``, a filter to which no line can be added is refused.
     """
-    found: Seen = fullbloom.open(path, verify=verify, secret=secret_from(secret_file))
-    row, made = row_of(found), made_at_once()
-    if row in kinds() or (row in made and not adds):
+    found: Filter = fullbloom.open(path, verify=verify, secret=read_secret(secret_file))
+    row, static = get_row(found), list_built_at_once()
+    if row in list_kinds() or (row in static and not adds):
         return found
     why = "takes no lines"
-    if row in made:
+    if row in static:
         why = f"takes no lines after it is built; build a new one with fullbloom build --kind {row['name']}"
     raise Refusal(f"{path}: holds a {type(found).__name__}, which {why}")
 
 
-def save(seen: Seen, path: str) -> None:
-    """Save as `Output` writes: a link stays a link, a device or pipe is written and not replaced."""
+def save(seen: Filter, path: str) -> None:
+    """Save as `Output` writes: a link stays a link; a device or pipe is written, not replaced."""
     if is_special(path):
         Output(path).write(seen.to_bytes())
     else:
         seen.save(os.path.realpath(path))
 
 
-def _made_for(seen: Seen) -> int:
-    """Return the capacity that a filter was made with: that of the first stage where there are stages."""
-    first, *_ = getattr(seen, "stage_capacities", [seen.capacity])
-    return int(first)
-
-
-def check_options(seen: Seen, path: str, options: FilterOptions) -> None:
+def check_options(seen: Filter, path: str, options: FilterOptions) -> None:
     """Refuse options that contradict a filter that exists already."""
-    kind = row_of(seen)["name"]
-    asked = {
-        "kind": (options.kind, kind),
+    row = get_row(seen)
+    # The capacity that it was created with is that of the first stage, if it has stages.
+    capacity, *_ = getattr(seen, "stage_capacities", [seen.capacity])
+    contradictions = {
+        "kind": (options.kind, row["name"]),
         "fpr": (options.fpr, seen.target_fpr),
         "seed": (options.seed, seen.seed),
         "layout": (None if options.layout == "auto" else options.layout, getattr(seen, "layout", None)),
-        "expected": (options.expected, None if grows(kind) else _made_for(seen)),
+        "expected": (options.expected, None if row["role"] == "growing" else int(capacity)),
     }
     window = options.window
     if window is not None:
@@ -65,15 +63,26 @@ def check_options(seen: Seen, path: str, options: FilterOptions) -> None:
         lines = seen.capacity if hasattr(seen, "window") and have is None else None
         if (window.lines, window.seconds) != (lines, have):
             shown = "none" if lines is have is None else f"{lines:,} lines" if have is None else f"{have:g} s"
-            asked["window"] = (str(window), shown)
+            contradictions["window"] = (str(window), shown)
     if options.memory is not None and options.expected is None:
-        del asked["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
+        del contradictions["fpr"]  # the shape came from the memory; its rate at capacity is near, not equal
     wrong = [
         f"--{name} {want} (it has {'none' if have is None else have})"
-        for name, (want, have) in asked.items()
+        for name, (want, have) in contradictions.items()
         if want not in {None, have}
     ]
     if wrong:
         raise Refusal(
-            f"{path}: the state was made otherwise: {', '.join(wrong)}; drop the option, or name a new state"
+            f"{path}: the state has other options: {', '.join(wrong)}; drop the option, or name a new state"
         )
+
+
+def warn_of_types(held: str, seen: Filter) -> None:
+    """Warn if ``seen``, which held keys of the types ``held``, got keys of other types: all were new."""
+    types = held.split(", ")
+    if {"none", "unknown", "hashed"}.intersection(types):
+        return
+    other = [name for name in seen.key_domains.split(", ") if name not in types]
+    if other:
+        text = f"keys of type {', '.join(other)} were added to a filter that held keys of type {held} only"
+        warnings.warn(f"{text}, so all of them were new", KeyDomainWarning, stacklevel=2)

@@ -1,10 +1,11 @@
-"""The filter that outlives a run."""
+"""The filter that is saved from run to run (--state)."""
 
 from __future__ import annotations
 
 import glob
 import os
 import shutil
+import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,11 +14,9 @@ from typing import TYPE_CHECKING
 import fullbloom
 from fullbloom import _core, _folders
 from fullbloom.cli.failures import Refusal, explain
-from fullbloom.cli.filters.files import check_options, load
-from fullbloom.cli.filters.kinds import row_of
-from fullbloom.cli.filters.secret import secret_from
-from fullbloom.cli.filters.types import warn_of_types
-from fullbloom.cli.io.output import NO_LINKS, beside, is_special
+from fullbloom.cli.filters.files import check_options, load, warn_of_types
+from fullbloom.cli.filters.kinds import get_row
+from fullbloom.cli.io.output import NO_LINKS, create_beside
 from fullbloom.cli.units import size_text
 from fullbloom.errors import FilterFull
 from fullbloom.recipes.dedup import remember
@@ -26,19 +25,19 @@ from fullbloom.recipes.seen import Clock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.options import StateOptions
 
 
-#: Of the 255 bytes that file systems take; temporary names have up to 40 more.
+#: File systems allow 255 bytes; temporary names are up to 40 longer.
 _LONGEST_NAME = 200
-#: Saving takes no more than this share of the time.
+#: Saving takes at most this share of the time.
 _PAUSE = 20
 _COPY = 1 << 20
 
 
-def _target_of(path: str, role: str) -> Path:
-    """Return the file behind the links of ``path``; what can be no state is refused before any work."""
+def _resolve_target(path: str, role: str) -> Path:
+    """Return the file behind the links of ``path``; refuse what cannot be a state, before any work."""
     target = Path(os.path.realpath(path))
     if not path:
         raise Refusal(f"{role} names a file, got an empty text; name one, or drop it")
@@ -49,26 +48,27 @@ def _target_of(path: str, role: str) -> Path:
         )
     if target.is_dir():
         raise Refusal(f"{path}: is a directory; {role} names a file")
-    if is_special(path):
-        raise Refusal(f"{path}: is a device or a pipe; {role} names a file")
+    with suppress(FileNotFoundError):  # a loop of links is another error
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise Refusal(f"{path}: is a device or a pipe; {role} names a file")
     if not target.parent.is_dir():
         raise Refusal(f"{path}: its directory does not exist")
     return target
 
 
 @contextmanager
-def held(path: str | None, role: str = "--state") -> Iterator[None]:
-    """Keep other runs from the filter at ``path``: of two, the last to save would undo the other.
+def lock_file(path: str | None, role: str = "--state") -> Iterator[None]:
+    """Lock the filter at ``path`` against other runs: of two, the last to save would undo the other.
 
-    The lock is a file beside it, since the state itself is replaced. Where it cannot be made, the
-    state cannot be saved either, which is told now and not after the work.
+    The lock is a file beside it, since the state itself is replaced. If the lock cannot be created, the
+    state could not be saved either, and is refused before the work.
     """
     if path is None:
         yield
         return
-    target = _target_of(path, role)
+    target = _resolve_target(path, role)
     lock = target.with_name(f".{target.name}.lock")
-    descriptor = _locked(lock, path)
+    descriptor = _lock(lock, path)
     try:
         yield
     finally:
@@ -78,12 +78,12 @@ def held(path: str | None, role: str = "--state") -> Iterator[None]:
 @contextmanager
 def open_state(options: StateOptions) -> Iterator[State | None]:
     """Lock --state and yield it; None without --state."""
-    with held(options.state):
+    with lock_file(options.state):
         yield State(options.state, options) if options.state else None
 
 
-def _locked(lock: Path, path: str) -> int:
-    """Return the descriptor of ``lock``, locked until it is closed."""
+def _lock(lock: Path, path: str) -> int:
+    """Return the descriptor of ``lock``, which is locked until it is closed."""
     flags = os.O_RDONLY | os.O_CREAT | NO_LINKS
     while True:
         try:
@@ -95,25 +95,25 @@ def _locked(lock: Path, path: str) -> int:
         except BlockingIOError:
             os.close(descriptor)
             raise Refusal(f"{path}: another run uses this file; wait for it, or name another") from None
-        # The run that held it may have removed it between our two calls, where the system lets it: then it
-        # guards nothing.
+        # Another run may have removed the file between the two calls, if the system allows that: then this
+        # lock protects nothing.
         with suppress(FileNotFoundError):
             if not _folders.has_locks() or os.path.samestat(os.fstat(descriptor), lock.stat()):
                 return descriptor
         os.close(descriptor)
 
 
-def remember_printed(lines: bytes, seen: Seen) -> None:
-    """Remember lines that are out; when the filter cannot take them all, tell how many will come again.
+def remember_printed(lines: bytes, seen: Filter) -> None:
+    """Add printed lines; if the filter cannot take them all, report how many will be printed again.
 
-    Printed twice is better than never: the other order would lose lines when the output fails.
+    Printed twice is better than never: the other order would lose lines if the output fails.
     """
     try:
         remember(lines, seen)
     except (FilterFull, MemoryError) as error:
-        records, held_now = _core.check_lines(seen, lines, found=False, absent=False)[:2]
-        told = f"{records - held_now:,} printed lines are not in the state and will come again"
-        raise Refusal(f"{explain(error)}; {told}") from error
+        records, found = _core.check_lines(seen, lines, found=False, absent=False)[:2]
+        text = f"{records - found:,} printed lines are not in the state and will come again"
+        raise Refusal(f"{explain(error)}; {text}") from error
 
 
 class State:
@@ -124,18 +124,18 @@ class State:
     """
 
     def __init__(self, path: str, options: StateOptions) -> None:
-        """Look for the file; a directory in its place is refused."""
+        """Find the file; a directory in its place is refused."""
         self.path = path
         self._options = options
         self._working: Path | None = None
-        self._target = _target_of(path, "--state")
+        self._target = _resolve_target(path, "--state")
         self.exists = self._target.exists()
         self._saved = time.monotonic()
         self._took = 0.0
         self._types: str | None = None
 
-    def load(self, nbytes: int | None = None) -> Seen:
-        """Return the filter of an earlier run, every byte checked, as one that can be added to.
+    def load(self, nbytes: int | None = None) -> Filter:
+        """Return the filter of an earlier run, fully checked, open for adding.
 
         Within a memory budget it may take ``nbytes`` of it.
         """
@@ -145,29 +145,29 @@ class State:
         if nbytes is None:
             copy = found.copy()
             if getattr(copy, "window", None) is not None:
-                Clock(copy).tick()  # what has expired since the state was saved
+                Clock(copy).tick()  # forget lines that expired since the state was saved
             return copy
         if found.nbytes > nbytes:
             raise Refusal(
                 f"{self.path}: the state has {size_text(found.nbytes)}, --memory leaves {size_text(nbytes)}"
             )
-        row = row_of(found)
+        row = get_row(found)
         if "write-in-place" not in row["capabilities"]:
             name = row["name"]
             raise Refusal(f"{self.path}: a state of kind {name} cannot go with --memory; drop the option")
         found.close()
-        for left in self._target.parent.glob(f".{glob.escape(self._target.name)}.*.working"):
-            left.unlink()  # of a run that was killed: the state is ours alone
-        descriptor, self._working = beside(self._target, "working")
+        for stale in self._target.parent.glob(f".{glob.escape(self._target.name)}.*.working"):
+            stale.unlink()  # of a run that was killed: this run has the lock
+        descriptor, self._working = create_beside(self._target, "working")
         try:
             with self._target.open("rb") as old, os.fdopen(descriptor, "wb") as new:
                 shutil.copyfileobj(old, new, _COPY)
-            return fullbloom.open(self._working, mode="r+", secret=secret_from(self._options.secret_file))
+            return fullbloom.open(self._working, mode="r+", secret=self._options.hash_keywords["secret"])
         except BaseException:
             self.drop_working_copy()
             raise
 
-    def save_in_time(self, seen: Seen) -> None:
+    def save_in_time(self, seen: Filter) -> None:
         """Save when ``--save-every`` seconds have gone by; rarer where saving takes long."""
         begin = time.monotonic()
         if begin - self._saved < max(self._options.save_every, _PAUSE * self._took):
@@ -176,8 +176,8 @@ class State:
         self._saved = time.monotonic()
         self._took = self._saved - begin
 
-    def save(self, seen: Seen) -> None:
-        """Replace the file at once and for good, at the end; warn of keys of other types than it held."""
+    def save(self, seen: Filter) -> None:
+        """Replace the file at the end, atomically; warn of keys of other types than it held."""
         if self._types is not None:
             warn_of_types(self._types, seen)
         if self._working is None:
@@ -190,7 +190,7 @@ class State:
         _folders.sync(self._target.parent)
 
     def drop_working_copy(self) -> None:
-        """Remove what is left of an unsaved copy."""
+        """Remove an unsaved copy."""
         if self._working is not None:
             with suppress(OSError):
                 self._working.unlink()

@@ -1,1 +1,1 @@
-"""What comes in and goes out: sources, blocks of lines, records, outputs, the standard streams."""
+"""Input and output: sources, blocks of lines, records, outputs, the standard streams."""

@@ -1,4 +1,4 @@
-"""Work on pieces of the input by several threads, answered in the order of the pieces."""
+"""Work on pieces of the input by several threads, with results in the order of the pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EACH = 2
 
 
 class _Job(Generic[T, R]):
-    """One piece; whoever comes first works on it."""
+    """One piece; the first thread that claims it works on it."""
 
     __slots__ = ("_claim", "_error", "_piece", "_result", "_work", "done")
 
@@ -30,26 +30,26 @@ class _Job(Generic[T, R]):
         self.done = threading.Event()
 
     def run(self) -> bool:
-        """Work, unless another thread does; tell whether this one did."""
+        """Work, unless another thread does; return whether this one did."""
         if not self._claim.acquire(blocking=False):
             return False
         try:
             self._result.append(self._work(self._piece))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is taken
+        except BaseException as error:  # noqa: BLE001 - `result` raises it
             self._error = error
         self.done.set()
         return True
 
-    def answer(self) -> R:
+    def result(self) -> R:
         if self._error is not None:
             raise self._error
         return self._result[0]
 
 
 class Ahead(Generic[T, R]):
-    """``work`` on every piece by ``threads`` threads, this one among them; answers come in order.
+    """``work`` on every piece by ``threads`` threads, this one among them; results come in order.
 
-    ``idle`` tells that the next piece may be long in coming: then all answers so far come first.
+    If ``idle`` returns True, the next piece may take long: then all results so far come first.
     """
 
     def __init__(self, work: Callable[[T], R], threads: int, idle: Callable[[], bool]) -> None:
@@ -59,7 +59,7 @@ class Ahead(Generic[T, R]):
         self._pending: deque[_Job[T, R]] = deque()
 
     def __call__(self, pieces: Iterable[T]) -> Iterator[R]:
-        """Yield the answers."""
+        """Yield the results."""
         if self._threads <= 1:
             yield from map(self._work, pieces)
             return
@@ -82,13 +82,13 @@ class Ahead(Generic[T, R]):
                 self._queue.put(None)
 
     def _oldest(self) -> R:
-        """Return the answer of the oldest piece; work on whatever waits meanwhile."""
+        """Return the result of the oldest piece; work on waiting pieces meanwhile."""
         job = self._pending.popleft()
         if not job.run():
             while not job.done.is_set() and any(other.run() for other in self._pending):
                 pass
             job.done.wait()
-        return job.answer()
+        return job.result()
 
     def _serve(self) -> None:
         while (job := self._queue.get()) is not None:

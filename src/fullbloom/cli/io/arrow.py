@@ -1,4 +1,4 @@
-"""Where pyarrow is imported, which reads and writes Parquet and Arrow IPC."""
+"""The import of pyarrow, which reads and writes Parquet and Arrow IPC."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from fullbloom.cli.failures import Refusal
 
 
-def library() -> Any:
-    """Return pyarrow with its parts; refuse in one line where it is not installed."""
+def import_arrow() -> Any:
+    """Import pyarrow with its parts; refuse in one line if it is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.compute

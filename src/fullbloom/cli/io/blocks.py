@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from dataclasses import dataclass
+from getpass import getpass
 from typing import TYPE_CHECKING
 
 from fullbloom.cli.failures import Refusal
@@ -11,6 +15,7 @@ from fullbloom.cli.units import size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fullbloom import _core
     from fullbloom.cli.io.sources import Source
     from fullbloom.cli.stops import Stops
 
@@ -20,10 +25,9 @@ Block = bytes | bytearray | memoryview
 class Blocks:
     """Whole lines of all inputs, in blocks of about ``size`` bytes.
 
-    A line longer than a block makes its block as long as it needs to be, to ``longest`` bytes: past
-    them it is refused. A last line without newline is completed when another input follows. A live
-    input is answered with what is there: a block never waits to be full. With ``tick``, an empty
-    block comes after so many idle seconds.
+    A longer line makes its block longer; one of more than ``longest`` bytes is refused. A last line without
+    newline is completed if another input follows. A block of a live input never waits to be full. With
+    ``tick``, an empty block comes after so many idle seconds.
     """
 
     def __init__(
@@ -50,7 +54,7 @@ class Blocks:
         self._passed = 0
 
     @property
-    def taken(self) -> int:
+    def bytes_read(self) -> int:
         """Bytes read so far, before decompression."""
         return sum(source.taken for source in self._inputs)
 
@@ -61,7 +65,7 @@ class Blocks:
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def __iter__(self) -> Iterator[memoryview]:
-        """Yield views that are valid until the next one is asked for."""
+        """Yield views, each valid until the next."""
         self._filled = 0
         unfinished = False
         for source in self._inputs:
@@ -71,21 +75,23 @@ class Blocks:
                 self._filled += 1
             self._passed = -self._filled
             self.name, self.carried = source.name, unfinished
-            yield from self._lines_of(source, completed=unfinished)
+            yield from self._read(source, completed=unfinished)
             unfinished = bool(self._filled)
             source.close()
         if self._filled:
             with memoryview(self._buffer) as view:
                 yield view[: self._filled]
 
-    def _lines_of(self, source: Source, *, completed: bool) -> Iterator[memoryview]:
+    def _read(self, source: Source, *, completed: bool) -> Iterator[memoryview]:
         cut = self._filled if completed else 0  # the completing newline ends a line, if data follows
-        first: int | None = self._filled  # of the bytes that tell whether these are lines
+        first: int | None = self._filled  # where the bytes begin that show whether these are lines
         while True:
             while self._tick is not None and not cut and not self._ready(source, self._tick):
                 yield memoryview(b"")
             if self._filled > self._longest and not cut:
-                raise Refusal(self._too_long(source))
+                line = f"{source.name}: the line at byte {max(self._passed, 0):,}"
+                most = size_text(self._longest)
+                raise Refusal(f"{line} is longer than {most}; raise --max-line, or give a file of lines")
             count = self._fill(source)
             if count == 0:
                 if completed and cut == self._filled:  # nothing followed: take the newline back
@@ -111,14 +117,9 @@ class Blocks:
     def _ready(self, source: Source, timeout: float | None) -> bool:
         self._stops.wait()
         try:
-            return source.ready(timeout)
+            return source.is_ready(timeout)
         finally:
             self._stops.go()
-
-    def _too_long(self, source: Source) -> str:
-        line = f"{source.name}: the line at byte {max(self._passed, 0):,}"
-        most = size_text(self._longest)
-        return f"{line} is longer than {most}; raise --max-line, or give a file of lines"
 
     def _fill(self, source: Source) -> int:
         self._reserve(self._longest + 1 - self._filled)
@@ -142,3 +143,50 @@ class Blocks:
         self._passed += cut
         most = self._size if len(self._buffer) > 2 * self._size and rest < self._size else self._longest + 1
         del self._buffer[most:]
+
+
+def is_typed(files: Sequence[str]) -> bool:
+    """Return whether the only input is a terminal."""
+    return list(files) in ([], ["-"]) and sys.stdin is not None and sys.stdin.isatty()
+
+
+class TypedLine:
+    """As `Blocks`, of one line that is typed without an echo."""
+
+    name, carried, total = "standard input", False, None
+
+    def __init__(self, stops: Stops) -> None:
+        """Read nothing yet."""
+        self._stops = stops
+        self.bytes_read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the line, or nothing when the input ends before one."""
+        self._stops.wait()
+        try:
+            line = getpass("line (not shown): ")
+        except EOFError:
+            return
+        finally:
+            self._stops.go()
+        yield os.fsencode(line)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records of one block, and a header or byte order mark to write before them."""
+
+    records: _core.KeyedRecords
+    header: bytes = b""
+
+    def join_kept(self, part: bytes | None) -> bytes:
+        """Return the bytes to write for ``part``, the records of the first output."""
+        return self.header + part if self.header and part else part or self.header
+
+    def join_dropped(self, part: bytes | None) -> bytes:
+        """Return the bytes to write for ``part``, the records of the second output; None is no output."""
+        return b"" if part is None else self.header + part
+
+    def count_record_bytes(self, written: int) -> int:
+        """Return how many of ``written`` bytes of `join_kept` are records."""
+        return max(written - len(self.header), 0)

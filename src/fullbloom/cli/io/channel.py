@@ -1,4 +1,4 @@
-"""Channel: two descriptors to a peer that may send nothing, or read nothing, for only so long."""
+"""Channel: two descriptors to a peer, with timeouts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import os
 import select
 import time
 
-#: A pipe that says it can be written takes as many bytes without waiting (PIPE_BUF of POSIX).
+#: A pipe that is ready for writing takes so many bytes without waiting (PIPE_BUF of POSIX).
 _AT_ONCE: int = getattr(select, "PIPE_BUF", 512)
-#: A long frame may take longer than the wait for its beginning: the slowest line that is borne, bytes a
-#: second.
+#: A long frame may take longer than the wait for its beginning: the slowest accepted peer, bytes/s.
 _SLOWEST = 16 << 10
 _READ = 1 << 16
 
 
 class Channel:
-    """Reads and writes all of what is asked for within ``timeout`` seconds, and a second for each 16 KiB.
+    """Reads and writes all bytes of a call within ``timeout`` seconds, plus a second for each 16 KiB.
 
     ``received`` and ``sent`` count bytes.
     """
 
     def __init__(self, reading: int, writing: int, *, timeout: float) -> None:
-        """Take two descriptors, which stay the caller's."""
+        """Use two descriptors, which the caller closes."""
         self._reading, self._writing, self._timeout = reading, writing, timeout
         self._ahead = b""
         self.received = self.sent = 0
@@ -35,7 +34,7 @@ class Channel:
             self._wait([self._reading], [], deadline, "sent nothing")
             piece = os.read(self._reading, _READ)
             if not piece:
-                raise EOFError("the peer ended before it had said all")
+                raise EOFError("the peer ended too early")
             self.received += len(piece)
             pieces.append(piece[:missing])
             self._ahead = piece[missing:]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.io.arrow import library
+from fullbloom.cli.io.arrow import import_arrow
 from fullbloom.cli.io.tables import number
-from fullbloom.cli.printable import shortened
+from fullbloom.cli.printable import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
 
 _UUID_BYTES = 16
 
@@ -24,12 +24,12 @@ class Keys:
 
     def __init__(self, selects: Sequence[str], types: Sequence[str] | None, schema: Any, name: str) -> None:
         """Find the columns; raises `Refusal` that says which there are."""
-        self._name, self._selects, self._schema, self._arrow = name, selects, schema, library()
+        self._name, self._selects, self._schema, self._arrow = name, selects, schema, import_arrow()
         kinds = list(types or ["auto"])
         self._types = kinds * len(selects) if len(kinds) == 1 else kinds
         self._paths = [self._path(select) for select in selects]
         names = [schema.names[path[0]] for path in self._paths]
-        #: The columns to read for the keys alone; None for all, where names do not tell which.
+        #: The columns to read for the keys alone; None for all, if a name is ambiguous.
         self.columns = names if all(schema.names.count(name) == 1 for name in names) else None
 
     def _path(self, select: str) -> list[Any]:
@@ -39,7 +39,7 @@ class Keys:
         if names.count(select) > 1:
             places = ", ".join(str(place + 1) for place, known in enumerate(names) if known == select)
             raise Refusal(
-                f"{self._name}: --select {shortened(select)!r} stands {names.count(select)} times in the "
+                f"{self._name}: --select {shorten(select)!r} is {names.count(select)} times in the "
                 f"schema, in columns {places}; give the number of one"
             )
         if select in names:
@@ -63,14 +63,14 @@ class Keys:
             kind = kind.field(part).type if kind.get_field_index(part) >= 0 else None
         if kind is None or at != select:
             raise Refusal(
-                f"{self._name}: --select {shortened(select)!r} is not in the schema; it has {', '.join(told)}"
+                f"{self._name}: --select {shorten(select)!r} is not in the schema; it has {', '.join(told)}"
             )
         return [names.index(first), *rest]
 
-    def records(self, seen: Seen, table: Any) -> _core.KeyedRecords:
+    def records(self, seen: Filter, table: Any) -> _core.KeyedRecords:
         """Return the rows of ``table`` with the hashes of their keys."""
         columns = [
-            self._typed(self._column(path, table), kind, select)
+            self._cast(self._column(path, table), kind, select)
             for path, kind, select in zip(self._paths, self._types, self._selects, strict=True)
         ]
         keys = columns[0]
@@ -79,7 +79,7 @@ class Keys:
         try:
             return _core.KeyedRecords.of_column(seen, keys)
         except (TypeError, ValueError) as error:
-            told = ", ".join(shortened(select) for select in self._selects)
+            told = ", ".join(shorten(select) for select in self._selects)
             raise Refusal(f"{self._name}: --select {told}: {error}") from None
 
     def _column(self, path: list[Any], table: Any) -> Any:
@@ -89,8 +89,8 @@ class Keys:
             found = self._arrow.compute.struct_field(found, part)
         return found
 
-    def _typed(self, column: Any, kind: str, select: str) -> Any:
-        """Return ``column`` as the type that was asked for."""
+    def _cast(self, column: Any, kind: str, select: str) -> Any:
+        """Return ``column`` as the type of --key-type."""
         if kind == "auto":
             return column
         arrow = self._arrow
@@ -108,7 +108,7 @@ class Keys:
             return column.cast(wanted[kind])
         except (arrow.ArrowException, ValueError, TypeError, AttributeError) as error:
             why = str(error).splitlines()[0]
-            raise Refusal(f"{self._name}: column {shortened(select)!r} is no {kind}: {why}") from None
+            raise Refusal(f"{self._name}: column {shorten(select)!r} is not of type {kind}: {why}") from None
 
 
 def _uuids(column: Any, arrow: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows that are written as a file of the kind that was read."""
+"""Rows written in the format of the input."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import io
 from typing import Any
 
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.io.arrow import library
+from fullbloom.cli.io.arrow import import_arrow
 
-#: Rows of a row group of Parquet; larger ones pack little better, and take their memory until they are out.
+#: Rows of a row group of Parquet; larger ones compress little better, and use memory until they are written.
 _GROUP = 1 << 18
 
 
@@ -40,7 +40,7 @@ class Writer:
     """One output."""
 
     def __init__(self, kind: str, schema: Any) -> None:
-        """Open nothing before the first rows: what is not written has no end either."""
+        """Open nothing before the first rows: a file that is not begun needs no end."""
         self._kind, self._schema = kind, schema
         self._sink = _Sink()
         self._writer: Any = None
@@ -48,11 +48,11 @@ class Writer:
         self._rows = 0
 
     def write(self, table: Any, numbers: bytes, *, last: bool) -> bytes:
-        """Take the rows of ``table`` with these ``numbers``; return what is ready."""
-        arrow = library()
+        """Write the rows of ``table`` with these ``numbers``; return the bytes that are ready."""
+        arrow = import_arrow()
         try:
             if self._writer is None:
-                self._writer = self._opened(arrow)
+                self._writer = self._open(arrow)
             rows = arrow.Array.from_buffers(
                 arrow.uint32(), len(numbers) // 4, [None, arrow.py_buffer(numbers)]
             )
@@ -71,7 +71,7 @@ class Writer:
             ) from None
         return self._sink.take()
 
-    def _opened(self, arrow: Any) -> Any:
+    def _open(self, arrow: Any) -> Any:
         if self._kind == "parquet":
             return arrow.parquet.ParquetWriter(self._sink, self._schema)
         new = arrow.ipc.new_file if self._kind == "arrow file" else arrow.ipc.new_stream

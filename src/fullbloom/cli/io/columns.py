@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.failures import Interrupted, Refusal
-from fullbloom.cli.io.arrow import library
-from fullbloom.cli.io.batch import Batch
+from fullbloom.cli.io.arrow import import_arrow
+from fullbloom.cli.io.blocks import Batch
 from fullbloom.cli.io.column_keys import Keys
 from fullbloom.cli.io.column_output import Writer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fullbloom import _core
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.sources import Source
     from fullbloom.cli.options import RecordOptions
     from fullbloom.cli.stops import Stops
@@ -28,19 +28,19 @@ _FILE = b"ARROW1"
 
 
 class Columns:
-    """One input. ``rows`` is how many it has, None where only reading tells."""
+    """One input. ``rows`` is their number, None if only reading shows it."""
 
     def __init__(self, path: str, kind: str) -> None:
-        """Read the schema; raises `Refusal` for what is no such file, or a part of one."""
+        """Read the schema; raise `Refusal` for any other file, or a part of one."""
         self.name = "standard input" if path == "-" else path
-        self.kind, self._arrow = kind, library()
+        self.kind, self._arrow = kind, import_arrow()
         self.rows: int | None = None
         if path == "-" and kind == "parquet":
             raise Refusal("standard input: Parquet is read from its end; give a file")
         try:
             self._open(path)
         except (self._arrow.ArrowException, OSError) as error:
-            raise self._damaged(error) from None
+            raise self._describe_damage(error) from None
 
     def _open(self, path: str) -> None:
         if self.kind == "parquet":
@@ -74,13 +74,13 @@ class Columns:
                 for batch in self._file:
                     yield from self._parts(batch)
         except (self._arrow.ArrowException, OSError) as error:
-            raise self._damaged(error) from None
+            raise self._describe_damage(error) from None
 
     def _parts(self, batch: Any) -> Iterator[Any]:
         for start in range(0, batch.num_rows, _ROWS):
             yield batch.slice(start, _ROWS)
 
-    def _damaged(self, error: Exception) -> Refusal:
+    def _describe_damage(self, error: Exception) -> Refusal:
         what = "Parquet file" if self.kind == "parquet" else "Arrow file or stream"
         why = (str(error).splitlines() or [type(error).__name__])[0]
         return Refusal(f"{self.name}: is no whole {what}; was it cut short? ({why})")
@@ -96,16 +96,16 @@ class _Rows(Batch):
         super().__init__(records)
         self._table, self._writers, self._last = table, writers, last
 
-    def kept(self, part: bytes | None) -> bytes:
-        return self._text(0, part)
+    def join_kept(self, part: bytes | None) -> bytes:
+        return self._write(0, part)
 
-    def dropped(self, part: bytes | None) -> bytes:
-        return self._text(1, part)
+    def join_dropped(self, part: bytes | None) -> bytes:
+        return self._write(1, part)
 
-    def printed(self, written: int) -> int:  # noqa: ARG002 - a file that is cut short has no row
+    def count_record_bytes(self, written: int) -> int:  # noqa: ARG002 - a truncated file has no row
         return 0
 
-    def _text(self, which: int, part: bytes | None) -> bytes:
+    def _write(self, which: int, part: bytes | None) -> bytes:
         if part is None or not self._writers:
             return b""
         return self._writers[which].write(self._table, part, last=self._last)
@@ -114,12 +114,12 @@ class _Rows(Batch):
 class ColumnRecords:
     """Batches of all inputs, which have the columns of the first."""
 
-    def __init__(self, options: RecordOptions, inputs: Sequence[Source], stops: Stops, seen: Seen) -> None:
+    def __init__(self, options: RecordOptions, inputs: Sequence[Source], stops: Stops, seen: Filter) -> None:
         """Read ``inputs`` in order."""
         self._options, self._inputs, self._stops, self._seen = options, inputs, stops, seen
 
     def batches(self, kind: str, *, keys_only: bool) -> Iterator[Batch]:
-        """Yield the rows; where they are interrupted, the end of the output comes before that is raised."""
+        """Yield the rows; after an interrupt, the end of the output comes before it is raised."""
         files = [Columns(source.path, kind) for source in self._inputs]
         for file in files:
             if not keys_only and not file.schema.equals(files[0].schema):
@@ -133,7 +133,7 @@ class ColumnRecords:
         try:
             for source, file, wanted in zip(self._inputs, files, keys, strict=True):
                 done = 0
-                for table in self._waited(
+                for table in self._watch_stops(
                     file.batches(wanted.columns if keys_only else None, threads=self._options.threads > 1)
                 ):
                     yield _Rows(wanted.records(self._seen, table), table, writers, last=False)
@@ -142,12 +142,12 @@ class ColumnRecords:
                 source.taken = source.size or 0
         except Interrupted as error:
             interrupted = error
-        end = library().RecordBatch.from_pylist([], schema=files[0].schema)
+        end = import_arrow().RecordBatch.from_pylist([], schema=files[0].schema)
         yield _Rows(keys[0].records(self._seen, end), end, writers, last=True)
         if interrupted is not None:
             raise interrupted
 
-    def _waited(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _watch_stops(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:
             self._stops.wait()
             try:
@@ -159,7 +159,7 @@ class ColumnRecords:
             yield table
 
 
-def count(paths: Sequence[str], kind: str) -> int:
+def count_rows(paths: Sequence[str], kind: str) -> int:
     """Return how many rows the files have."""
     files = [Columns(path, kind) for path in paths]
     return sum(

@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 MAGIC = b"\x28\xb5\x2f\xfd"
-#: Frames without data, which may stand anywhere.
+#: Frames without data, which may be at any place.
 SKIPPABLE = tuple(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
-#: What zstd itself takes without --long.
+#: The largest window that zstd itself accepts without --long.
 LARGEST_WINDOW = 1 << 27
 _RLE, _RESERVED = 1, 3
 #: Most bytes of a block, packed or unpacked.
 _BLOCK = 1 << 17
 _CHECKSUM = 4
-#: What one pull of a skippable frame takes at most.
+#: Most bytes that one read of a skippable frame takes.
 _PULL = 1 << 16
 
 
 class _Reader:
-    """Bytes of ``chunks`` in the lengths asked for."""
+    """Bytes of ``chunks`` in the requested lengths."""
 
     def __init__(self, chunks: Iterator[bytes], name: str) -> None:
         self._chunks, self.name = chunks, name
@@ -55,8 +55,8 @@ class _Reader:
 def frames(chunks: Iterator[bytes], name: str, window: int) -> Iterator[Iterator[bytes]]:
     """Yield of every frame with data its header and blocks: 128 KiB each at most once unpacked.
 
-    Take all of a frame before the next. Raises `Refusal` for what is no frame, one that ends in the
-    middle, and one that wants a window beyond ``window`` bytes.
+    Read all of a frame before the next. Raises `Refusal` for invalid frames, a frame that ends in the
+    middle, and one that needs a window of more than ``window`` bytes.
     """
     reader = _Reader(chunks, name)
     while start := reader.some(4):

@@ -1,6 +1,6 @@
-"""Lines whose keys are hashes: ``HASH:count``, as lists of leaked passwords have them, or what was hashed.
+"""Lines whose keys are hashes: ``HASH:count``, as in lists of leaked passwords, or texts to hash.
 
-A key is the hash in upper-case hexadecimal digits. No line and no key is in any message.
+A key is the hash in upper-case hexadecimal digits. No message contains a line or a key.
 """
 
 from __future__ import annotations
@@ -15,30 +15,29 @@ from fullbloom.cli.io.signatures import require_no_hashes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fullbloom.cli.io.blocks import Block, Blocks
-    from fullbloom.cli.io.typed import Typed
+    from fullbloom.cli.io.blocks import Block, Blocks, TypedLine
     from fullbloom.cli.options import RecordOptions
 
-#: What is behind the hash, and a carriage return.
+#: The text after the hash, and a carriage return.
 _REST = re.compile(rb":[^\n]*|\r(?=\n)")
 _DIGITS = b"0123456789ABCDEF"
 #: Digits of NTLM and MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512.
 _LENGTHS = (32, 40, 56, 64, 96, 128)
 
 
-def keys_of(options: RecordOptions, blocks: Blocks | Typed, *, adds: bool = False) -> Iterable[Block]:
+def hash_blocks(options: RecordOptions, blocks: Blocks | TypedLine, *, adds: bool = False) -> Iterable[Block]:
     """Return the blocks, or with ``--hex`` or ``--sha1-of`` blocks of the hashes of their lines.
 
-    Where lines are to be added, a list of hashes is refused unless ``--no-hex`` says that it is one of lines.
+    With ``adds``, a list of hashes is refused unless ``--no-hex`` says that it is one of lines.
     """
     if options.hex:
         return _Hexadecimal(blocks)
     if options.sha1_of:
         return map(_sha1, blocks)
-    return _not_hashes(blocks) if adds and options.hex is None else blocks
+    return _refuse_hashes(blocks) if adds and options.hex is None else blocks
 
 
-def _not_hashes(blocks: Blocks | Typed) -> Iterator[Block]:
+def _refuse_hashes(blocks: Blocks | TypedLine) -> Iterator[Block]:
     name = None
     for block in blocks:
         if block and name != blocks.name:
@@ -56,9 +55,9 @@ def _sha1(block: Block) -> bytes:
 
 
 class _Hexadecimal:
-    """The hashes of lines, which all have one length; a line that is none is refused by its place."""
+    """The hashes of lines, all of one length; any other line is refused with its number."""
 
-    def __init__(self, blocks: Blocks | Typed) -> None:
+    def __init__(self, blocks: Blocks | TypedLine) -> None:
         self._blocks = blocks
         self._digits = 0
         self._before = 0
@@ -71,7 +70,7 @@ class _Hexadecimal:
 
     def _hashes(self, block: bytes) -> bytes:
         if self._name != self._blocks.name:
-            # A line that an earlier input did not end is not of this one.
+            # A line that an earlier input did not end does not count for this one.
             self._name, self._before = self._blocks.name, -1 if self._blocks.carried else 0
         keys = _REST.sub(b"", block if block.endswith(b"\n") else block + b"\n").upper()
         if not self._digits:
@@ -79,7 +78,7 @@ class _Hexadecimal:
         lines, width = block.count(b"\n") + (not block.endswith(b"\n")), self._digits + 1
         even = len(keys) == lines * width and keys[self._digits :: width] == b"\n" * lines
         if not even or keys.translate(None, _DIGITS) != b"\n" * lines:
-            raise Refusal(self._told(keys))
+            raise Refusal(self._describe_fault(keys))
         self._before += lines
         return keys
 
@@ -87,12 +86,14 @@ class _Hexadecimal:
         found = keys.find(b"\n")
         return found if found in _LENGTHS else _LENGTHS[1]
 
-    def _told(self, keys: bytes) -> str:
-        """Say which line is none, and not what it is."""
+    def _describe_fault(self, keys: bytes) -> str:
+        """Return which line is not a hash, without its content."""
         lines = keys.split(b"\n")
         wrong = next(i for i, line in enumerate(lines) if len(line) != self._digits or line.strip(_DIGITS))
-        what = "a hash of another length" if not lines[wrong].strip(_DIGITS) and lines[wrong] else "no hash"
+        fault = (
+            "a hash of another length" if not lines[wrong].strip(_DIGITS) and lines[wrong] else "not a hash"
+        )
         return (
-            f"{self._name}: line {self._before + wrong + 1:,} is {what}: "
-            f'{self._digits} hexadecimal digits are wanted, and then the end of the line or a ":"'
+            f"{self._name}: line {self._before + wrong + 1:,} is {fault}: "
+            f'it needs {self._digits} hexadecimal digits, and then the end of the line or a ":"'
         )

@@ -1,4 +1,4 @@
-"""Output: a stream as it is, a file only when it is whole."""
+"""Output: to a stream directly, to a file atomically."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from fullbloom.cli.standard import require_output
 from fullbloom.cli.stops import interruptible
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
     from fullbloom.cli.io.blocks import Block
-    from fullbloom.cli.io.packed import Packer
+    from fullbloom.cli.io.compression import Packer
 
 
-#: Of systems that have it: a link put in a file's place is not followed.
+#: If the system has it: a link put in a file's place is not followed.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-#: Windows would else write a carriage return before each newline.
+#: Without it, Windows writes a carriage return before each newline.
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
-#: Seconds after which a person is informed that a named pipe has no reader, and between two looks for one.
+#: Seconds until a message says that a named pipe has no reader, and between two tries to open it.
 _SILENT, _BETWEEN = 1.0, 0.02
 
 
 def is_special(path: str) -> bool:
-    """Tell whether ``path`` exists and is no regular file, so that it must not be replaced."""
+    """Return whether ``path`` exists and is not a regular file, so it must not be replaced."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - follows links, no Path needed
     except FileNotFoundError:
@@ -61,11 +63,10 @@ def _open_special(path: str) -> int:
             time.sleep(_BETWEEN)
 
 
-def beside(target: Path, ending: str) -> tuple[int, Path]:
+def create_beside(target: Path, ending: str) -> tuple[int, Path]:
     """Create an empty file beside ``target``, to take its name later; return its descriptor and path.
 
-    The name is one that nobody can foresee, and no link is followed. Mode and owner are those of
-    ``target`` where it exists.
+    The name is unpredictable, and no link is followed. Mode and owner are those of ``target`` if it exists.
     """
     path = target.with_name(f".{target.name}.{os.urandom(6).hex()}.{ending}")
     try:
@@ -75,7 +76,7 @@ def beside(target: Path, ending: str) -> tuple[int, Path]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS | _BINARY
     descriptor = os.open(path, flags, 0o666 if former is None else 0o600)
     if former is not None:
-        with suppress(OSError, AttributeError):  # only root gives files away, and not on every system
+        with suppress(OSError, AttributeError):  # only root may, and not on every system
             os.fchown(descriptor, former.st_uid, former.st_gid)
         with suppress(OSError, AttributeError):
             os.fchmod(descriptor, stat.S_IMODE(former.st_mode))
@@ -83,23 +84,54 @@ def beside(target: Path, ending: str) -> tuple[int, Path]:
 
 
 def require_writable(path: str) -> None:
-    """Refuse a ``path`` that no file can be saved under, before any work; leaves nothing behind."""
+    """Refuse a ``path`` under which no file can be saved, before any work; leaves no file behind."""
     if is_special(path):
         return
     try:
-        descriptor, probe = beside(Path(os.path.realpath(path)), "tmp")
+        descriptor, probe = create_beside(Path(os.path.realpath(path)), "tmp")
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from error
     os.close(descriptor)
     probe.unlink()
 
 
-class Output:
-    """Bytes to standard output, or to a file that appears under its name when `commit` is called.
+def require_different(
+    files: Sequence[str], written: Mapping[str, str | None], *, replaced: str | None = None
+) -> None:
+    """Refuse a file that would be written in two roles, or written and read.
 
-    A path that exists and is no regular file (a device, a named pipe) is written directly.
-    ``direct`` says that what was written is out and cannot be taken back. A file whose name ends with .gz or
-    .zst is packed.
+    ``written`` maps a role to its path, or None. "-" is standard input among ``files``, standard output among
+    ``written``. Inputs may repeat; devices and pipes may too. The role ``replaced`` may name an input: its
+    file is written beside it and renamed once all is read.
+    """
+    taken: dict[Hashable, str] = {}
+    for path in files or ("-",):
+        taken[_identity(path, 0)] = "the input"
+    for role, name in written.items():
+        if name is None:
+            continue
+        same = _identity(name, 1)
+        in_place = role == replaced and name != "-" and taken.get(same) == "the input"
+        if same is not None and same in taken and not in_place:
+            shown = "standard output" if name == "-" else name
+            raise Refusal(f"{shown}: is the file of both {taken[same]} and {role}; give each its own")
+        taken[same] = role
+
+
+def _identity(path: str, standard: int) -> Hashable:
+    """Return a value that all names of a regular file share, whether it exists or not."""
+    try:
+        status = os.fstat(standard) if path == "-" else os.stat(path)  # noqa: PTH116 - the path may be "-"
+    except OSError:
+        return None if path == "-" else os.path.realpath(path)
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+class Output:
+    """Bytes to standard output, or to a file that gets its name when `commit` is called.
+
+    A path that exists and is not a regular file (a device, a named pipe) is written directly. A file whose
+    name ends with .gz or .zst is compressed.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -116,23 +148,23 @@ class Output:
             self._descriptor = _open_special(path)
         else:
             if path.endswith((".gz", ".zst")):
-                from fullbloom.cli.io.packed import packer
+                from fullbloom.cli.io.compression import create_packer
 
-                self._packer = packer(path)
+                self._packer = create_packer(path)
             # A link stays a link: the file behind it is replaced.
             self._target = Path(os.path.realpath(path))
             try:
-                self._descriptor, self._temporary = beside(self._target, "tmp")
+                self._descriptor, self._temporary = create_beside(self._target, "tmp")
             except OSError as error:
                 raise OSError(error.errno, error.strerror, path) from error
 
     @property
-    def direct(self) -> bool:
-        """True when nothing can be taken back."""
+    def is_direct(self) -> bool:
+        """True if written bytes are out and cannot be discarded."""
         return self._temporary is None
 
     def write(self, data: Block) -> None:
-        """Write all of ``data``; on an error ``written`` says how far it came."""
+        """Write all of ``data``; after an error, ``written`` counts the bytes that were written."""
         self._put(data if self._packer is None else self._packer.compress(data))
 
     def _put(self, data: Block) -> None:
@@ -164,7 +196,7 @@ class Output:
         self._temporary = None
 
     def discard(self) -> None:
-        """Remove what was written, if the file has not got its name yet."""
+        """Remove the file, if it does not have its name yet."""
         if self._temporary is not None:
             with suppress(OSError):
                 os.close(self._descriptor)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from fullbloom import _core
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.ahead import Ahead
-from fullbloom.cli.io.batch import Batch
-from fullbloom.cli.io.blocks import Blocks
+from fullbloom.cli.io.blocks import Batch, Blocks
 from fullbloom.cli.io.tables import LONGEST_CONTINUED, columns, first_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fullbloom.cli.filters.kinds import Seen
+    from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.sources import Source
     from fullbloom.cli.options import RecordOptions
     from fullbloom.cli.stops import Stops
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 #: Half of a usual L2 cache, as for lines.
 _BLOCK = 1 << 18
 _BOM = b"\xef\xbb\xbf"
-#: How texts of two bytes a character, in either order, and of four begin.
+#: Byte order marks of UTF-16, in either order, and UTF-32.
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _COLUMNAR = {".parquet": "parquet", ".pq": "parquet"} | dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow")
@@ -31,8 +30,8 @@ _SUFFIXES |= _COLUMNAR
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def format_of(options: RecordOptions, name: str) -> str:
-    """Return csv, tsv, jsonl, parquet or arrow: as asked, else by the name; lines without ``--select``."""
+def find_format(options: RecordOptions, name: str) -> str:
+    """Return csv, tsv, jsonl, parquet or arrow, by --format or by the name; lines without ``--select``."""
     if not options.select:
         return "lines"
     if options.format:
@@ -46,10 +45,10 @@ def format_of(options: RecordOptions, name: str) -> str:
     )
 
 
-def columnar(options: RecordOptions) -> str | None:
-    """Return parquet or arrow where the inputs are that, None where they are text."""
+def find_columnar_format(options: RecordOptions) -> str | None:
+    """Return parquet or arrow if the inputs are that, None if they are text."""
     kinds = (
-        {format_of(options, name) for name in options.files or ["standard input"]}
+        {find_format(options, name) for name in options.files or ["standard input"]}
         if options.select
         else set()
     )
@@ -60,19 +59,19 @@ def columnar(options: RecordOptions) -> str | None:
 
 
 def _require_text(options: RecordOptions, kind: str) -> None:
-    """Refuse what is of text only."""
+    """Refuse options that apply to text only."""
     reasons = (
         ("--verify", options.exact, "compares the text of keys"),
         ("--mark", options.mark, "puts a word in front of lines"),
-        ("--memory", options.memory, "does not bind what pyarrow takes: give --expected"),
-        ("--no-header", options.no_header, "is of CSV and TSV"),
-        ("--delimiter", options.delimiter, "is of CSV and TSV"),
+        ("--memory", options.memory, "does not limit pyarrow's memory: give --expected"),
+        ("--no-header", options.no_header, "is for CSV and TSV"),
+        ("--delimiter", options.delimiter, "is for CSV and TSV"),
     )
     for option, given, why in reasons:
         if given:
-            raise Refusal(f"{option} {why}, and {kind} is no text; drop it")
+            raise Refusal(f"{option} {why}, and {kind} is not text; drop it")
     if options.needs_output_file:
-        raise Refusal(f"{kind} is of no use before it is whole, so that --state needs --output FILE with it")
+        raise Refusal(f"{kind} is useless until it is complete, so --state needs --output FILE with it")
 
 
 class Records:
@@ -86,22 +85,21 @@ class Records:
         options: RecordOptions,
         inputs: Sequence[Source],
         stops: Stops,
-        seen: Seen,
+        seen: Filter,
         *,
         longest: int,
         size: int = _BLOCK,
         tick: float | None = None,
         keys_only: bool = False,
     ) -> None:
-        """Read ``inputs``, whose lines have ``longest`` bytes at most, in blocks of ``size``.
+        """Read ``inputs``, whose lines have at most ``longest`` bytes, in blocks of ``size``.
 
-        With ``tick``, a batch of no records comes after so many idle seconds. With ``keys_only`` no record is
-        written.
+        With ``tick``, an empty batch comes after so many idle seconds. ``keys_only``: no record is written.
         """
         self.options, self.stops, self.seen = options, stops, seen
         self._inputs = inputs
         self.longest, self.size, self.tick = longest, size, tick
-        self._columnar, self._keys_only = columnar(options), keys_only
+        self._columnar, self._keys_only = find_columnar_format(options), keys_only
         if self._columnar:
             _require_text(options, self._columnar)
         self._header: bytes | None = None
@@ -109,7 +107,7 @@ class Records:
         self.first_fault = ""
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield batches; raises `Refusal` that names file and line where one cannot be read."""
+        """Yield batches; raise `Refusal` with file and line for a record that cannot be read."""
         if self._columnar:
             from fullbloom.cli.io.columns import ColumnRecords
 
@@ -121,17 +119,17 @@ class Records:
             yield from _Input(self, source, last=last).batches()
 
     def take_header(self, raw: bytes) -> bytes:
-        """Return what goes out in front of the first records: ``raw`` of the first input, and no other."""
+        """Return the bytes to write before the first records: ``raw`` for the first input only."""
         first, self._header = self._header is None, raw
         return raw if first else b""
 
     def count_faults(self, records: _core.KeyedRecords, name: str, before: int) -> None:
         """Refuse records that cannot be read, or with --skip-bad count them."""
-        told = f"{name}: {records.fault(before)}"
+        fault = f"{name}: {records.fault(before)}"
         if not self.options.skip_bad:
-            raise Refusal(told)
+            raise Refusal(fault)
         self.faults += records.faults
-        self.first_fault = self.first_fault or told
+        self.first_fault = self.first_fault or fault
 
 
 class _Input:
@@ -140,7 +138,7 @@ class _Input:
     def __init__(self, records: Records, source: Source, *, last: bool) -> None:
         self._all, self._source, self._last = records, source, last
         self._options = records.options
-        self._kind = format_of(self._options, source.name)
+        self._kind = find_format(self._options, source.name)
         self._delimiter = self._options.delimiter or _DELIMITERS.get(self._kind, "")
         self._lines = 0
 
@@ -180,21 +178,21 @@ class _Input:
             yield Batch(selection.read(b""), header)
 
     def _is_idle(self) -> bool:
-        """Tell whether the next bytes may be long in coming; of a packed stream nobody knows."""
+        """Return whether the next bytes may take long; for a compressed stream that is unknown."""
         source = self._source
-        return source.size is None and (source.packed or not source.ready(0))
+        return source.size is None and (source.is_packed or not source.is_ready(0))
 
     @property
     def _has_header(self) -> bool:
         return self._kind in _DELIMITERS and not self._options.no_header
 
     def _first_row(self, first: bytes, chunks: Iterator[bytes]) -> tuple[list[str], bytes, bytes]:
-        """Return the names, the bytes of the row, and what is read behind it."""
+        """Return the names, the bytes of the row, and the bytes read after it."""
         name, quotes = self._source.name, self._kind == "csv"
         while (found := first_row(first, name, delimiter=self._delimiter, quotes=quotes)) is None:
             more = next(filter(None, chunks), b"")
             if not more and not first.endswith(b"\n"):
-                first += b"\n"  # of a last row: it comes out as it was
+                first += b"\n"  # of a last row: it is written unchanged
                 found = first_row(first, name, delimiter=self._delimiter, quotes=quotes)
                 if found is not None:
                     break

@@ -1,4 +1,4 @@
-"""Signatures: what a file that is not made of lines is known by, and what to do with it instead."""
+"""Signatures of files that do not consist of lines, and the remedy for each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fullbloom.cli.failures import Refusal
 
-#: Bytes that tell.
+#: Bytes that decide.
 HEAD = 64
 #: Lines of hashes among the first ones that make a list of them.
 _LINES = 8
@@ -45,7 +45,7 @@ _COUNTED_HASH = re.compile(rb"(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}
 def require_lines(head: bytes | memoryview, name: str) -> None:
     """Refuse an input whose first bytes are those of another format.
 
-    A word list may begin with "ORCA": the bytes behind a signature of letters must be such as no text has.
+    A word list may begin with "ORCA": bytes after a signature of letters must include one that is not text.
     """
     first = bytes(head[:HEAD])
     for begins, what, remedy in SIGNATURES:
@@ -54,13 +54,13 @@ def require_lines(head: bytes | memoryview, name: str) -> None:
 
 
 def is_binary(head: bytes | memoryview) -> bool:
-    """Tell whether an output that begins so is none that a terminal shows: a signature, or a zero byte."""
+    """Return whether a terminal cannot show an output that begins so: it has a signature, or a zero byte."""
     first = bytes(head)
     return b"\0" in first or any(first == signature.begins for signature in SIGNATURES)
 
 
 def require_no_hashes(head: bytes | memoryview, name: str) -> None:
-    """Refuse a list of HASH:count whose lines would be taken for keys: no password would be found by it."""
+    """Refuse a list of HASH:count whose lines would be used as keys: they would match no password."""
     lines = bytes(head[: _LINES * (HEAD + 32)]).split(b"\n")[:_LINES]
     # The last one may be cut.
     whole = [line for line in lines[:-1] if line] or lines[:1]

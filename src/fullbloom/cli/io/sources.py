@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (MAGIC, *SKIPPABLE)
-#: The first bytes of what is unpacked.
+#: The first bytes of compressed inputs.
 MAGICS = (GZIP_MAGIC, *_ZSTD_MAGICS)
 _COMPRESSED_READ = 1 << 16
 
@@ -30,7 +30,7 @@ class Source:
     """
 
     def __init__(self, path: str, *, window: int = LARGEST_WINDOW) -> None:
-        """Name the input; a missing file or a directory is refused here, before any work."""
+        """Check the input: a missing file or a directory is refused before any work."""
         self.name = "standard input" if path == "-" else path
         self.path = path
         self.taken = 0
@@ -48,32 +48,32 @@ class Source:
 
     @property
     def repeatable(self) -> bool:
-        """True when the input can be read a second time from its start."""
+        """True if the input can be read a second time from its start."""
         return self.size is not None and self.path != "-"
 
     @property
-    def windowed(self) -> bool:
-        """True for zstd, which is told by the first bytes; waits for them."""
+    def has_window(self) -> bool:
+        """True for zstd, which the first bytes show; waits for them."""
         self._raw()
         found = self._head.startswith(_ZSTD_MAGICS)
-        if self.size is not None and self.path != "-":  # many files are not all held open
+        if self.size is not None and self.path != "-":  # many files must not all stay open
             self.close()
             self.taken = 0
         return found
 
     @property
-    def packed(self) -> bool:
-        """True once the first bytes told that the input is unpacked as it is read."""
+    def is_packed(self) -> bool:
+        """True once the first bytes showed that the input is compressed."""
         return self._chunks is not None
 
     def open(self) -> None:
-        """Open the input and look at its first bytes; they decide about decompression."""
+        """Open the input and read its first bytes; they decide about decompression."""
         if self.path == "-":
             self._file = FileIO(0, "rb", closefd=False)
         else:
             self._file = FileIO(self.path, "rb")
         head = b""
-        # A live stream may give one byte at a time: wait only while it may yet become a magic.
+        # A live stream may deliver one byte at a time: wait only while a magic is still possible.
         while len(head) < len(MAGIC) and any(magic.startswith(head) for magic in MAGICS):
             more = self._file.read(len(MAGIC) - len(head))
             if not more:
@@ -82,12 +82,12 @@ class Source:
         self._head = head
         self.taken += len(head)
         if head.startswith(MAGICS):
-            from fullbloom.cli.io import compressed
+            from fullbloom.cli.io import compression
 
             if head.startswith(GZIP_MAGIC):
-                self._chunks = compressed.gunzip(self._raw_chunks(), self.name)
+                self._chunks = compression.gunzip(self._raw_chunks(), self.name)
             else:
-                self._chunks = compressed.unzstd(self._raw_chunks(), self.name, self._window)
+                self._chunks = compression.unzstd(self._raw_chunks(), self.name, self._window)
 
     def _raw_chunks(self) -> Iterator[bytes]:
         yield self._take_head()
@@ -107,7 +107,7 @@ class Source:
         return head
 
     def readinto(self, target: memoryview) -> int:
-        """Fill ``target`` as far as one read goes; 0 at the end."""
+        """Fill ``target`` by one read; return 0 at the end."""
         raw = self._raw()
         try:
             if self._chunks is None and not self._head and not self._rest:
@@ -124,25 +124,25 @@ class Source:
             raise OSError(error.errno, error.strerror, self.name) from error
         return count
 
-    def ready(self, timeout: float | None) -> bool:
-        """Tell whether a read would answer within ``timeout`` seconds (None: however long)."""
+    def is_ready(self, timeout: float | None) -> bool:
+        """Return whether a read would return within ``timeout`` seconds (None: any time)."""
         if self.size is not None or self._rest or self._head or self._chunks is not None:
             return True
         raw = self._raw()
         try:
             return bool(self._head) or bool(select.select([raw], [], [], timeout)[0])
-        except OSError:  # Windows asks sockets only: a block is taken as it is, and a wait is a read
+        except OSError:  # Windows supports sockets only: a block is taken as it is, and a wait is a read
             return timeout != 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
         self._file, self._chunks, self._head, self._rest = None, None, b"", memoryview(b"")
 
 
-def sources(paths: Sequence[str], *, window: int = LARGEST_WINDOW) -> list[Source]:
-    """Return the inputs, standard input when none is named; refuses missing ones at once.
+def open_sources(paths: Sequence[str], *, window: int = LARGEST_WINDOW) -> list[Source]:
+    """Return the inputs, standard input if none is named; refuse missing ones at once.
 
     ``window`` bounds the memory of zstd.
     """

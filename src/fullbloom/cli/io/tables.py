@@ -6,15 +6,15 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.printable import shortened
+from fullbloom.cli.printable import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: A row goes on over further lines for at most so many bytes: more is a quote never closed.
+#: A row continues over further lines for at most so many bytes: more means an unclosed quote.
 LONGEST_CONTINUED = 1 << 20
 _FIELD_LIMIT = 1 << 30
-#: More digits are the name of a column: no table has so many.
+#: More digits are the name of a column: no table has so many columns.
 _MOST_DIGITS = 18
 _BOM = b"\xef\xbb\xbf"
 
@@ -72,7 +72,7 @@ def _column(select: str, names: list[str] | None, name: str) -> int:
     if len(places) > 1:
         told = ", ".join(str(place + 1) for place in places)
         raise Refusal(
-            f"{name}: line 1: --select {shortened(select)!r} stands {len(places)} times in the header, "
+            f"{name}: line 1: --select {shorten(select)!r} is {len(places)} times in the header, "
             f"in columns {told}; give the number of one"
         )
     if places:
@@ -83,7 +83,7 @@ def _column(select: str, names: list[str] | None, name: str) -> int:
 
 
 def _absent(select: str, names: list[str]) -> str:
-    told = f"--select {shortened(select)!r} is not in the header; it has {', '.join(names)}"
+    told = f"--select {shorten(select)!r} is not in the header; it has {', '.join(names)}"
     if "," in select and set(select.split(",")) <= set(names):
         told += "; for several columns give --select for each"
     return told

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from fullbloom.service.engine import pack_flags
 from fullbloom.service.failures import Refused
-from fullbloom.service.redis.keys import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ try:
 except ImportError:
     raise Refused("media-type", "Arrow needs the extra arrow on the service's side; send text") from None
 
-# Its own pool keeps for later what a stream has unpacked to; the system's gives it back.
+# Its own pool keeps the memory of unpacked streams; the system's allocator returns it.
 pa.set_memory_pool(pa.system_memory_pool())
 
 #: Types of messages, and places of fields in their tables (Message.fbs of Arrow's format).
@@ -172,7 +172,7 @@ def write_flags(bits: bytes, count: int) -> bytes:
 
 def write_numbers(name: str, values: bytes, nulls: bytes = b"") -> bytes:
     """Return a stream of one column of numbers, from 8 bytes each; null where a byte of ``nulls`` is 1."""
-    valid = pa.py_buffer(packed(nulls.translate(_FLIPPED))) if nulls else None
+    valid = pa.py_buffer(pack_flags(nulls.translate(_FLIPPED))) if nulls else None
     column = pa.Array.from_buffers(pa.uint64(), len(values) // _WORD, [valid, pa.py_buffer(values)])
     return _write_stream(column, name)
 

@@ -34,11 +34,11 @@ class BulkHandler:
     async def respond(self, request: Request) -> Response:
         """Execute the request's action with the keys of its body."""
         if request.method != "POST":
-            raise Refused("method", f"{request.action} is asked for with POST", allow="POST")
+            raise Refused("method", f"{request.action} needs POST", allow="POST")
         name = str(request.name)
-        store = self._node.at_hand(name)
+        store = self._node.find_known_backend(name)
         if store is None:
-            store = await asyncio.to_thread(self._node.store, name)
+            store = await asyncio.to_thread(self._node.find_backend, name)
         body = await bodies.read(request, self._limits.request_bytes)
         if request.action not in _CHANGES:
             return await self._execute(request, store, body)

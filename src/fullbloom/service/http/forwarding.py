@@ -54,7 +54,7 @@ class Forwarder:
             del scope["fullbloom"]
 
     def _check_condition(self, name: str, request: Request) -> None:
-        check_if_match(self._node.store(name), request)
+        check_if_match(self._node.find_backend(name), request)
 
 
 def _drop_header(scope: MutableMapping[str, Any], name: bytes) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fullbloom.service.settings import Limits
 
 #: Kinds that a request can build.
-KINDS = tuple(str(row["name"]) for row in structures.rows() if row["adds"] == "build")
+KINDS = tuple(str(row["name"]) for row in structures.rows() if structures.is_built(row, "key"))
 #: Bytes that a key takes while its filter is built.
 _KEY = 128
 
@@ -53,7 +53,7 @@ def build_file(
             "build a larger filter in a process and PUT its dump",
         )
     request.budget.grow(_KEY * len(hashes))
-    build = getattr(fullbloom, str(structures.row_named(kind)["class"])).build_hashed
+    build = getattr(fullbloom, str(structures.get_row(kind)["class"])).build_hashed
     try:
         data: bytes = build(hashes, fpr, seed=new.seed, secret=new.secret).to_bytes()
     except FullbloomError as error:

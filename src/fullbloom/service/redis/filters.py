@@ -1,4 +1,4 @@
-"""Filters in Redis by name: making, finding and dropping them."""
+"""Filters in Redis by name: creating, finding and dropping them."""
 
 from __future__ import annotations
 
@@ -9,43 +9,44 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.errors import (
-    FilterLost,
-    FormatError,
-    FullbloomError,
-    IncompatibleFilters,
-)
+from fullbloom import registry as structures
+from fullbloom.errors import FilterLost, FormatError, FullbloomError, IncompatibleFilters
 from fullbloom.service.auth import Grant
 from fullbloom.service.failures import Refused
-from fullbloom.service.redis.asked import Asked
-from fullbloom.service.redis.described import BACKEND, described
-from fullbloom.service.redis.handles import Handles
-from fullbloom.service.redis.parameters import parameters
-from fullbloom.service.redis.refusals import refused
-from fullbloom.service.redis.traffic import Traffic
+from fullbloom.service.redis.errors import translate, unsupported
+from fullbloom.service.redis.filter import BACKEND, RedisFilter, describe
+from fullbloom.service.redis.handles import Counters, Handles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fullbloom.service.registry import Registry
     from fullbloom.service.settings import Settings
 
 _LOG = logging.getLogger("fullbloom.redis")
-#: Where RESP says that they live.
-LIVES = "Redis: the HTTP port asks for it, this port does not"
+#: The address that the RESP port gives for them.
+LOCATION = "Redis: the HTTP port asks for it, this port does not"
+#: Parameters beside capacity and rate, and how their texts are parsed.
+_OPTIONS: dict[str, Callable[[str], Any]] = {
+    "layout": str,
+    "scheme": str,
+    "hash": str,
+    "shards": int,
+    "allow_eviction": lambda text: text == "true",
+}
 
 
 class RedisFilters:
-    """Filters by name; `Asked` has the calls for one.
+    """Filters by name; `RedisFilter` has the calls for one.
 
-    Calls wait for the registry or the server, so they are for threads other than the event loop's.
+    Calls wait for the registry or the server, so they do not run on the event loop.
     """
 
     def __init__(self, settings: Settings, registry: Registry) -> None:
-        """Take what connects; nothing is sent yet. ``StartError`` for a URL that is none."""
+        """Create the client; nothing is sent yet. ``StartError`` for an invalid URL."""
         self._settings, self._rows = settings, registry.shared_filters
         self._handles = Handles(settings, registry)
-        self.answers, self.look_around = self._handles.answers, self._handles.look_around
+        self.answers, self.refresh = self._handles.answers, self._handles.refresh
 
     # Names
 
@@ -54,15 +55,15 @@ class RedisFilters:
         """True when the settings name a server."""
         return self._handles.client is not None
 
-    def known(self, name: str) -> Asked | None:
-        """Return a filter that is known here by its name; nobody is asked."""
+    def find_known(self, name: str) -> RedisFilter | None:
+        """Return the filter of a name that this node knows, without a query."""
         row = self._handles.known.get(name)
-        return None if row is None else Asked(self._handles, row)
+        return None if row is None else RedisFilter(self._handles, row)
 
-    def find(self, name: str) -> Asked | None:
-        """Ask the registry for a name; None where it has no such filter."""
+    def find(self, name: str) -> RedisFilter | None:
+        """Query the registry for a name; None if it has no such filter."""
         row = self._handles.find(name)
-        return None if row is None else Asked(self._handles, row)
+        return None if row is None else RedisFilter(self._handles, row)
 
     def all_names(self) -> list[str]:
         """Return the names of all known filters, in order."""
@@ -71,23 +72,23 @@ class RedisFilters:
     def names(
         self, *, prefix: str = "", after: str = "", most: int, patterns: Sequence[str] = ()
     ) -> list[str]:
-        """Return known names in order that have the form of one of the patterns; of any form without one."""
+        """Return known names, in order, that match one of the patterns; any name without patterns."""
         names = self._handles.names
         at = max(bisect.bisect_right(names, after), bisect.bisect_left(names, prefix))
         begin = takewhile(lambda name: name.startswith(prefix), islice(names, at, None))
         grant = Grant(0, 0, tuple(patterns))
         return list(islice((name for name in begin if grant.covers(name)), most))
 
-    # Making and dropping
+    # Creating and dropping
 
     def create(
         self, name: str, kind: str, options: dict[str, str], *, seed: int, keyed: bool, **rest: Any
     ) -> dict[str, Any]:
-        """Make a filter: what it is. The name is free again where that fails; rest: strict, expires."""
+        """Create a filter and return its info; a failure frees the name. rest: strict, expires."""
         self._handles.require_server()
-        client = self._handles.connected(name)
-        chosen = parameters(kind, options, strict=rest["strict"])
-        capacity, fpr = chosen.pop("capacity"), chosen.pop("fpr")
+        client = self._handles.connect(name)
+        parameters = _parse_parameters(kind, options, strict=rest["strict"])
+        capacity, fpr = parameters.pop("capacity"), parameters.pop("fpr")
         secret = secrets.token_bytes(16) if keyed else None
         place = f"{self._settings.redis_prefix}{name}:{secrets.token_hex(4)}"
         row = {
@@ -97,48 +98,48 @@ class RedisFilters:
             "fpr": fpr,
             "seed": str(seed),
             "keyed": keyed,
-            "options": {key: value for key, value in chosen.items() if key != "allow_eviction"},
+            "options": {key: value for key, value in parameters.items() if key != "allow_eviction"},
             "expires": rest["expires"],
             "backend": BACKEND,
             "place": place,
             "secret": secret,
         }
-        self._check_size(client, place, capacity, fpr, chosen)
+        self._check_size(client, place, capacity, fpr, parameters)
         number = self._rows.claim(row)
-        if number is None and (left := self._rows.abandoned(name)) is not None:
-            self._erase(left)
+        if number is None and (abandoned := self._rows.take_abandoned(name)) is not None:
+            self._erase(abandoned)
             number = self._rows.claim(row)
         if number is None:
             raise Refused("exists", f"there is a filter {name}; choose another name, or delete it first")
         try:
-            handle = self._handles.engine()(client, place, capacity, fpr, seed=seed, secret=secret, **chosen)
-            # Asked before others may delete it: what was made is what is told.
-            info = handle.info()
+            new = self._handles.engine()(client, place, capacity, fpr, seed=seed, secret=secret, **parameters)
+            # Read before others may delete it: the response describes the filter that was created.
+            info = new.info()
             shape = {key: info[key] for key in ("num_bits", "num_hashes", "layout", "scheme")}
-            made = self._rows.made(number, place, shape)
+            created = self._rows.finish(number, place, shape)
         except BaseException as error:
-            self._give_up({**row, "id": number})
+            self._abandon({**row, "id": number})
             if isinstance(error, FullbloomError):
-                raise refused(error) from None
+                raise translate(error) from None
             raise
-        if made is None:
-            self._give_up({**row, "id": number})
-            raise Refused("unavailable", f"it took too long to make the filter {name}; try again")
-        self._handles.learn(made)
-        return described(made, {}, info)
+        if created is None:
+            self._abandon({**row, "id": number})
+            raise Refused("unavailable", f"it took too long to create the filter {name}; try again")
+        self._handles.learn(created)
+        return describe(created, {}, info)
 
     def delete(self, name: str) -> bool:
-        """Drop a filter; False where there is none, or others drop it."""
+        """Drop a filter; False if it does not exist, or another request drops it."""
         row = self._handles.find(name)
         if row is None:
             return False
-        try:  # nothing is hidden while the server cannot be asked
+        try:  # nothing is hidden while the server does not respond
             with suppress(FilterLost, FormatError, IncompatibleFilters):
-                self._handles.opened(row)
+                self._handles.reopen(row)
         except FullbloomError as error:
-            raise refused(error) from None
-        # Nobody finds it from here on, so that nobody takes what is missing for lost. Whoever stops before
-        # the row is gone leaves it to `drop_expired`.
+            raise translate(error) from None
+        # No request finds the filter from here on, so none reports missing cells as a loss. If this process
+        # stops before the row is gone, `drop_expired` finishes the deletion.
         hidden = self._rows.hide(row["id"], row["place"])
         self._handles.forget(row["name"], row["place"])
         if hidden:
@@ -146,38 +147,43 @@ class RedisFilters:
         return hidden
 
     def _erase(self, row: dict[str, Any]) -> None:
-        """Delete the cells of a filter that is hidden, then its row."""
+        """Delete the cells of a hidden filter, then its row."""
         try:
             self._handles.erase(row)
         except FullbloomError as error:
-            raise refused(error) from None
+            raise translate(error) from None
         self._rows.drop(row["id"], row["place"])
         self._handles.forget(row["name"], row["place"])
 
-    def _give_up(self, row: dict[str, Any]) -> None:
-        """Drop a filter that could not be made; `drop_expired` does where the server cannot be asked now."""
-        self._rows.hide(row["id"], row["place"])
+    def _try_erase(self, row: dict[str, Any]) -> bool:
+        """Erase a hidden filter; return False, with a warning, if the server does not respond."""
         try:
             self._erase(row)
         except Refused as error:
             _LOG.warning("not dropped yet", extra={"filter": row["name"], "error": error.code})
+            return False
+        return True
+
+    def _abandon(self, row: dict[str, Any]) -> None:
+        """Drop a filter that could not be created, now or with the next `drop_expired`."""
+        self._rows.hide(row["id"], row["place"])
+        self._try_erase(row)
 
     def drop_expired(self, now: int) -> None:
-        """Drop filters whose time has come, and what was left of others; any node does, and tries again."""
+        """Drop filters that expired or whose deletion is unfinished; any node does so, and retries."""
         if self.is_set_up:
             for row in self._rows.retire(now):
-                try:
-                    self._erase(row)
-                except Refused as error:
-                    _LOG.warning("not dropped yet", extra={"filter": row["name"], "error": error.code})
+                if not self._try_erase(row):
                     return
 
-    def _check_size(self, client: Any, place: str, capacity: int, fpr: float, chosen: dict[str, Any]) -> None:
-        shape = {key: value for key, value in chosen.items() if key in {"shards", "layout", "scheme"}}
+    def _check_size(
+        self, client: Any, place: str, capacity: int, fpr: float, parameters: dict[str, Any]
+    ) -> None:
+        shape = {key: value for key, value in parameters.items() if key in {"shards", "layout", "scheme"}}
         try:
             plan = self._handles.engine().plan(client, capacity, fpr, batch=1, name=place, **shape)
         except FullbloomError as error:
-            raise refused(error) from None
+            raise translate(error) from None
         most = self._settings.limits.filter_bytes
         if plan.nbytes > most:
             raise Refused("limit", f"the filter would take {plan.nbytes} bytes; one may take {most}")
@@ -185,26 +191,49 @@ class RedisFilters:
     # Statistics
 
     def flush(self) -> None:
-        """Add what was counted here since the last time to the registry's counters."""
-        for one in self._handles.all_open():
-            if counts := one.traffic.taken():
-                self._rows.add_traffic(one.row["id"], counts)
+        """Add the pending counts to the registry's counters."""
+        for one in self._handles.list_open():
+            if counts := one.counters.take_pending():
+                self._rows.add_counts(one.row["id"], counts)
 
-    def told(self) -> list[dict[str, Any]]:
-        """Return what filters that this node has open are, with their traffic here; nobody is asked."""
-        opened = self._handles.all_open()
-        return [{**described(one.row, {}, None), **one.traffic.totals()} for one in opened]
+    def describe_open(self) -> list[dict[str, Any]]:
+        """Return the infos of filters that this node has open, with its own counts, without a query."""
+        return [{**describe(one.row, {}, None), **one.counters.totals()} for one in self._handles.list_open()]
 
     def due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
-        """Yield row and info of filters that were asked since ``sampled``, which is kept up to date."""
-        for row in self._rows.all():
-            counters = (row["place"], *(row[name] for name in Traffic.NAMES))
+        """Yield row and info of filters used since ``sampled``, which is updated."""
+        for row in self._rows.list_all():
+            counters = (row["place"], *(row[name] for name in Counters.NAMES))
             if sampled.get(row["id"]) == counters:
                 continue
             try:
-                info = Asked(self._handles, row).info(row["name"])
+                info = RedisFilter(self._handles, row).info(row["name"])
             except Refused as error:
                 _LOG.warning("not sampled", extra={"filter": row["name"], "error": error.code})
                 continue
             sampled[row["id"]] = counters
             yield row["id"], info
+
+
+def _parse_parameters(kind: str, options: dict[str, str], *, strict: bool) -> dict[str, Any]:
+    """Return the filter's parameters as the engine takes them; ``Refused`` for any other."""
+    plain = structures.find_by_role("plain")["name"]
+    if kind != plain:
+        raise unsupported(f"is of kind {plain}; got {kind}")
+    if strict:
+        raise unsupported("takes keys beyond its capacity, and cannot be strict")
+    given = dict(options)
+    if "capacity" not in given:
+        raise Refused("invalid", "capacity: how many keys the filter in Redis is sized for")
+    parameters: dict[str, Any] = {
+        "capacity": int(given.pop("capacity")),
+        "fpr": float(given.pop("fpr", "0.01")),
+    }
+    for name, text in given.items():
+        if name not in _OPTIONS:
+            raise unsupported(f"has no parameter {name}; it has {', '.join(_OPTIONS)}")
+        try:
+            parameters[name] = _OPTIONS[name](text)
+        except ValueError:
+            raise Refused("invalid", f"options.{name}: a whole number, got {text!r}") from None
+    return parameters

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fullbloom.errors import FilterLost, FormatError, FullbloomError, IncompatibleFilters
 from fullbloom.service.failures import Refused, StartError
-from fullbloom.service.redis.refusals import missing, refused
-from fullbloom.service.redis.traffic import Traffic
+from fullbloom.service.redis.errors import not_found, translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,111 +17,155 @@ if TYPE_CHECKING:
     from fullbloom.service.registry import Registry
     from fullbloom.service.settings import Settings
 
-#: Seconds for the server to answer one question; it is asked twice.
+#: Seconds for the server to respond to one request; each request is tried twice.
 _TIMEOUT = 3.0
 #: Calls that may wait for the server at once: a quarter of the threads is left for filters in memory.
-_AT_WORK = 48
+_MAX_CALLS = 48
 
 _NO_SERVER = "filters in Redis need a server; start the service with --redis URL"
 
 
-class One(NamedTuple):
+class Counters:
+    """Lookups and adds since this node opened a filter; any thread may count.
+
+    They are in memory, and are added to the registry now and then.
+    """
+
+    NAMES = ("hits", "misses", "adds", "new")
+
+    def __init__(self) -> None:
+        """Start at zero."""
+        self._totals = dict.fromkeys(self.NAMES, 0)
+        self._recorded = dict.fromkeys(self.NAMES, 0)
+        self._lock = threading.Lock()
+
+    def count_lookups(self, keys: int, found: int) -> None:
+        """Count keys that were looked up."""
+        with self._lock:
+            self._totals["hits"] += found
+            self._totals["misses"] += keys - found
+
+    def count_adds(self, keys: int, new: int) -> None:
+        """Count keys that were added."""
+        with self._lock:
+            self._totals["adds"] += keys
+            self._totals["new"] += new
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters."""
+        with self._lock:
+            return dict(self._totals)
+
+    def pending(self) -> dict[str, int]:
+        """Return the counts that the registry does not have yet."""
+        with self._lock:
+            return {name: self._totals[name] - self._recorded[name] for name in self.NAMES}
+
+    def take_pending(self) -> dict[str, int]:
+        """Return the pending counts above 0, and consider them recorded."""
+        with self._lock:
+            pending = {name: self._totals[name] - self._recorded[name] for name in self.NAMES}
+            self._recorded = dict(self._totals)
+        return {name: count for name, count in pending.items() if count}
+
+
+class OpenFilter(NamedTuple):
     """A filter that this node has open."""
 
     row: dict[str, Any]
-    handle: Any
-    traffic: Traffic
+    filter: Any
+    counters: Counters
 
 
 class Handles:
-    """Rows by name, as the registry told them last, and open filters."""
+    """Rows by name, as last read from the registry, and open filters."""
 
     def __init__(self, settings: Settings, registry: Registry) -> None:
-        """Take what connects; nothing is sent yet. ``StartError`` for a URL that is none."""
+        """Create the client; nothing is sent yet. ``StartError`` for an invalid URL."""
         self.rows, self.limits = registry.shared_filters, settings.limits
-        self.client = client_of(settings)
+        self.client = create_client(settings)
         self._settings = settings
         #: True once the server has said whether it is a node of a cluster, and the client is one for that.
-        self._reached = False
+        self._is_connected = False
         self.known: dict[str, dict[str, Any]] = {}
         #: Their names, in order.
         self.names: list[str] = []
         #: By their places, which are never used twice.
-        self._open: dict[str, One] = {}
+        self._open: dict[str, OpenFilter] = {}
         self._state: tuple[int, ...] = ()
-        self._one = threading.Lock()
-        self._room = threading.BoundedSemaphore(_AT_WORK)
+        self._lock = threading.Lock()
+        self._calls = threading.BoundedSemaphore(_MAX_CALLS)
 
     def answers(self) -> bool:
-        """Tell whether the server does, where there is one."""
+        """Return whether the server responds; True without a server."""
         if self.client is None:
             return True
         from fullbloom.engines.redis.transport import ping
 
         try:
             return ping(self.client)
-        except Exception:  # noqa: BLE001 - whatever keeps it from answering
+        except Exception:  # noqa: BLE001 - whatever the reason is
             return False
 
     def find(self, name: str) -> dict[str, Any] | None:
-        """Return the row of a name as the registry has it now; None where it has none."""
+        """Return the row of a name as the registry has it now; None if it has none."""
         row = self.rows.find(name)
-        with self._one:
+        with self._lock:
             if row is None:
                 self._forget(name)
             else:
                 self._learn(row)
         return row
 
-    def found(self, name: str) -> dict[str, Any]:
-        """Return the row of a name as the registry has it now; refuses one that it does not have."""
+    def require(self, name: str) -> dict[str, Any]:
+        """Return the row of a name as the registry has it now; refuse a name that it does not have."""
         row = self.find(name)
         if row is None:
-            raise missing()
+            raise not_found()
         return row
 
-    def look_around(self) -> bool:
-        """Learn which filters the registry has: True when they are others than before."""
-        state = self.rows.state()
+    def refresh(self) -> bool:
+        """Read which filters the registry has; return True if they changed."""
+        state = self.rows.version()
         if state == self._state:
             return False
-        rows = {row["name"]: row for row in self.rows.all()}
+        rows = {row["name"]: row for row in self.rows.list_all()}
         places = {row["place"] for row in rows.values()}
-        with self._one:
+        with self._lock:
             self.known, self.names, self._state = rows, sorted(rows), state
             for place in self._open.keys() - places:
                 del self._open[place]
         return True
 
     def learn(self, row: dict[str, Any]) -> None:
-        """Know a filter that was just made."""
-        with self._one:
+        """Add a filter that was just created."""
+        with self._lock:
             self._learn(row)
 
     def forget(self, name: str, place: str) -> None:
-        """Know a name no longer, unless another filter has it."""
-        with self._one:
+        """Forget a name, unless another filter has it."""
+        with self._lock:
             self._open.pop(place, None)
             if self.known.get(name, {}).get("place") == place:
                 self._forget(name)
 
     def require_server(self) -> None:
-        """Refuse to create a filter where the settings name no server: no retry would succeed."""
+        """Refuse to create a filter if the settings name no server: no retry would succeed."""
         if self.client is None:
             raise Refused("unsupported", _NO_SERVER)
 
-    def connected(self, name: str) -> Any:
-        """Return the client; refuses where the settings name no server, or the first time it is away."""
+    def connect(self, name: str) -> Any:
+        """Return the client; refuse if the settings name no server, or it is away the first time."""
         if self.client is None or self._settings.redis is None:
             raise Refused("unavailable", _NO_SERVER)
-        if not self._reached:
+        if not self._is_connected:
             from fullbloom.engines.redis.transport import connect
 
             try:
                 self.client = connect(self._settings.redis.get_secret_value(), name, timeout=_TIMEOUT)
             except FullbloomError as error:
-                raise refused(error) from None
-            self._reached = True
+                raise translate(error) from None
+            self._is_connected = True
         return self.client
 
     @staticmethod
@@ -132,47 +175,47 @@ class Handles:
 
         return RedisBloomFilter
 
-    def opened(self, row: dict[str, Any]) -> Any:
+    def reopen(self, row: dict[str, Any]) -> Any:
         """Open the filter of a row."""
-        client = self.connected(row["name"])
+        client = self.connect(row["name"])
         return self.engine()(client, row["place"], seed=int(row["seed"]), secret=row["secret"])
 
     def erase(self, row: dict[str, Any]) -> None:
-        """Delete what the server has of a filter, by its place where the manifest is gone or changed."""
+        """Delete a filter on the server, by its place if its manifest is gone or changed."""
         try:
-            self.opened(row).delete()
+            self.reopen(row).delete()
         except (FilterLost, FormatError, IncompatibleFilters):
             from fullbloom.engines.redis.transport import delete_keys
 
             delete_keys(self.client, row["place"])
 
-    def handle(self, row: dict[str, Any]) -> One:
-        """Return the filter of a row, opened if it is not."""
+    def open(self, row: dict[str, Any]) -> OpenFilter:
+        """Return the filter of a row, which stays open."""
         one = self._open.get(row["place"])
         if one is None:
-            made = One(row, self.opened(row), Traffic())
-            with self._one:
-                one = self._open.setdefault(row["place"], made)
+            new = OpenFilter(row, self.reopen(row), Counters())
+            with self._lock:
+                one = self._open.setdefault(row["place"], new)
         return one
 
-    def all_open(self) -> list[One]:
+    def list_open(self) -> list[OpenFilter]:
         """Return the filters that this node has open."""
         return list(self._open.values())
 
-    def waiting(self, row: dict[str, Any]) -> dict[str, int]:
-        """Return the traffic of a filter that the registry has not been told of."""
+    def pending_counts(self, row: dict[str, Any]) -> dict[str, int]:
+        """Return the counts of a filter that the registry does not have yet."""
         one = self._open.get(row["place"])
-        return {} if one is None else one.traffic.waiting()
+        return {} if one is None else one.counters.pending()
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Keep a place for a call; refuses one too many, as all of them wait while the server hangs."""
-        if not self._room.acquire(blocking=False):
+    def limit_calls(self) -> Iterator[None]:
+        """Count a call inside ``with``; refuse one too many, since all of them wait if the server hangs."""
+        if not self._calls.acquire(blocking=False):
             raise Refused("overloaded", "too many requests wait for the Redis server; try again")
         try:
             yield
         finally:
-            self._room.release()
+            self._calls.release()
 
     def _learn(self, row: dict[str, Any]) -> None:
         before = self.known.get(row["name"])
@@ -189,20 +232,20 @@ class Handles:
             self._open.pop(row["place"], None)
 
 
-def client_of(settings: Settings) -> Any:
-    """Return a client of the server that the settings name, not asked yet; None where they name none."""
+def create_client(settings: Settings) -> Any:
+    """Return a client of the settings' server, without connecting; None if they name none."""
     if settings.redis is None:
         return None
     try:
-        from fullbloom.engines.redis.transport import create_client
+        from fullbloom.engines.redis import transport
     except ImportError as error:
         raise StartError(
             f"--redis needs redis-py ({error.name} is missing): pip install 'fullbloom[redis]'"
         ) from None
     try:
-        return create_client(settings.redis.get_secret_value(), timeout=_TIMEOUT)
+        return transport.create_client(settings.redis.get_secret_value(), timeout=_TIMEOUT)
     except ValueError:
-        # Its text would have the URL, and with it the password.
+        # Its text would contain the URL, and with it the password.
         raise StartError(
             "the URL of --redis cannot be read; it is redis://[USER:PASSWORD@]HOST:PORT/DB"
         ) from None

@@ -1,4 +1,4 @@
-"""The registry's database: reached and brought up to date; each table has a file of its own."""
+"""Connection to the registry's database, and migration; each table has a file of its own."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fullbloom.service.registry.shared import Shared
 from fullbloom.service.registry.snapshots import Snapshots
 from fullbloom.service.registry.tokens import Tokens
 
-#: Any number: processes that migrate one PostgreSQL at a time hold the lock of this number.
+#: Number of the advisory lock of a process that migrates a PostgreSQL database; any number serves.
 _MIGRATING = 0x626C6F6F6D
-#: The cache is that of each connection; rows are read and written by the hundred, so half a megabyte does.
+#: Each connection has a cache; rows are read and written by the hundred, so half a megabyte is enough.
 _PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=NORMAL",
@@ -39,7 +39,7 @@ class Registry:
     """Filters, statistics, tokens and nodes in SQL. Every call waits for the database."""
 
     def __init__(self, url: str) -> None:
-        """Connect, and bring the tables up to date; ``StartError`` says what stands in the way."""
+        """Connect, and migrate the tables; ``StartError`` says why that fails."""
         try:
             parsed = make_url(url)
             self.shared = parsed.get_backend_name() != "sqlite"
@@ -53,8 +53,8 @@ class Registry:
             raise StartError(f"the registry's URL cannot be read: {error}") from None
         except SQLAlchemyError as error:
             shown = parsed.render_as_string(hide_password=True)
-            said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-            raise StartError(f"the registry {shown} cannot be reached: {said}") from None
+            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StartError(f"the registry {shown} cannot be reached: {reason}") from None
         self.filters = Filters(self.engine)
         self.nodes = Nodes(self.engine)
         self.shared_filters = Shared(self.engine)
@@ -62,7 +62,7 @@ class Registry:
         self.tokens = Tokens(self.engine)
 
     def answers(self) -> bool:
-        """Tell whether the database does."""
+        """Return whether the database responds."""
         try:
             with self.engine.connect() as connection:
                 connection.execute(text("SELECT 1"))
@@ -71,7 +71,7 @@ class Registry:
         return True
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.engine.dispose()
 
 
@@ -89,24 +89,24 @@ def _migrate(engine: Engine, *, wait: bool) -> None:
         version = _version(connection)
         file = Path(engine.url.database or "")
         if version != LATEST and not wait and file.is_file():
-            # It will hold secrets of filters in Redis; what lies beside it in WAL mode has its mode.
+            # It will hold secrets of filters in Redis; SQLite gives the files beside it in WAL mode its mode.
             file.chmod(0o600)
         if version is None:
-            _make(connection)
+            _create_tables(connection)
         elif version != LATEST:
-            # Alembic takes 11 MB and a third of a second that a start has no need of.
+            # Imported only here: Alembic takes 11 MB and a third of a second.
             from fullbloom.service.registry.upgrade import upgrade
 
             if not wait:
-                # SQLite changes a table by making it anew: dropping the old one would drop what hangs on it.
+                # SQLite recreates a table to change it: dropping the old one would drop dependent rows.
                 connection.execute(text("PRAGMA foreign_keys=OFF"))
             upgrade(connection)
     if version != LATEST:
-        engine.dispose()  # connections of foreign keys that are kept
+        engine.dispose()  # new connections enforce foreign keys again
 
 
-def _make(connection: Connection) -> None:
-    """Make the tables of the newest version at once, as Alembic would step by step."""
+def _create_tables(connection: Connection) -> None:
+    """Create the tables of the newest version at once, as Alembic would step by step."""
     METADATA.create_all(connection, checkfirst=False)
     STAMP.create(connection)
     connection.execute(insert(STAMP).values(version_num=LATEST))

@@ -1,4 +1,4 @@
-"""Filters in the registry: names claimed, rows kept in step with the store."""
+"""Filters in the registry: claims of names, and rows that mirror the store."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fullbloom.service.registry.models import FILTERS, NODES
+from fullbloom.service.registry.models import FILTERS, NODES, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import Engine
 
-
-class Filters:
+class Filters(Rows):
     """Rows of filters."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take what connects to the database."""
-        self._engine = engine
-
     def claim(self, name: str, node: str, kind: str) -> bool:
-        """Take a name for a node; False where it is taken, on whichever node."""
+        """Claim a name for a node; return False if any node has it."""
         row = {"name": name, "node": node, "kind": kind, "created": time.time_ns() // 1_000_000}
         try:
             with self._engine.begin() as connection:
@@ -33,8 +27,8 @@ class Filters:
             return False
         return True
 
-    def owner(self, name: str) -> tuple[str, str] | None:
-        """Return the node that has a name, and its address."""
+    def find_owner(self, name: str) -> tuple[str, str] | None:
+        """Return the node that owns a name, and its address."""
         with self._engine.connect() as connection:
             found = connection.execute(
                 select(NODES.c.id, NODES.c.http)
@@ -44,9 +38,9 @@ class Filters:
         return None if found is None else (found[0], found[1])
 
     def release(self, name: str, node: str, number: int | None = None) -> None:
-        """Forget a name of a node, and the filter's statistics.
+        """Delete a node's row of a name, with the filter's statistics.
 
-        With ``number``, only the row of that filter: 0 for a name that is merely claimed.
+        With ``number``, only the row of that filter: 0 for a name that is only claimed.
         """
         mine = [FILTERS.c.name == name, FILTERS.c.node == node]
         if number is not None:
@@ -55,9 +49,9 @@ class Filters:
             connection.execute(delete(FILTERS).where(*mine))
 
     def rename(self, old: str, new: str, node: str) -> bool:
-        """Give a filter's row another name, in place of this node's row of that name.
+        """Rename a filter's row, replacing this node's row of the new name.
 
-        False where another node has the name.
+        Return False if another node has the name.
         """
         try:
             with self._engine.begin() as connection:
@@ -68,33 +62,33 @@ class Filters:
             return False
         return True
 
-    def known(self, node: str) -> dict[int, tuple[int, str]]:
-        """Return the filters of a node: by their number there, the row's number and the name."""
+    def load(self, node: str) -> dict[int, tuple[int, str]]:
+        """Return the filters of a node: by their number there, the row's id and the name."""
         columns = select(FILTERS.c.number, FILTERS.c.id, FILTERS.c.name)
         with self._engine.connect() as connection:
             rows = connection.execute(columns.where(FILTERS.c.node == node, FILTERS.c.number > 0))
             return {number: (row, name) for number, row, name in rows}
 
-    def rows(self, node: str, numbers: Collection[int]) -> dict[int, int]:
-        """Return the rows' numbers of some filters of a node, by their numbers there."""
+    def row_ids(self, node: str, numbers: Collection[int]) -> dict[int, int]:
+        """Return the ids of the rows of some filters of a node, by their numbers there."""
         mine = (FILTERS.c.node == node, FILTERS.c.number.in_(numbers))
         with self._engine.connect() as connection:
             found = connection.execute(select(FILTERS.c.number, FILTERS.c.id).where(*mine))
             return {row.number: row.id for row in found}
 
-    def elsewhere(self, node: str) -> dict[str, str]:
+    def load_remote_names(self, node: str) -> dict[str, str]:
         """Return the names of other nodes' filters, with the address of the node."""
-        others = (
+        remote = (
             select(FILTERS.c.name, NODES.c.http)
             .join(NODES, FILTERS.c.node == NODES.c.id)
             .where(NODES.c.id != node)
         )
         with self._engine.connect() as connection:
-            return {row.name: row.http for row in connection.execute(others)}
+            return {row.name: row.http for row in connection.execute(remote)}
 
-    def put(self, node: str, info: dict[str, Any]) -> bool:
-        """Write a filter's row as the store tells it; False where another node has the name."""
-        values = _values(info)
+    def record(self, node: str, info: dict[str, Any]) -> bool:
+        """Insert or update a filter's row from its info; return False if another node has the name."""
+        values = _to_row(info)
         try:
             with self._engine.begin() as connection:
                 for column in ("number", "name"):
@@ -106,9 +100,9 @@ class Filters:
             return False
         return True
 
-    def put_new(self, node: str, infos: Iterable[dict[str, Any]]) -> bool:
-        """Write rows of filters new to the registry, in one go; False: none of them, a name is taken."""
-        rows = [{"node": node, **_values(info)} for info in infos]
+    def insert(self, node: str, infos: Iterable[dict[str, Any]]) -> bool:
+        """Insert rows of new filters; return False, with none inserted, if a name is taken."""
+        rows = [{"node": node, **_to_row(info)} for info in infos]
         try:
             with self._engine.begin() as connection:
                 if rows:
@@ -118,13 +112,13 @@ class Filters:
         return True
 
     def drop(self, rows: Iterable[int]) -> None:
-        """Forget rows by their numbers."""
+        """Delete rows by their ids."""
         with self._engine.begin() as connection:
             for row in rows:
                 connection.execute(delete(FILTERS).where(FILTERS.c.id == row))
 
 
-def _values(info: dict[str, Any]) -> dict[str, Any]:
+def _to_row(info: dict[str, Any]) -> dict[str, Any]:
     details = info["details"]
     return {
         "name": info["name"],

@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Engine,
     Float,
     ForeignKey,
     Index,
@@ -26,6 +27,16 @@ from sqlalchemy import (
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
 METADATA = MetaData()
+
+
+class Rows:
+    """Rows of one table; every call waits for the database."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Use the database of ``engine``."""
+        self._engine = engine
+
+
 #: Alembic's own table: which version the others have.
 STAMP = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 
@@ -37,9 +48,9 @@ NODES = Table(
     Column("http", String(255), nullable=False),
     Column("resp", String(255), nullable=False, default=""),
     Column("started", BigInteger, nullable=False),
-    # When it last said that it lives.
+    # Time of its last heartbeat.
     Column("seen", BigInteger, nullable=False),
-    # Counts changes of its filters; other nodes read its names anew when it moved.
+    # Counts changes of its filters; other nodes read its names again when it changed.
     Column("epoch", BigInteger, nullable=False, default=0),
 )
 
@@ -49,7 +60,7 @@ FILTERS = Table(
     METADATA,
     Column("id", _Number, primary_key=True),
     Column("name", String(128), nullable=False),
-    # None for a filter that is not in a node's memory: every node answers for it.
+    # None for a filter that is not in a node's memory: every node serves it.
     Column("node", ForeignKey("nodes.id", ondelete="CASCADE")),
     # Its number on its node; 0 while the name is only claimed.
     Column("number", BigInteger, nullable=False, default=0),
@@ -60,15 +71,15 @@ FILTERS = Table(
     Column("num_hashes", Integer),
     Column("layout", String(32)),
     Column("scheme", String(32)),
-    # 64 bits without a sign: beyond what the databases' integers hold.
+    # 64 bits without a sign: beyond the range of the databases' integers.
     Column("seed", String(20), nullable=False, default="0"),
     Column("keyed", Boolean, nullable=False, default=False),
     Column("strict", Boolean, nullable=False, default=False),
     Column("options", JSON, nullable=False, default=dict),
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger),
-    # "memory" of a node, or the engine that has it; the rest is of such filters: their name there, the secret
-    # of their key hash, and their traffic, summed over all nodes.
+    # "memory" of a node, or the engine that has it. The other columns are for filters of an engine: their
+    # name there, the secret of their key hash, and their counters, summed over all nodes.
     Column("backend", String(16), nullable=False, server_default="memory"),
     Column("place", String(255)),
     Column("secret", LargeBinary(16)),
@@ -80,7 +91,7 @@ FILTERS = Table(
     Index("ix_filters_node", "node", "number"),
 )
 
-#: What filters told of themselves at one time; counters are those since the service began.
+#: Samples of filters' states; counters count from the start of the service.
 SNAPSHOTS = Table(
     "snapshots",
     METADATA,

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select
 
-from fullbloom.service.registry.models import FILTERS, SNAPSHOTS
+from fullbloom.service.registry.models import FILTERS, SNAPSHOTS, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Engine
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 _COLUMNS = (
@@ -28,15 +27,11 @@ _COLUMNS = (
 )
 
 
-class Snapshots:
+class Snapshots(Rows):
     """Rows of statistics."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take what connects to the database."""
-        self._engine = engine
-
     def add(self, samples: Iterable[tuple[int, dict[str, Any]]], at: int) -> None:
-        """Write what filters told of themselves, by the numbers of their rows."""
+        """Insert samples: ids of filters' rows, and infos."""
         rows = [
             {
                 "filter_id": row,
@@ -53,7 +48,7 @@ class Snapshots:
             with self._engine.begin() as connection:
                 connection.execute(insert(SNAPSHOTS), rows)
 
-    def of(self, name: str, *, since: int, until: int, most: int) -> list[dict[str, Any]]:
+    def load(self, name: str, *, since: int, until: int, most: int) -> list[dict[str, Any]]:
         """Return the newest ``most`` samples of a filter between two times, the newest first."""
         at = SNAPSHOTS.c.sampled_at
         wanted = (
@@ -67,14 +62,14 @@ class Snapshots:
             return [dict(row) for row in connection.execute(wanted).mappings()]
 
     def thin(self, now: int, full: float, hourly: float) -> int:
-        """Keep the last sample of each hour, and later of each day, of what is older: how many went."""
+        """Keep the last of older samples per hour, and later per day; return how many were deleted."""
         removed, rows, at = 0, SNAPSHOTS.c, SNAPSHOTS.c.sampled_at
         for older, newer, span in (
             (0, now - int(hourly * 1000), _DAY),
             (now - int(hourly * 1000), now - int(full * 1000), _HOUR),
         ):
             within = (at >= older, at < newer)
-            kept = select(func.max(rows.id)).where(*within).group_by(rows.filter_id, at - at % span)
+            last = select(func.max(rows.id)).where(*within).group_by(rows.filter_id, at - at % span)
             with self._engine.begin() as connection:
-                removed += connection.execute(delete(SNAPSHOTS).where(*within, rows.id.not_in(kept))).rowcount
+                removed += connection.execute(delete(SNAPSHOTS).where(*within, rows.id.not_in(last))).rowcount
         return removed

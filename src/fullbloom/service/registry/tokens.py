@@ -1,4 +1,4 @@
-"""Tokens: only digests are kept."""
+"""Tokens: only digests are stored."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from fullbloom.service.registry.models import TOKENS
+from fullbloom.service.registry.models import TOKENS, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Engine
 
-#: Bits of scopes, as the native half knows them.
+#: Bits of scopes, as the native module numbers them.
 SCOPES = {"read": 1, "write": 2, "admin": 4}
-#: What is said once the last token is revoked.
-NOBODY = (
-    "that was the last token: a running service answers nobody until there is another one; "
+#: The warning after the last token is revoked.
+LAST_REVOKED = (
+    "that was the last token: a running service rejects all requests until there is another one; "
     "make one with: fullbloom token create NAME --scope admin"
 )
 
@@ -35,15 +34,11 @@ def scope_names(bits: int) -> list[str]:
     return [name for name, bit in SCOPES.items() if bits & bit]
 
 
-class Tokens:
+class Tokens(Rows):
     """Rows of tokens."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take what connects to the database."""
-        self._engine = engine
-
     def create(self, name: str, scopes: Sequence[str], patterns: Sequence[str]) -> str | None:
-        """Draw a token and keep its digest; nobody can ask for it again. None for a name that is taken."""
+        """Draw a token and store its digest only; return the token, or None if the name is taken."""
         token = f"fullbloom_{secrets.token_urlsafe(32)}"
         row = {
             "name": name,
@@ -60,12 +55,12 @@ class Tokens:
         return token
 
     def revoke(self, name: str) -> bool:
-        """Forget a token; False where there is none of this name."""
+        """Delete a token; return False if it does not exist."""
         with self._engine.begin() as connection:
             return bool(connection.execute(delete(TOKENS).where(TOKENS.c.name == name)).rowcount)
 
-    def listed(self) -> list[dict[str, object]]:
-        """Return the tokens without what opens anything."""
+    def list_all(self) -> list[dict[str, object]]:
+        """Return the tokens without their digests."""
         with self._engine.connect() as connection:
             return [
                 {
@@ -77,8 +72,8 @@ class Tokens:
                 for row in connection.execute(select(TOKENS).order_by(TOKENS.c.id))
             ]
 
-    def known(self) -> list[tuple[bytes, int, int, list[str]]]:
-        """Return digest, number, bits of scopes and patterns of each, as the native half takes them."""
+    def load(self) -> list[tuple[bytes, int, int, list[str]]]:
+        """Return digest, id, bits of scopes and patterns of each, as the native module takes them."""
         with self._engine.connect() as connection:
             rows = connection.execute(select(TOKENS).order_by(TOKENS.c.id))
             return [(row.digest, row.id, row.scopes, row.patterns) for row in rows]

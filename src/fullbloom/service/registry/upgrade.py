@@ -1,4 +1,4 @@
-"""Bringing the registry's tables up to date, by Alembic, which is imported here alone."""
+"""Migration of the registry's tables by Alembic, which is imported only here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def upgrade(connection: Connection, version: str = "head") -> None:
-    """Run what is missing for a version; ``StartError`` for tables that a newer release has written."""
+    """Run the missing migrations; ``StartError`` for tables that a newer release has written."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     scripts = ScriptDirectory.from_config(config)

@@ -69,7 +69,7 @@ def intersection_fpr(a: int, b: int, both: int, m: int, k: int) -> Decimal:
     return power(1 - y**a - y**b + y ** (a + b - both), k)
 
 
-@exactly(lambda r: (count(r), r.randint(1, 64)))
+@exactly(lambda r: (count(r), r.randint(1, 64)), rel=1e-12)
 def hash_collision_fpr(n: int, bits: int) -> Decimal:
     return any_of(1 / dec(2**bits), n)
 
@@ -149,7 +149,7 @@ def fill_tail(deviation: float, n: int, m: int, k: int) -> Decimal:
     return min(ONE, 2 * (-2 * (dec(deviation) * m) ** 2 / (n * k)).exp())
 
 
-@exactly(a_filter)
+@exactly(a_filter, rel=1e-12)
 def goel_gupta_fpr(n: int, m: int, k: int) -> Decimal:
     return power(1 - (-k * (n + Decimal("0.5")) / (m - 1)).exp(), k)
 

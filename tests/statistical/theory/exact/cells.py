@@ -104,7 +104,7 @@ def published_deletability(n: int, m: int, k: int, r: int) -> Decimal:
     return any_of(calm(n, m, k)[1] ** (dec(m) / r), k)
 
 
-@exactly(lambda r: (count(r), count(r, 1e9), r.randint(1, 40)))
+@exactly(lambda r: (count(r), count(r, 1e9), r.randint(1, 40)), rel=1e-12)
 def dleft_fpr(n: int, buckets: int, remainder: int) -> Decimal:
     return any_of(1 / dec(buckets * 2**remainder), n)
 
@@ -153,7 +153,7 @@ def retouched_fpr(full: float, share: float, k: int) -> Decimal:
     return power(dec(full) * (1 - dec(share)), k)
 
 
-@exactly(lambda r: (rate(r), hashes(r)))
+@exactly(lambda r: (rate(r), hashes(r)), rel=1e-12)
 def retouched_fnr(share: float, k: int) -> Decimal:
     return any_of(dec(share), k)
 
@@ -198,7 +198,7 @@ def value_excess(n: int, m: int, k: int) -> Decimal:
 # Fingerprints.
 
 
-@exactly(lambda r: (count(r), r.randint(1, 64)))
+@exactly(lambda r: (count(r), r.randint(1, 64)), rel=1e-12)
 def fingerprint_fpr(n: int, width: int) -> Decimal:
     return any_of(1 / dec(2**width), n)
 
@@ -208,7 +208,7 @@ def fingerprint_load_fpr(load: float, width: int) -> Decimal:
     return 1 - (-dec(load) / 2**width).exp()
 
 
-@exactly(lambda r: (count(r), rate(r)))
+@exactly(lambda r: (count(r), rate(r)), rel=1e-12)
 def fingerprint_bits(n: int, p: float) -> Decimal:
     return -any_of(dec(p), ONE / n).ln() / bits.LN2
 
@@ -246,7 +246,7 @@ def slots(random: Random) -> tuple[int, int, float]:
     return random.randint(2, 40), random.choice([1, 2, 4, 8]), log_uniform(random, 1e-6, 1)
 
 
-@exactly(slots)
+@exactly(slots, rel=1e-12)
 def cuckoo_fpr(width: int, slots: int, load: float) -> Decimal:
     return any_of(1 / dec(2**width - 1), 2 * slots * dec(load))
 
@@ -261,7 +261,7 @@ def cuckoo_fingerprint_bits(p: float, slots: int, load: float) -> int:
     return next(width for width in naturals(2) if cuckoo_fpr(width, slots, load) <= p)
 
 
-@exactly(lambda r: (*slots(r), r.randint(0, 1024)))
+@exactly(lambda r: (*slots(r), r.randint(0, 1024)), rel=1e-12)
 def dynamic_cuckoo_fpr(width: int, slots: int, load: float, stages: int) -> Decimal:
     return any_of(1 / dec(2**width - 1), 2 * slots * dec(load) * stages)
 
@@ -291,7 +291,7 @@ def orientable(choices: int, slots: int) -> Decimal:
     return low / (choices * q(low, slots) ** (choices - 1)) / slots
 
 
-@exactly(lambda r: (r.uniform(0.01, 2), r.randint(1, 100)))
+@exactly(lambda r: (r.uniform(0.01, 2), r.randint(1, 100)), rel=1e-12)
 def prefix_spare_share(load: float, size: int) -> Decimal:
     mean = dec(load) * size
     # The keys beyond the size of a bin, as a share of i keys: at most 1 in the sum.
@@ -299,7 +299,7 @@ def prefix_spare_share(load: float, size: int) -> Decimal:
     return most * mean_of(lambda i: dec(max(0, i - size)) / most, poisson(mean), max(mean, size)) / mean
 
 
-@exactly(lambda r: (r.randint(0, 30), r.uniform(0.01, 2), rate(r), r.randint(1, 100)))
+@exactly(lambda r: (r.randint(0, 30), r.uniform(0.01, 2), rate(r), r.randint(1, 100)), rel=1e-12)
 def prefix_fpr(width: int, load: float, spare: float, size: int) -> Decimal:
     return min(ONE, dec(load) / 2**width + prefix_spare_share(load, size) * dec(spare))
 
@@ -311,7 +311,7 @@ def growing(random: Random) -> tuple[float, float, int]:
     return rate(random), random.uniform(0.01, 0.99), random.randint(0, 60)
 
 
-@exactly(growing)
+@exactly(growing, rel=1e-12)
 def stage_fpr(p: float, r: float, i: int) -> Fraction:
     return Fraction(p) * (1 - Fraction(r)) * Fraction(r) ** i
 
@@ -343,7 +343,7 @@ def stages_for(n: int, first: float, growth: float) -> int:
     return stages
 
 
-@exactly(lambda r: ([r.choice([rate(r), r.random()]) for _ in range(r.randint(0, 20))],))
+@exactly(lambda r: ([r.choice([rate(r), r.random()]) for _ in range(r.randint(0, 20))],), rel=1e-12)
 def compound_fpr(chances: list[float]) -> Fraction:
     return 1 - math.prod(1 - Fraction(chance) for chance in chances)
 

@@ -27,12 +27,12 @@ def one_zero(m: int, k: int, p: int) -> Fraction:
     return 1 / (1 + 1 / (p * (Fraction(1, k) - Fraction(1, m))))
 
 
-@exactly(stable)
+@exactly(stable, rel=1e-12)
 def stable_zeros(m: int, k: int, p: int, top: int) -> Decimal:
     return power(dec(one_zero(m, k, p)), top)
 
 
-@exactly(stable)
+@exactly(stable, rel=1e-11)
 def stable_limit_fpr(m: int, k: int, p: int, top: int) -> Decimal:
     return power(1 - stable_zeros(m, k, p, top), k)
 
@@ -78,7 +78,7 @@ def aged(random: Random) -> tuple[float, int, int, int, int]:
     return m / (k + p) * top * log_uniform(random, 0.01, 30), m, k, p, top
 
 
-@exactly(aged)
+@exactly(aged, rel=1e-10)
 def stable_recall(age: float, m: int, k: int, p: int, top: int) -> Decimal:
     lost = 1 - sum(islice(poisson((p + k) * dec(age) / m), top), Decimal(0))
     return power(1 - stable_zeros(m, k, p, top) * lost, k)

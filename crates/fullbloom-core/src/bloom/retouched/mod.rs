@@ -1,31 +1,26 @@
-//! [`RetouchedBloomFilter`]: a Bloom filter some of whose set bits are cleared again, which rids it of
-//! chosen false positives and makes it miss some members.
+//! [`RetouchedBloomFilter`]: a Bloom filter some of whose set bits are cleared, which removes chosen false positives
+//! and makes it miss some members.
 //!
-//! Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006. Which bit to clear is decided by
-//! training data held beside the bits: for every bit the members that set it and the known false
-//! positives that need it, 8 bits each, stopping at 255. They are 16 of the 17 bits that a bit
-//! costs, and are saved with the filter. The members of a bit are kept when it is cleared, so that
-//! the bits members have lost can be counted: the estimate of false negatives rests on them.
+//! Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006. Training data stored with the bits decides which bit
+//! to clear: for every bit the members that set it and the known false positives that need it, 8 bits each, stopping at
+//! 255. They are 16 of the 17 bits that a bit costs, and are saved with the filter. The members of a cleared bit stay,
+//! so that the bits that members have lost can be counted: the estimate of false negatives rests on them.
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 
-pub mod choice;
-
-pub use self::choice::Choice;
-use self::choice::choose;
 use crate::cells::{LINE_WORDS, Memory, Packed, bits};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
-use crate::hash::splitmix::SplitMix;
+use crate::hash::splitmix::{self, SplitMix};
 use crate::key::KeyHasher;
 use crate::registry::RETOUCHED;
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
-use crate::sizing::{all_of, deletion};
-use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
+use crate::sizing::{all_of, classic};
+use crate::structure::declaration::{names, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 structure! {
@@ -141,7 +136,7 @@ impl RetouchedBloomFilter {
         counters.set(words, bit, (count + 1).min(counters.max()));
     }
 
-    /// Takes note of a key that is found and should not be; false when it is not found.
+    /// Records that a key is a false positive; false if it is not found.
     pub fn note_false_positive(&mut self, hash: u64) -> Result<bool> {
         let (positions, counters) = (self.positions, self.counters);
         let parts = self.parts()?;
@@ -155,7 +150,7 @@ impl RetouchedBloomFilter {
         Ok(true)
     }
 
-    /// Clears one bit of a key, so that it is found no more; false when it was not.
+    /// Clears one bit of a key, so that lookups no longer find it; false if they did not.
     pub fn retouch(&mut self, hash: u64, choice: Choice) -> Result<bool> {
         let (positions, counters) = (self.positions, self.counters);
         let parts = self.parts()?;
@@ -167,8 +162,8 @@ impl RetouchedBloomFilter {
         let weigh = |bit: u64| (counters.get(parts.members, bit), counters.get(parts.known, bit));
         let chosen = choose(choice, hash, candidates, weigh);
         parts.bits[(chosen >> 6) as usize] &= !bits::mask(chosen);
-        // This key needs its bits no more, and nobody the cleared one. Other known false positives
-        // that the bit held in still weigh on theirs: only their keys could tell.
+        // This key no longer needs its bits, and no key the cleared one. Other known false positives that needed the
+        // cleared bit still count at their bits: only their keys could correct that.
         for &bit in candidates {
             let left = if bit == chosen { 0 } else { counters.get(parts.known, bit).saturating_sub(1) };
             counters.set(parts.known, bit, left);
@@ -193,7 +188,7 @@ impl RetouchedBloomFilter {
             if !is_set(parts.bits, bit) {
                 continue;
             }
-            // Selection sampling: exactly `wanted` of them, each set of so many equally likely.
+            // Selection sampling: exactly `wanted` of them, each such subset equally likely.
             if fastrange(random.next(), left) < want {
                 parts.bits[(bit >> 6) as usize] &= !bits::mask(bit);
                 counters.set(parts.known, bit, 0);
@@ -204,7 +199,7 @@ impl RetouchedBloomFilter {
         Ok(wanted - want)
     }
 
-    /// Bits that members have set in vain, and all bits that members set, each counted once a member.
+    /// Set bits that members have lost, and all bits that members set, each counted once a member.
     fn lost(&self) -> (u64, u64) {
         let (mut lost, mut all) = (0u64, 0u64);
         let words = self.bits.words();
@@ -229,17 +224,17 @@ impl RetouchedBloomFilter {
         if lost == 0 {
             return 0.0;
         }
-        deletion::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
+        classic::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
     }
 }
 
 impl Filter for RetouchedBloomFilter {
-    kept_in! {
+    memory_methods! {
         RETOUCHED, Scheme::Mcg as u16, load;
         bits: BITS, members: MEMBERS, known: FALSE_POSITIVES
     }
 
-    /// Keys fetched ahead; each asks for k lines of bits and k of counters.
+    /// Keys fetched ahead; each needs k lines of bits and k of counters.
     const AHEAD: usize = 4;
 
     #[inline(always)]
@@ -291,7 +286,7 @@ impl Addable for RetouchedBloomFilter {
 
     load_takes!(bits, members);
 
-    cleared!(bits, members, known);
+    clear_method!(bits, members, known);
 }
 
 impl Positioned for RetouchedBloomFilter {
@@ -313,6 +308,50 @@ impl Loadable for RetouchedBloomFilter {
         }
         Ok(RetouchedBloomFilter { positions, counters: packed()?, bits, members, known, load, hasher })
     }
+}
+
+/// Which bit of a false positive to clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// A random one, by the key's hash.
+    Random,
+    /// The one that fewest members set.
+    MinimumFn,
+    /// The one that most known false positives need.
+    MaximumFp,
+    /// The one with the most known false positives a member.
+    Ratio,
+}
+
+names! { Choice, "scheme":
+    Random "random",
+    MinimumFn "minimum-fn",
+    MaximumFp "maximum-fp",
+    Ratio "ratio",
+}
+
+/// The candidate that `choice` prefers, given the members and known false positives of each; the first of equals.
+fn choose(choice: Choice, hash: u64, candidates: &[u64], weigh: impl Fn(u64) -> (u64, u64)) -> u64 {
+    let mut best = candidates.first().copied().unwrap_or(0);
+    if choice == Choice::Random {
+        let i = fastrange(splitmix::at(hash, 0), candidates.len() as u64);
+        return candidates.get(i as usize).copied().unwrap_or(best);
+    }
+    let (mut members, mut known) = weigh(best);
+    for &bit in candidates.iter().skip(1) {
+        let (m, f) = weigh(bit);
+        let better = match choice {
+            Choice::Random => false,
+            Choice::MinimumFn => m < members || (m == members && f > known),
+            Choice::MaximumFp => f > known || (f == known && m < members),
+            // f/m against known/members without a division; of equal ratios, the one with fewer members.
+            Choice::Ratio => f * members > known * m || (f * members == known * m && m < members),
+        };
+        if better {
+            (best, members, known) = (bit, m, f);
+        }
+    }
+    best
 }
 
 #[cfg(test)]

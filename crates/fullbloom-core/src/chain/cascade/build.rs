@@ -1,4 +1,4 @@
-//! Making the levels: the first over the smaller set, each further one over what the one before takes wrongly.
+//! Building the levels: the first over the smaller set, each further one over the false positives of the one before.
 
 use super::level::{Level, MOST_LEVELS, later, numbers};
 use super::parts::{LevelKind, MOST_FPR, Part};
@@ -10,22 +10,22 @@ use crate::sizing::cascade as sizing;
 use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Sorted};
 
-/// Keys of a level, but for the first, that a filter of its own pays for: its tables take some 300 bytes, as much as a
-/// ribbon filter is smaller than a Bloom filter of 6,000 keys.
+/// From this number of keys on, a level other than the first pays for a separate filter: its tables take some 300
+/// bytes, as much as a ribbon filter saves over a Bloom filter at 6,000 keys.
 const LEAST_KEYS: usize = 8192;
 
-/// What the caller chose.
+/// The caller's choices.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// The structure of levels.
     pub kind: LevelKind,
     /// The rule of keys.
     pub hasher: KeyHasher,
-    /// Of another version of the sets, kept where it suits.
+    /// Another version of the sets, reused where possible.
     pub like: Option<&'a Shapes>,
 }
 
-/// What of a version another one can keep: the filters that are levels, and the shapes of runs among the bits of all.
+/// The reusable parts of a version: the filters that are levels, and the shapes of the runs of packed bits.
 pub struct Shapes {
     pub(super) kind: LevelKind,
     pub(super) parts: Vec<Part>,
@@ -40,8 +40,9 @@ impl Shapes {
         rows.find(|&(own, _)| own == number).map(|(_, row)| *row)
     }
 
-    /// The filter that was level `i`, if it still does for a level of so many keys at a rate, `missing` of which it does not
-    /// take: an eighth may be missing, an eighth more than there are may be in it, and its rate may be an eighth off.
+    /// The filter of level `i`, if it still suits a level of `keys` keys at this rate that does not find `missing` of
+    /// them: an eighth of the keys may be missing, an eighth more than there are may be in it, and its rate may differ
+    /// by an eighth.
     fn suits(part: &Part, keys: usize, missing: usize, fpr: f64) -> bool {
         let (most, own) = (keys as u64 + keys as u64 / 8, part.rate());
         missing <= keys / 8 && part.keys() <= most && (own / fpr - 1.0).abs() <= 0.125
@@ -51,13 +52,14 @@ impl Shapes {
 /// Levels as they grow.
 #[derive(Default)]
 pub(super) struct Levels {
-    /// The first of them, where they are filters of their own.
+    /// The first levels, if they are separate filters.
     pub(super) parts: Vec<Part>,
     /// How many of these, from the first on, are of another version.
     kept: usize,
-    /// How many of those have a run of bits beside them for the keys that they do not take: none behind the last that needs one.
+    /// Number of separate filters with a run of bits beside them for the keys that they do not find: zero after the
+    /// last that needs one.
     pub(super) later: usize,
-    /// A row each for these, and for all other levels.
+    /// A row for each of these runs, and for each packed level.
     pub(super) rows: Vec<u64>,
     /// The bits of these.
     pub(super) words: Vec<u64>,
@@ -65,12 +67,12 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// How many there are.
+    /// Number of levels.
     pub(super) fn len(&self) -> usize {
         self.parts.len() + self.rows.len() - self.later
     }
 
-    /// Puts a level over `keys` on top, by which another key is taken at about rate `fpr`.
+    /// Adds a level over `keys` that finds other keys at about rate `fpr`.
     fn push(&mut self, keys: &[u64], fpr: f64, plan: Plan<'_>, job: &Job<'_>) -> Result<()> {
         let i = self.len();
         if i == MOST_LEVELS {
@@ -90,8 +92,8 @@ impl Levels {
         self.write(keys, fpr, i, plan)
     }
 
-    /// Puts the filter of another version that was this level on top, and beside it a run of bits for those of `keys` that it
-    /// does not take; false where it does not suit, or one below did not.
+    /// Adds the filter that was this level in another version, and beside it a run of bits for those of `keys` that it
+    /// does not find; false if it does not suit, or one below did not.
     fn keep(&mut self, keys: &[u64], fpr: f64, plan: Plan<'_>) -> Result<bool> {
         let i = self.parts.len();
         let Some(like) = plan.like.filter(|like| like.kind == plan.kind) else { return Ok(false) };
@@ -116,7 +118,7 @@ impl Levels {
             self.write(&[], fpr, later(below), plan)?;
         }
         self.later = i + 1;
-        // So that as few keys are mistaken by the run as came later.
+        // So that the run's false positives are as few as the keys added later.
         let share = missing.len() as f64 / keys.len() as f64;
         self.write(&missing, fpr * share, later(i), plan)?;
         Ok(true)
@@ -146,10 +148,10 @@ impl Levels {
         Ok(())
     }
 
-    /// Whether the topmost level takes a key.
+    /// Whether the last level finds a key.
     fn takes(&self) -> impl Fn(u64) -> bool {
         let i = self.len() - 1;
-        // A filter is topmost until a level among the bits of all is; a run beside it is the last one then.
+        // A filter is last until a packed level follows; then a run beside it comes last.
         let packed = i >= self.parts.len();
         let number = if packed { i } else { later(i) };
         let row = self.rows.last().filter(|_| packed || self.later > i).map(|&row| Level::of(row));
@@ -161,7 +163,7 @@ impl Levels {
         }
     }
 
-    /// The levels that tell `smaller` from `larger`.
+    /// The levels that separate `smaller` from `larger`.
     pub(super) fn of(smaller: &Sorted<1>, larger: &Sorted<1>, plan: Plan<'_>, job: &Job<'_>) -> Result<Self> {
         let mut levels = Levels::default();
         if smaller.is_empty() {
@@ -170,7 +172,7 @@ impl Levels {
         let (r, s) = (smaller.len(), larger.len());
         let rate = sizing::first_rate(r as f64, s as f64);
         check_granted(smaller, larger, rate)?;
-        // What the level above holds, and of those it should not take the ones that it does.
+        // The keys of the level above, and its false positives.
         let mut held = Vec::new();
         each_bucket(smaller, job, |hashes| {
             reserve(&mut held, hashes.len())?;
@@ -201,8 +203,8 @@ impl Levels {
     }
 }
 
-/// Refuses work that does not fit into the memory that was granted: hashes of the smaller set and of the keys of the
-/// larger one that the first level takes, the levels twice.
+/// Refuses work that exceeds the memory limit: hashes of the smaller set and of the keys of the larger one that the
+/// first level finds, and the levels twice.
 fn check_granted(smaller: &Sorted<1>, larger: &Sorted<1>, rate: f64) -> Result<()> {
     let (r, s) = (smaller.len() as f64, larger.len() as f64);
     let needed = (8.0 * r + 16.0 * rate * s + sizing::bits(r, s) / 4.0) as u64 + (1 << 16);
@@ -216,7 +218,7 @@ fn check_granted(smaller: &Sorted<1>, larger: &Sorted<1>, rate: f64) -> Result<(
     }
 }
 
-/// Gives `take` the records of each bucket; each counts as one part of the work.
+/// Passes the records of each bucket to `take`; each bucket is one part of the work.
 fn each_bucket(keys: &Sorted<1>, job: &Job<'_>, mut take: impl FnMut(&[[u64; 1]]) -> Result<()>) -> Result<()> {
     job.expect(1 << BUCKET_BITS);
     let mut read = Vec::new();

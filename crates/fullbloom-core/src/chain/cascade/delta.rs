@@ -1,15 +1,15 @@
-//! What turns one version of a cascade into another: much less than the other, where few keys have changed.
+//! The delta between two versions of a cascade: much smaller than the new version if few keys have changed.
 //!
 //! ```text
-//! magic, version 1 and 0 (16 bits each), what of the version it is for and of the one it gives (64 bits each)
+//! magic, version 1 and 0 (16 bits each), hash of the version it applies to and of the one it gives (64 bits each)
 //! length of the head of the new file, the head
-//! each section of that file in turn; of the bits of all, each run
-//! CRC-32 of what stands before
+//! each section of that file in turn; of the packed bits, each run
+//! CRC-32 of the bytes before
 //! ```
 //!
-//! Each run of bits is written as it differs from the one of its place in the other version ([`super::difference`]), where
-//! that is as long. Of a run of bits the place is its number. A head holds the checksums of all sections, so that XXH3 of it
-//! tells a file.
+//! Each run of bits is written as its difference from the one at its place in the other version
+//! ([`super::difference`]), if that is as long. The place of a run of bits is its number. A head holds the checksums of
+//! all sections, so that XXH3 of it identifies a file.
 
 use super::FilterCascade;
 use super::difference::{self, Bytes, append, cut, damaged};
@@ -39,13 +39,13 @@ fn rows(table: &[u8]) -> impl Iterator<Item = Option<Level>> {
 }
 
 impl FilterCascade {
-    /// Bits of run `number`, if there are so many.
+    /// Bits of run `number`, if there are that many.
     fn run_bits(&self, number: usize, num_bits: u64) -> Option<Vec<u8>> {
         let (start, level) = self.run(number)?;
         (level.num_bits == num_bits).then(|| cut(self.bits.bytes(), start, num_bits))
     }
 
-    /// What [`FilterCascade::patched`] turns this version into `new` by.
+    /// The delta with which [`FilterCascade::patched`] turns this version into `new`.
     pub fn delta_to(&self, new: &Self) -> Result<Vec<u8>> {
         self.differences(new).check()?;
         let (base, file) = (self.container(), new.container());
@@ -99,7 +99,7 @@ impl FilterCascade {
         let result = from.take(8)?;
         let len = from.number()?;
         let head = difference::read(Some(&base_head), len.saturating_mul(8), &mut from)?;
-        // What fuzzing changes in a head it cannot give this number.
+        // Fuzzing cannot compute this number for a head that it changes.
         if !cfg!(fuzzing) && xxh3(&head, 0).to_le_bytes() != result {
             return Err(damaged("gives another file than it says"));
         }
@@ -127,7 +127,7 @@ impl FilterCascade {
         let parts = spans.iter().map(|span| span.index).max().unwrap_or(0) as usize;
         let later = new.header.get(tag::LATER, 0).unwrap_or(0).min(parts as u64) as usize;
         for (i, span) in spans.iter().enumerate() {
-            // A section that came twice would be copied twice, and so on.
+            // A repeated section would be copied twice, and so on.
             if spans[..i].iter().any(|other| (other.kind, other.index) == (span.kind, span.index)) {
                 return Err(damaged("has a section twice"));
             }

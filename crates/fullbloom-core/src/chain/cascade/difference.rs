@@ -1,12 +1,12 @@
-//! Runs of bits as they differ from others: equal, as they are, or by the places of bits that changed.
+//! Differences between runs of bits: equal, literal, or the places of changed bits.
 //!
 //! ```text
 //! 0                                 equal
-//! 1, the bits in whole bytes        as they are
+//! 1, the bits in whole bytes        literal
 //! 2, number, P, length, codes       gaps between bits that differ, in Rice codes of P bits of remainder
 //! ```
 //!
-//! Numbers are of 7 bits a byte, the least first. A gap less 1, `g`, is `g >> P` zeros, a 1, and the last P bits of `g`.
+//! Numbers have 7 bits a byte, the least first. A gap less 1, `g`, is `g >> P` zeros, a 1, and the last P bits of `g`.
 //! Bits fill bytes from the least on.
 
 use crate::error::{Error, Result};
@@ -16,12 +16,12 @@ const SAME: u8 = 0;
 const WHOLE: u8 = 1;
 const PLACES: u8 = 2;
 
-/// What is wrong with a delta that says what no other does.
+/// The error for a delta with invalid contents.
 pub(super) fn damaged(what: &str) -> Error {
     Error::Format(format!("the delta {what}; it is damaged"))
 }
 
-/// Bytes that are read one after the other.
+/// A reader of bytes.
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -55,7 +55,7 @@ pub(super) fn write_number(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Bits that are put one after the other.
+/// A writer of bits.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -76,7 +76,7 @@ impl Bits {
     }
 }
 
-/// Bit number `i` of bytes; 0 behind them.
+/// Bit number `i` of bytes; 0 after their end.
 fn bit(bytes: &[u8], i: u64) -> u64 {
     bytes.get((i >> 3) as usize).map_or(0, |byte| u64::from(byte >> (i & 7) & 1))
 }
@@ -117,7 +117,7 @@ fn places<'a>(base: &'a [u8], new: &'a [u8]) -> impl Iterator<Item = u64> + 'a {
     })
 }
 
-/// Writes the `count` bits of `new`, by the shortest way; `base` are as many.
+/// Writes the `count` bits of `new` in the shortest form; `base` has as many.
 pub(super) fn write(base: Option<&[u8]>, new: &[u8], count: u64, out: &mut Vec<u8>) {
     let base = base.filter(|base| base.len() == new.len());
     if let Some(base) = base {
@@ -126,7 +126,7 @@ pub(super) fn write(base: Option<&[u8]>, new: &[u8], count: u64, out: &mut Vec<u
             out.push(SAME);
             return;
         }
-        // More than an eighth takes more than half of the bits, by which little is won.
+        // If more than an eighth differ, the codes take more than half of the bits and save little.
         if number < count / 8 {
             let width = golomb::rice_bits(number as f64 / count as f64);
             let (mut bits, mut next) = (Bits::default(), 0);

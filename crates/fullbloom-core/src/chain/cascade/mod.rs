@@ -6,7 +6,7 @@
 //! number. Rates of `sqrt(1/2) r / s`, then 1/2 a level, leave about `1.44 r log2(s / r) + 4.2 r` bits.
 //!
 //! Levels lie one after the other, bit by bit, in one section; the table has a word for each ([`level`]). Of another kind the
-//! first of them are filters of their own ([`parts`]), whose parameters and sections stand in the file at their number,
+//! first of them are separate filters ([`parts`]), whose parameters and sections stand in the file at their number,
 //! counted from 1. One that was kept from another version has a run of bits beside it, for the keys that it does not take; the
 //! rows of these come first. [`delta`]: what turns one version into another.
 
@@ -80,7 +80,7 @@ pub struct FilterCascade {
     excluded: u64,
     levels: u32,
     kind: LevelKind,
-    /// The first levels, where they are filters of their own.
+    /// The first levels, where they are separate filters.
     parts: Vec<Part>,
     /// Of these, from the first on, those with a run of bits beside them.
     later: usize,
@@ -278,7 +278,7 @@ impl Loadable for FilterCascade {
         }
         if filters > u64::from(levels) || (filters == 0) != (kind == LevelKind::Packed || levels == 0) {
             return Err(Error::Format(format!(
-                "the file says that {filters} of {levels} levels are filters of their own; it is damaged"
+                "the file says that {filters} of {levels} levels are separate filters; it is damaged"
             )));
         }
         if later.is_some_and(|later| later == 0 || later > filters) {
@@ -299,7 +299,7 @@ impl Loadable for FilterCascade {
         Ok(FilterCascade { included, excluded, levels, kind, parts, later, table, bits, hasher })
     }
 
-    /// Bits behind the last level are nobody's.
+    /// Bits after the last level belong to no level.
     fn check_cells(&self) -> Result<()> {
         self.parts.iter().try_for_each(Part::check_cells)?;
         if !is_zero_from(self.bits.words(), self.packed_bits()) {
@@ -309,7 +309,7 @@ impl Loadable for FilterCascade {
     }
 }
 
-/// The levels that are filters of their own; `whole` is the number of parameters of the whole.
+/// The levels that are separate filters; `whole` is the number of parameters of the whole.
 fn load_parts(
     header: &Header,
     kind: LevelKind,

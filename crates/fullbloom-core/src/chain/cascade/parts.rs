@@ -1,8 +1,8 @@
-//! [`Part`]: a level of a cascade that is a filter of its own, and [`LevelKind`], what levels are made of.
+//! [`Part`]: a level of a cascade that is a separate filter, and [`LevelKind`], the kind of levels.
 //!
-//! A level can be any structure of the registry that is made of keys and never misses one: those built of all their
-//! keys at once, and those that can be stages. Keys come to level number i as `splitmix(hash + (i + 1) 0x9e37..)`, as they do
-//! to levels among the bits of all.
+//! A level can be any structure of the registry that is built of keys and never misses one: those built of all their
+//! keys at once, and those that can be stages. Level number i stores key hashes as `splitmix(hash + (i + 1) 0x9e37..)`,
+//! as packed levels do.
 
 use crate::chain::kinds::{Kind, Stage};
 use crate::container::{Container, Header, tag};
@@ -13,17 +13,17 @@ use crate::registry::{self, FalseNegatives, Variant};
 use crate::structure::records::Records;
 use crate::structure::{Addable, Built, Filter, Job, Loadable, Sections};
 
-/// Lowest rate of a part: where more goes on than stays, fingerprints of one bit keep it.
+/// Lowest rate of a part: above it, fingerprints of one bit are enough.
 pub(super) const MOST_FPR: f64 = 0.5;
 
-/// What the levels of a cascade are.
+/// The kind of the levels of a cascade.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LevelKind {
     /// Classic Bloom filters among the bits of all.
     Packed,
     /// Filters that take keys one by one.
     Stages(Kind),
-    /// Those with this registry number, built of all keys at once.
+    /// Structures with this registry number, built of all keys at once.
     Built(u16),
 }
 
@@ -36,7 +36,7 @@ macro_rules! built {
     ({} $($rows:tt)*) => { built! { @row [] $($rows)* } };
     (@row [$($kinds:tt)*] {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
-        adds: build, $($rest:tt)*
+        adds: built [key], $($rest:tt)*
     } $($rows:tt)*) => { built! { @row [$($kinds)* {$ID $family $Class}] $($rows)* } };
     (@row [$($kinds:tt)*] $other:tt $($rows:tt)*) => { built! { @row [$($kinds)*] $($rows)* } };
     (@row [$($kinds:tt)*]) => { built! { @kinds $($kinds)* } };
@@ -87,7 +87,7 @@ macro_rules! built {
                 }
             }
 
-            /// Reads back one of the structure with number `header.variant`.
+            /// Loads a structure with number `header.variant`.
             pub(super) fn load(header: &Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
                 match header.variant {
                     $(registry::$ID => Loadable::load(header, hasher, memory).map(Part::$Class),)*
@@ -100,7 +100,7 @@ macro_rules! built {
 crate::variants!(built! {});
 
 impl Part {
-    /// Level number `level` of the kind, over keys, by which another key is taken at about rate `fpr`.
+    /// Level number `level` of this kind, over keys, which finds other keys at about rate `fpr`.
     pub(super) fn of(
         kind: LevelKind,
         hashes: &[u64],
@@ -121,26 +121,26 @@ impl Part {
         }
     }
 
-    /// Whether level number `level` takes the key.
+    /// Whether level number `level` finds the key.
     #[inline(always)]
     pub(super) fn takes(&self, level: usize, hash: u64) -> bool {
         let hash = splitmix::at(hash, level as u64);
         each!(self, f => f.contains_hash(hash))
     }
 
-    /// Asks for the memory of a key of level 0.
+    /// Prefetches the memory of a key of level 0.
     #[inline(always)]
     pub(super) fn fetch(&self, hash: u64) {
         let hash = splitmix::at(hash, 0);
         each!(self, f => f.fetch(hash));
     }
 
-    /// Keys that it was made of.
+    /// Number of keys that it was built of.
     pub(super) fn keys(&self) -> u64 {
         each!(self, f => f.num_added())
     }
 
-    /// The rate that was asked for.
+    /// The requested rate.
     pub(super) fn rate(&self) -> f64 {
         each!(self, f => f.target_fpr())
     }
@@ -167,14 +167,13 @@ impl Part {
 }
 
 impl LevelKind {
-    /// Registry rows of all kinds; the first stands for levels among the bits of all, too.
+    /// Registry rows of all kinds; the first also represents packed levels.
     pub fn rows() -> impl Iterator<Item = &'static Variant> {
         let stages = Kind::rows().filter(|row| row.false_negatives == FalseNegatives::Never);
         stages.chain(BUILT.iter().filter_map(|&id| registry::by_id(id)))
     }
 
-    /// The kind with this registry name; `layout` is for the first one, whose levels lie among the bits of all unless it is
-    /// named.
+    /// The kind with this registry name; `layout` applies to the first one, whose levels are packed unless it is given.
     pub fn new(name: &str, layout: &str) -> Result<Self> {
         let Some(row) = Self::rows().find(|row| row.name == name) else {
             let names: Vec<&str> = Self::rows().map(|row| row.name).collect();
@@ -196,7 +195,7 @@ impl LevelKind {
         self.row().map_or("", |row| row.name)
     }
 
-    /// Name of the layout that all levels have, where there is a choice; "auto" for bits of all.
+    /// Name of the layout of all levels, if there is a choice; "auto" for packed bits.
     pub fn layout(self) -> Option<&'static str> {
         match self {
             LevelKind::Packed => Some("auto"),
@@ -213,7 +212,7 @@ impl LevelKind {
         }
     }
 
-    /// Writes the kind and how many levels are parts, unless there can be none.
+    /// Writes the kind and the number of levels that are parts, unless there can be none.
     pub(super) fn describe(self, header: &mut Header, parts: usize) {
         match self {
             LevelKind::Packed => return,
@@ -223,7 +222,7 @@ impl LevelKind {
         header.set(tag::LEVEL_FILTERS, 0, parts as u64);
     }
 
-    /// Reads back what [`LevelKind::describe`] wrote: the kind, the parts, and the parameters that say so.
+    /// Reads [`LevelKind::describe`]'s output: the kind, the number of parts, and how many parameters they took.
     pub(super) fn restore(header: &Header) -> Result<(Self, u64, usize)> {
         let Ok(parts) = header.get(tag::LEVEL_FILTERS, 0) else { return Ok((LevelKind::Packed, 0, 0)) };
         let variant = header.get(tag::STAGE_VARIANT, 0);

@@ -38,7 +38,7 @@ fn errors(cascade: &FilterCascade, included: u64, excluded: u64) -> usize {
 }
 
 #[test]
-fn every_key_of_its_world_is_told() {
+fn every_key_of_its_world_is_classified() {
     for (r, s) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 1000), (1000, 1), (300, 300), (50, 20_000), (20_000, 700)] {
         let cascade = made(r, s);
         assert_eq!((cascade.num_included(), cascade.num_excluded(), cascade.fpr()), (r, s, 0.0));
@@ -63,7 +63,7 @@ fn it_is_as_small_as_the_formula_and_the_same_whatever_the_order() {
 }
 
 #[test]
-fn levels_of_any_kind_tell_every_key() {
+fn levels_of_any_kind_classify_every_key() {
     assert_eq!(kinds().len(), 11);
     for kind in kinds() {
         for (r, s) in [(0, 5), (5, 0), (1, 1), (1, 1000), (300, 300), (2000, 9000), (20_000, 24_000)] {
@@ -81,7 +81,7 @@ fn levels_of_any_kind_tell_every_key() {
 }
 
 #[test]
-fn levels_that_lie_about_their_kind_are_refused_or_answer() {
+fn levels_with_a_forged_kind_are_refused_or_answer() {
     for kind in kinds() {
         let cascade = made_of(kind, 50, 400);
         for (i, &(tag, index, value)) in cascade.container().header.params.iter().enumerate() {
@@ -158,7 +158,7 @@ fn repaired(mut delta: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn deltas_that_lie_are_refused() {
+fn forged_deltas_are_refused() {
     let base = made(60, 700);
     let new = changed(&base, 60, 700, 3);
     let delta = base.delta_to(&new).unwrap();
@@ -213,7 +213,7 @@ fn work_can_be_ended_and_is_bounded() {
 }
 
 #[test]
-fn files_that_lie_are_refused_or_answer() {
+fn forged_files_are_refused_or_answer() {
     for (r, s) in [(0, 3), (3, 0), (40, 300)] {
         let cascade = made(r, s);
         for (i, &(tag, _, value)) in cascade.container().header.params.iter().enumerate() {

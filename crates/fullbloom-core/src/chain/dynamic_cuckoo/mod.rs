@@ -28,8 +28,8 @@ pub use self::plan::Plan;
 use std::sync::Arc;
 
 use self::plan::{check_stages, room};
-use super::asking::{ask_in_turn, look};
 use super::stages::{Chain, Info, WHOLE, chain_answers};
+use super::stages::{ask_in_turn, look};
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::growth::Growth;
@@ -108,7 +108,7 @@ pub struct DynamicCuckooFilter {
     plan: Plan,
     chain: Chain<CuckooFilter>,
     places: Places,
-    /// [`DynamicCuckooFilter::first_open`], kept at hand.
+    /// [`DynamicCuckooFilter::first_open`], cached.
     active: usize,
     /// The warning past the capacity of all stages was given.
     warned: bool,
@@ -166,8 +166,7 @@ impl DynamicCuckooFilter {
         (CuckooFilter::CLASS, self.chain.stages.iter().map(Declared::info).collect())
     }
 
-    /// True when all stages are open and the stash of each is taken: adds are refused until a key is
-    /// removed.
+    /// True if all stages are open and the stash of each is occupied: adds are refused until a key is removed.
     pub fn is_full(&self) -> bool {
         self.all_open() && self.active == self.chain.stages.len()
     }
@@ -276,7 +275,7 @@ impl Removable for DynamicCuckooFilter {
                 Some(removed) => &mut removed[i * CHUNK..][..hashes.len()],
                 None => &mut scratch[..hashes.len()],
             };
-            // A stage is asked in the order of keys, and no other one answers for it: as one by one.
+            // Each key is handled by one stage, in the order of keys: as one by one.
             ask_in_turn(self.chain.stages.iter_mut().rev(), hashes, removed, |stage, hashes, removed| {
                 stage.remove_hashes(hashes, Some(removed))
             })?;
@@ -310,8 +309,8 @@ impl Mergeable for DynamicCuckooFilter {
         self.chain.stages[0].check_compatible(&other.chain.stages[0])
     }
 
-    /// The union of two multisets: every fingerprint of `other` is stored again, as its bucket says
-    /// where it may lie. `Error::Capacity` when they do not all fit.
+    /// The union of two multisets: stores every fingerprint of `other`, at the places that follow from its bucket.
+    /// `Error::Capacity` if they do not all fit.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         self.chain.check_writable()?;
@@ -332,13 +331,13 @@ impl Loadable for DynamicCuckooFilter {
         };
         let checked = check_fpr(fpr).and(check_stages(max_stages.into())).and(shape.check());
         let mut plan = Plan { capacity, fpr, max_stages, shape: checked.map_err(Error::as_format)?, stage_fpr: fpr };
-        // Tables far larger than their keys need would be opened one after the other by a few keys.
+        // If tables were far larger than their keys need, a few keys would open one after the other.
         if buckets / 2 > cuckoo_buckets(capacity.max(1), stored.bucket_size, stored.fingerprint_bits) {
             return Err(Error::format("the file's stages are larger than their capacity asks for; it is damaged"));
         }
         let shape = (CUCKOO, Self::STORED, plan.max_stages);
         let chain = Chain::load(header, hasher, memory, shape, |before: &[CuckooFilter], stage| {
-            // The rate of a stage stands at the first one.
+            // The rate of a stage is stored with the first one.
             let rate = before.first().unwrap_or(stage).target_fpr();
             *stage.shape() == plan.shape && stage.capacity() == plan.capacity && stage.target_fpr() == rate
         })?;

@@ -1,11 +1,11 @@
-//! Which stage takes a fingerprint, one by one, in batches, when stages are merged and when they are
+//! The choice of the stage for a fingerprint: one by one, in batches, when filters are merged and when stages are
 //! emptied.
 
 use std::ops::Range;
 
 use super::DynamicCuckooFilter;
 use super::plan::room;
-use crate::chain::asking::{ask_in_turn, look};
+use crate::chain::stages::{ask_in_turn, look};
 use crate::error::{Error, Result};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
@@ -13,12 +13,12 @@ use crate::table::CuckooFilter;
 use crate::table::cuckoo::moves::Refused;
 use crate::table::cuckoo::places::Spot;
 
-/// Stages that search for room with moves, 500 in each, before a key is refused.
+/// Stages that search for space with moves, 500 in each, before a key is refused.
 const SEARCHES: u32 = 2;
 
 impl DynamicCuckooFilter {
-    /// The first stage that has room or, when none has and no other may be opened, the first that
-    /// still takes keys; the number of stages when there is none.
+    /// The first stage with free capacity or, if there is none and no other may be opened, the first that still takes
+    /// keys; the number of stages if there is none.
     pub(super) fn first_open(&self) -> usize {
         let roomy = self.chain.stages.iter().position(|stage| room(stage) > 0);
         let takes = || self.chain.stages.iter().position(|stage| self.all_open() && !stage.is_full());
@@ -58,14 +58,14 @@ impl DynamicCuckooFilter {
         None
     }
 
-    /// Stores a fingerprint in the first stage that has room and takes it.
+    /// Stores a fingerprint in the first stage with free capacity that takes it.
     #[inline(always)]
     fn put_where_room(&mut self, spot: Spot, turn: u64) -> Option<(usize, bool)> {
         let stages = self.active..self.chain.stages.len();
         self.put_in_one(stages, &mut { SEARCHES }, (spot, turn), |stage| room(stage) > 0)
     }
 
-    /// Stores a fingerprint: where, and whether it was new there. On an error nothing has changed.
+    /// Stores a fingerprint; returns the stage, and whether it was new there. After an error nothing has changed.
     #[inline(always)]
     pub(super) fn put(&mut self, spot: Spot, turn: u64) -> Result<(usize, bool)> {
         match self.put_where_room(spot, turn) {
@@ -74,15 +74,15 @@ impl DynamicCuckooFilter {
         }
     }
 
-    /// True when the keys are so many that chance may have closed the stages to one of them: a stage more than twice
-    /// the keys need may be open. Keys that share buckets, and copies of one key, find no room in any number of stages;
-    /// were one opened for each few of them, a key would cost kilobytes.
+    /// True if there are enough keys for chance to have closed the stages to one of them: one stage more than twice the
+    /// keys need may be open. Keys that share buckets, and copies of one key, find no space in any number of stages; if
+    /// one were opened for each few of them, a key would cost kilobytes.
     fn may_open(&self) -> bool {
         let stages = self.chain.stages.len() as u64;
         !self.all_open() && (stages - 1).saturating_mul(self.plan.capacity) <= self.num_added().saturating_mul(2)
     }
 
-    /// [`DynamicCuckooFilter::put`] when no stage has room for it.
+    /// [`DynamicCuckooFilter::put`] if no stage has free capacity.
     #[cold]
     fn put_beyond(&mut self, spot: Spot, turn: u64) -> Result<(usize, bool)> {
         let mut stages = 0..if self.all_open() { self.chain.stages.len() } else { 0 };
@@ -128,8 +128,8 @@ impl DynamicCuckooFilter {
         ))
     }
 
-    /// Adds the first of `hashes` (at most [`CHUNK`]), no more than one stage has room for, so that no
-    /// other stage changes within a step; how many these are, at least one.
+    /// Adds the first of `hashes` (at most [`CHUNK`]), as many as one stage has capacity for, so that no other stage
+    /// changes within a step; returns how many, at least one.
     pub(super) fn add_step(&mut self, hashes: &[u64], mut new: Option<&mut [u8]>) -> Result<usize> {
         let at = self.active;
         let room = self.chain.stages.get(at).map_or(0, room);
@@ -140,7 +140,7 @@ impl DynamicCuckooFilter {
                 let others = self.chain.stages.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, stage)| stage);
                 ask_in_turn(others, &hashes[..step], &mut seen[..step], look)?;
             }
-            // A refusal is met again, and answered, by the scalar path below.
+            // The scalar path below meets a refusal again and reports it.
             let _ = self.chain.stages[at].store_each(&hashes[..step], |i, fresh| {
                 stored = i + 1;
                 if let Some(new) = new.as_deref_mut() {
@@ -159,17 +159,16 @@ impl DynamicCuckooFilter {
         Ok(stored + 1)
     }
 
-    /// After keys have gone: the newest stages are dropped as far as they are empty, and one is kept
-    /// aside.
+    /// After a removal: drops the newest stages while they are empty, and sets one aside.
     pub(super) fn settle(&mut self) {
         while self.chain.stages.len() > 1 && self.chain.stages.last().is_some_and(|last| last.num_added() == 0) {
-            // In a file that lies, a stage of no keys may have a stash.
+            // In a forged file, a stage of no keys may have a stash.
             self.chain.spare = self.chain.stages.pop().filter(|stage| !stage.has_stashed()).map(Box::new);
         }
         self.active = self.first_open();
     }
 
-    /// A copy that has taken in every fingerprint of `other` as well.
+    /// A copy with every fingerprint of `other` added.
     pub(super) fn merged(&self, other: &Self) -> Result<Self> {
         let mut merged = self.try_clone()?;
         for stage in &other.chain.stages {
@@ -188,8 +187,8 @@ impl DynamicCuckooFilter {
         Ok(merged)
     }
 
-    /// Moves the fingerprints of the newest stages into the room of earlier ones, as long as a whole
-    /// stage becomes free by it; the number of stages freed. What finds no room stays where it is.
+    /// Moves the fingerprints of the newest stages into free slots of earlier ones, as long as that frees a whole
+    /// stage; returns the number of stages freed. Fingerprints without space stay in place.
     pub fn compact(&mut self) -> Result<usize> {
         self.chain.check_writable()?;
         let before = self.chain.stages.len();

@@ -1,4 +1,4 @@
-//! [`Plan`]: what the stages of a dynamic cuckoo filter are made from.
+//! [`Plan`]: the parameters of the stages of a dynamic cuckoo filter.
 //!
 //! With s stages, all full, an absent key is compared with s times the fingerprints of one:
 //!
@@ -16,7 +16,7 @@ use crate::structure::Filter;
 use crate::table::CuckooFilter;
 use crate::table::cuckoo::shape::{CuckooShape, FINGERPRINT_BITS};
 
-/// What every stage is made from.
+/// The parameters of every stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Keys of one stage.
@@ -27,14 +27,14 @@ pub struct Plan {
     pub max_stages: u32,
     /// Buckets and fingerprints of a stage.
     pub shape: CuckooShape,
-    /// Rate of one full stage. Kept, and written for each stage, since a logarithm may differ in its
-    /// last bit from machine to machine.
+    /// Rate of one full stage. Stored, and written for each stage, since a logarithm may differ in its last bit from
+    /// machine to machine.
     pub stage_fpr: f64,
 }
 
 impl Plan {
-    /// Stages of the smallest tables with which `max_stages` of them, full, keep `fpr`; with
-    /// `fingerprint_bits` given, of tables of these, and `fpr` follows from them.
+    /// Stages of the smallest tables with which `max_stages` of them, full, keep `fpr`; if `fingerprint_bits` is given,
+    /// of tables with that width, which then determines `fpr`.
     pub fn for_capacity(
         capacity: u64,
         fpr: f64,
@@ -92,7 +92,7 @@ fn check_telling(fpr: f64, max_stages: u32, shape: &CuckooShape) -> Result<()> {
     )))
 }
 
-/// Keys a stage takes before others are used.
+/// Keys that a stage takes before others are used.
 pub(super) fn room(stage: &CuckooFilter) -> u64 {
     stage.capacity().saturating_sub(stage.num_added())
 }

@@ -314,7 +314,7 @@ fn all_stages_full_keep_the_rate_of_the_whole() {
 }
 
 #[test]
-fn what_no_filter_can_be_is_refused() {
+fn impossible_parameters_are_refused() {
     let refused = |n, p, stages, b, f| Plan::for_capacity(n, p, stages, b, f).unwrap_err().to_string();
     assert!(refused(0, 0.01, 4, 4, None).contains("capacity") && refused(9, 1.5, 4, 4, None).contains("fpr"));
     assert!(refused(9, 0.01, 0, 4, None).contains("between 1 and 1024, got 0"));
@@ -325,7 +325,7 @@ fn what_no_filter_can_be_is_refused() {
 }
 
 #[test]
-fn lying_files_are_refused_or_harm_nobody() {
+fn forged_files_are_refused_or_harmless() {
     let mut filter = made(planned(30, 5, 4, 8));
     filter.add_hashes(&(0..80).map(mix).collect::<Vec<_>>(), None).unwrap();
     // What may differ without contradiction: counts, a stash, the rate and stages of the whole.

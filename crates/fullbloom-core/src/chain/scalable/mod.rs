@@ -1,10 +1,10 @@
 //! [`ScalableBloomFilter`]: a chain of filters that grows with its keys and keeps its rate.
 //!
-//! Almeida, Baquero, Preguica and Hutchison, "Scalable Bloom filters", 2007. A key found in an earlier stage is
-//! not added again. Growth is decided by counting the keys that were new, never by scanning cells; a stage that
-//! finds no room for a key before it has reached its capacity is closed early.
+//! Almeida, Baquero, Preguica and Hutchison, "Scalable Bloom filters", 2007. A key found in an earlier stage is not
+//! added again. The number of new keys decides when to grow, never a scan of cells; a stage without space for a key
+//! before it has reached its capacity is closed early.
 //!
-//! [`plan`] says what capacity and rate each stage has.
+//! [`plan`] computes the capacity and rate of each stage.
 
 pub mod plan;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::growth::Growth;
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
-use crate::sizing::estimates::came_to_chain;
+use crate::sizing::estimates::reached_chain;
 use crate::structure::declaration::structure;
 use crate::structure::{Addable, Declared, Filter, Loadable, Sections, batch};
 
@@ -110,7 +110,7 @@ impl ScalableBloomFilter {
         Plan { initial_capacity, fpr, growth, tightening, kind }.check()?.nbytes(capacity)
     }
 
-    /// Of a filter as [`ScalableBloomFilter::construct`] makes it: its first stage.
+    /// Bytes of a new filter, that is of its first stage.
     pub fn made_bytes(
         initial_capacity: u64,
         fpr: f64,
@@ -155,8 +155,8 @@ impl ScalableBloomFilter {
         Ok(())
     }
 
-    /// True when chance may have filled the newest stage for a key: the keys are half of what the stages before it are
-    /// for. With fewer, keys share their places as chosen ones do; they would overflow the next stage too, and memory
+    /// True if chance may have filled the newest stage for a key: there are half as many keys as the stages before it
+    /// hold. With fewer, keys share their places as chosen ones do; they would overflow the next stage too, and memory
     /// would double for every few of them.
     fn may_close(&self) -> bool {
         let before = &self.chain.stages[..self.chain.stages.len() - 1];
@@ -164,14 +164,14 @@ impl ScalableBloomFilter {
         self.num_added().saturating_mul(2) >= planned
     }
 
-    /// Keys the newest stage still takes.
+    /// Keys that the newest stage still takes.
     fn room(&self) -> u64 {
         self.chain.stages.last().map_or(0, |last| last.capacity().saturating_sub(last.num_added()))
     }
 
-    /// Adds at most as many keys as the newest stage still takes, so that no stage changes within a step
-    /// and a batch leaves the cells that single adds leave. Tells how many are dealt with: all, or
-    /// those before one for which the newest stage had no room after all.
+    /// Adds at most as many keys as the newest stage still takes, so that no stage changes within a step and a batch
+    /// leaves the cells that single adds leave. Returns how many were processed: all, or those before one for which the
+    /// newest stage had no space after all.
     fn add_step(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<usize> {
         let mut seen = [0u8; batch::CHUNK];
         let seen = &mut seen[..hashes.len()];
@@ -227,10 +227,10 @@ impl Filter for ScalableBloomFilter {
         self.plan.kind.stages().fpr(&members)
     }
 
-    /// With the keys that an earlier stage, or their own, took for known.
+    /// Including the keys that an earlier stage, or their own, found wrongly.
     fn estimated(&self) -> Option<(f64, f64)> {
-        let stages: Vec<_> = self.chain.stages.iter().map(Stage::passed).collect();
-        Some(came_to_chain(self.plan.kind.stages(), &stages).with_deviation())
+        let stages: Vec<_> = self.chain.stages.iter().map(Stage::stage_keys).collect();
+        Some(reached_chain(self.plan.kind.stages(), &stages).with_deviation())
     }
 
     fn container(&self) -> Container<'_> {

@@ -1,8 +1,8 @@
 //! [`Plan`]: capacity and rate of every stage of a growing filter.
 //!
-//! Stage i has capacity n0 * s^i and rate p (1 - r) r^i, so that the sum of all rates stays below p however many
-//! stages there are: as far as a structure has such rates. A key is a hash of 64 bits and a fingerprint has
-//! fewer, so every structure has a least rate at every capacity; a stage that would need a lower one has that.
+//! Stage i has capacity n0 * s^i and rate p (1 - r) r^i, so that the sum of all rates stays below p for any number of
+//! stages, as far as a structure has such rates. A key is a hash of 64 bits and a fingerprint has fewer, so every
+//! structure has a lowest rate at every capacity; a stage that would need a lower one gets that.
 
 use crate::chain::kinds::{Kind, Stage};
 use crate::chain::stages::MAX_STAGES;
@@ -12,23 +12,23 @@ use crate::sizing::chain::{stage_keys, stage_rate};
 use crate::sizing::{LEAST_FPR, check_fpr, shown};
 use crate::structure::Filter;
 
-/// A stage of which more absent keys are found than not is of no use.
+/// A stage that finds more absent keys than it rejects is useless.
 const HIGHEST: f64 = 0.5;
 /// Powers and logarithms may differ in their last bits from machine to machine.
 const ROUNDING: f64 = 1e-9;
 
-/// What every new stage is made from.
+/// The parameters of every new stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Keys of the first stage.
     pub initial_capacity: u64,
-    /// Bound on the rate of the whole, as long as there are such rates.
+    /// Bound on the rate of the whole, as long as such rates exist.
     pub fpr: f64,
     /// s, at least 1.
     pub growth: f64,
     /// r, between 0 and 1.
     pub tightening: f64,
-    /// What all stages have in common.
+    /// The structure of all stages.
     pub kind: Kind,
 }
 
@@ -60,13 +60,13 @@ impl Plan {
         stage_keys(self.initial_capacity as f64, self.growth, index as u32)
     }
 
-    /// Rate of stage `index`, whether it can be had or not. Without the bound a file of 384 bytes could state millions
-    /// of keys at 0.9999 and ask for gigabytes with the next stage.
+    /// Rate of stage `index`, whether possible or not. Without the bound a file of 384 bytes could claim millions of
+    /// keys at 0.9999 and request gigabytes with the next stage.
     fn rate(&self, index: usize) -> f64 {
         stage_rate(self.fpr, self.tightening, index as u32).min(HIGHEST)
     }
 
-    /// True when a stage can have this rate, if there is memory for it.
+    /// True if a stage can have this rate, given enough memory.
     fn allows(&self, capacity: u64, fpr: f64) -> bool {
         !matches!(self.kind.nbytes(capacity, fpr), Err(Error::Parameter(_)))
     }
@@ -76,9 +76,9 @@ impl Plan {
         fpr > self.rate(index) * (1.0 + ROUNDING)
     }
 
-    /// What `make` gives for capacity and rate of stage `index`, behind one of rate `before`: the rate planned, or
-    /// the least there is.
-    fn made<T>(&self, index: usize, before: f64, make: impl Fn(u64, f64) -> Result<T>) -> Result<(f64, T)> {
+    /// Calls `make` with capacity and rate of stage `index`, after one of rate `before`: the planned rate, or the
+    /// lowest possible.
+    fn build_within<T>(&self, index: usize, before: f64, make: impl Fn(u64, f64) -> Result<T>) -> Result<(f64, T)> {
         let (capacity, planned) = (self.keys(index) as u64, self.rate(index));
         match make(capacity, planned) {
             // A rate that the first stage cannot have is refused by its constructor, which says why.
@@ -111,7 +111,7 @@ impl Plan {
         Ok(f64::from_bits(high))
     }
 
-    /// True of a stage with the capacity and the rate that stage `index`, behind one of rate `before`, has.
+    /// True for a stage with the capacity and the rate of stage `index`, after one of rate `before`.
     pub(super) fn fits(&self, index: usize, before: f64, stage: &Stage) -> bool {
         let (keys, capacity, rate) = (self.keys(index), stage.capacity(), stage.target_fpr());
         let [least, most] = [1.0 - ROUNDING, 1.0 + ROUNDING];
@@ -120,8 +120,8 @@ impl Plan {
         if capacity != keys as u64 && !near {
             return false;
         }
-        // With less memory than its numbers ask for, the next stage would be out of all proportion to the file; half of
-        // it, since this is no place to be exact.
+        // If the memory is smaller than these numbers need, the next stage would be out of all proportion to the file;
+        // half of it is enough, since this check need not be exact.
         if self.kind.nbytes(capacity, rate).map_or(true, |needed| stage.nbytes() < needed / 2) {
             return false;
         }
@@ -133,26 +133,26 @@ impl Plan {
                 && (alike() || self.allows(capacity, rate) && !self.allows(capacity, rate * least))
     }
 
-    /// An empty stage `index`, behind one of rate `before`.
+    /// An empty stage `index`, after one of rate `before`.
     pub(super) fn stage(&self, index: usize, before: f64, hasher: KeyHasher) -> Result<Stage> {
         if index >= MAX_STAGES as usize {
             return Err(Error::Capacity(format!(
                 "the filter has {MAX_STAGES} stages; build one with a larger initial_capacity or growth"
             )));
         }
-        self.made(index, before, |capacity, fpr| self.kind.stage(capacity, fpr, hasher)).map(|(_, stage)| stage)
+        self.build_within(index, before, |capacity, fpr| self.kind.stage(capacity, fpr, hasher)).map(|(_, stage)| stage)
     }
 
-    /// Bytes of stage `index`, behind one of rate `before`.
+    /// Bytes of stage `index`, after one of rate `before`.
     pub(super) fn stage_bytes(&self, index: usize, before: f64) -> Result<u64> {
-        self.made(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr)).map(|(_, bytes)| bytes)
+        self.build_within(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr)).map(|(_, bytes)| bytes)
     }
 
     /// Bytes of a filter that has grown to hold `capacity` keys.
     pub(super) fn nbytes(&self, capacity: u64) -> Result<u64> {
         let (mut held, mut bytes, mut before) = (0u64, 0u64, 1.0);
         for index in 0..MAX_STAGES as usize {
-            let (fpr, stage) = self.made(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr))?;
+            let (fpr, stage) = self.build_within(index, before, |capacity, fpr| self.kind.nbytes(capacity, fpr))?;
             (held, bytes, before) = (held.saturating_add(self.keys(index) as u64), bytes.saturating_add(stage), fpr);
             if held >= capacity {
                 break;

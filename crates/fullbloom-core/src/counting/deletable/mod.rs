@@ -1,12 +1,11 @@
 //! [`DeletableBloomFilter`]: a Bloom filter that remembers in which regions keys have met.
 //!
-//! Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", 2010. The m bits form r
-//! regions of equal size. A key that finds one of its bits set flags the region of that bit; a bit
-//! in a region without a flag belongs to one key alone and may be cleared. Flags are never taken
-//! back, so deletability only falls.
+//! Rothenberg, Macapuna, Verdi and Magalhaes, "The deletable Bloom filter", 2010. The m bits form r regions of equal
+//! size. A key that finds one of its bits set flags the region of that bit; a bit in a region without a flag belongs to
+//! one key alone and may be cleared. Flags are never cleared, so deletability only falls.
 //!
-//! Positions are those of scheme `mcg`: floor(x_i m / 2^64). As m is a multiple of r, the region of
-//! position i is floor(x_i r / 2^64).
+//! Positions are those of scheme `mcg`: floor(x_i m / 2^64). As m is a multiple of r, the region of position i is
+//! floor(x_i r / 2^64).
 
 pub mod regions;
 
@@ -22,8 +21,8 @@ use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -101,7 +100,8 @@ impl DeletableBloomFilter {
         Ok(DeletableBloomFilter { regions, bits, flags, load, hasher })
     }
 
-    /// An empty filter of given bits and probes, by default for as many keys as set half of the bits.
+    /// An empty filter with these bits and probes; the default capacity is the number of keys that set half of the
+    /// bits.
     pub fn with_shape(
         positions: Positions,
         regions: Option<u64>,
@@ -127,9 +127,9 @@ impl DeletableBloomFilter {
 }
 
 impl Filter for DeletableBloomFilter {
-    kept_in! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
+    memory_methods! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 
-    /// Keys fetched ahead; each asks for k lines of bits and k of flags.
+    /// Keys fetched ahead; each needs k lines of bits and k of flags.
     const AHEAD: usize = 6;
 
     #[inline(always)]
@@ -162,8 +162,8 @@ impl Filter for DeletableBloomFilter {
         bits::count_ones(self.words()) as f64 / self.regions.positions.num_bits as f64
     }
 
-    /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count: after removals it is an
-    /// estimate from above, and the deviation that of the keys which would set as many.
+    /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count: after removals it
+    /// overestimates, and the deviation is that of the keys that would set as many bits.
     fn estimated(&self) -> Option<(f64, f64)> {
         Some(self.regions.positions.law().estimate(self.fill()))
     }
@@ -194,13 +194,13 @@ impl Addable for DeletableBloomFilter {
 
     load_takes!(bits, flags);
 
-    cleared!(bits, flags);
+    clear_method!(bits, flags);
 }
 
-/// True here means that a bit was cleared, so that the key is found no more: a key whose bits all
-/// lie in flagged regions stays, and the answer is false.
+/// True here means that a bit was cleared, so that lookups no longer find the key: a key whose bits are all in flagged
+/// regions stays, and the answer is false.
 impl Removable for DeletableBloomFilter {
-    /// Clears the bits that are the key's alone; true when there was one.
+    /// Clears the bits that belong to the key alone; true if there was one.
     fn remove_hash(&mut self, hash: u64) -> Result<bool> {
         let Regions { positions, count } = self.regions;
         let (words, flags) = self.parts()?;

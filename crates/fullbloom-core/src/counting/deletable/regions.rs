@@ -3,10 +3,9 @@
 use crate::cells::bits;
 use crate::error::{Error, Result};
 use crate::scheme::positions::Positions;
-use crate::sizing::{Law, deletion};
+use crate::sizing::{Law, classic};
 
-/// Bits of a region unless another number of regions is asked for: a quarter more space, and 90 %
-/// of the keys can be deleted at capacity.
+/// The default size of a region in bits: a quarter more space, and 90 % of the keys can be deleted at capacity.
 const DEFAULT_REGION: u64 = 4;
 
 /// m, k and the regions.
@@ -34,7 +33,7 @@ impl Regions {
         Regions { positions, count }.check()
     }
 
-    /// Refuses what no constructor makes.
+    /// Refuses numbers that no constructor chooses.
     pub fn check(self) -> Result<Self> {
         self.positions.check()?;
         if self.count == 0 || !self.positions.num_bits.is_multiple_of(self.count) {
@@ -59,7 +58,7 @@ impl Regions {
         let throws = f64::from(self.positions.num_hashes) * self.positions.law().items(fill);
         let unflagged = (0..self.count).filter(|region| flags[(region >> 6) as usize] & bits::mask(*region) == 0);
         let free: u64 = unflagged.map(|region| count_range(words, region * self.size(), self.size())).sum();
-        deletion::deletability(free as f64, throws, self.positions.num_hashes)
+        classic::deletability(free as f64, throws, self.positions.num_hashes)
     }
 }
 

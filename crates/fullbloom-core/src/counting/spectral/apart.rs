@@ -10,7 +10,7 @@ use crate::scheme::fastrange;
 
 /// The first multiplier of `columns`.
 const M1: u64 = 0xd134_2543_de82_ef95;
-/// Slots looked at for a key.
+/// Slots searched for a key.
 const WALK: u64 = 32;
 
 /// Keys that are counted apart, exactly: hash and count in successive words.
@@ -21,7 +21,7 @@ pub struct Apart {
     pub memory: Memory,
 }
 
-/// What a walk through the table ends at.
+/// Where a walk through the table ends.
 enum Walk {
     At(usize),
     Free(usize),
@@ -34,7 +34,7 @@ impl Apart {
         (capacity / 2).max(8)
     }
 
-    /// The count's word of `hash`, or that of the first free slot on its way.
+    /// The word with the count of `hash`, or that of the first free slot on its way.
     fn walk(&self, hash: u64) -> Walk {
         let words = self.memory.words();
         let start = fastrange(hash.wrapping_mul(M1), self.slots);
@@ -57,7 +57,7 @@ impl Apart {
         }
     }
 
-    /// Counts `more` of a key that is here; or takes it in at `least` if its minimum stood alone.
+    /// Counts `more` for a key in the table; or inserts it with `least` if only one of its counters had the minimum.
     pub fn add(&mut self, hash: u64, least: u64, alone: bool, more: u64) {
         if more == 0 {
             return;
@@ -77,7 +77,7 @@ impl Apart {
     }
 
     /// Keys that are here.
-    #[allow(clippy::len_without_is_empty)] // nobody asks
+    #[allow(clippy::len_without_is_empty)] // unused
     pub fn len(&self) -> u64 {
         self.memory.words().as_chunks::<2>().0.iter().filter(|[_, count]| *count != 0).count() as u64
     }

@@ -1,17 +1,16 @@
-//! [`SpectralBloomFilter`]: how often each key came, never told too low.
+//! [`SpectralBloomFilter`]: how often each key was added, never underestimated.
 //!
-//! Cohen and Matias, "Spectral Bloom filters", 2003. The estimate is the least of a key's k counters,
-//! cells as in [`crate::counting::spread`]. Three ways to add:
+//! Cohen and Matias, "Spectral Bloom filters", 2003. The estimate is the smallest of a key's k counters, cells as in
+//! [`crate::counting::spread`]. Three ways to add:
 //!
-//! * minimum selection: one to each counter (what a counting filter does);
-//! * minimal increase: one to each counter that is at the least value, so that others stay closer to
-//!   their own keys;
-//! * recurring minimum: one to each, and a key whose least value stands in one counter only, which is
-//!   how an overestimate looks, is counted apart from there on, starting at that value.
+//! * minimum selection: increments each counter (as a counting filter does);
+//! * minimal increase: increments each counter that has the minimum, so that others stay closer to their own keys;
+//! * recurring minimum: increments each, and counts a key separately from then on if only one of its counters has the
+//!   minimum, which suggests an overestimate; its count starts at that value.
 //!
-//! Where a key is counted apart decides whether the promise holds: a second filter with a marker for
-//! its keys misses occurrences when the marker errs. Here the keys apart are exact, in a table of
-//! their 64-bit hashes ([`apart`]); a key that finds no room in it stays with its counters.
+//! The guarantee depends on where such keys are counted: a second filter with a marker for its keys misses occurrences
+//! when the marker errs. Here these keys are exact, in a table of their 64-bit hashes ([`apart`]); a key that finds no
+//! space in it stays with its counters.
 
 pub mod apart;
 pub mod shape;
@@ -80,7 +79,7 @@ structure! {
     }
 }
 
-/// An approximate multiset that tells how often each key came, or a little more.
+/// An approximate multiset that counts how often each key was added, or slightly more.
 pub struct SpectralBloomFilter {
     shape: Shape,
     mode: Mode,
@@ -130,7 +129,7 @@ impl SpectralBloomFilter {
         Ok(SpectralBloomFilter { shape, mode, spread, memory, apart, hasher, load })
     }
 
-    /// True when a counter may be at its maximum: none is above the number of additions.
+    /// True if a counter may be at its maximum: none exceeds the number of additions.
     #[inline(always)]
     fn is_full(&self) -> bool {
         self.load.occurrences >= self.spread.packed.max()
@@ -303,7 +302,7 @@ impl Countable for SpectralBloomFilter {
         Some(if fits < times { Err(self.refuse()) } else { Ok(()) })
     }
 
-    /// The least counter, or the count apart where that is lower. Never below the truth.
+    /// The smallest counter, or the separate count if that is lower. Never below the truth.
     fn count_hash(&self, hash: u64) -> u64 {
         let least = self.spread.least(self.words(), hash);
         match &self.apart {

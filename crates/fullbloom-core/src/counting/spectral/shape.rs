@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::sizing::classic::Classic;
 use crate::structure::declaration::names;
 
-/// How a key is added. The number stands in files.
+/// How keys are added. Files contain the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Mode {
@@ -14,7 +14,7 @@ pub enum Mode {
     MinimumSelection = 1,
     /// One to the least counters.
     MinimalIncrease = 2,
-    /// One to each; keys whose least counter stands alone are counted apart.
+    /// Increments each; a key with a single smallest counter is counted separately.
     RecurringMinimum = 3,
 }
 
@@ -25,7 +25,7 @@ names! { Mode, "mode":
 }
 
 impl Mode {
-    /// Words of the table of keys counted apart, if there is one.
+    /// Words of the table of keys that are counted separately, if there is one.
     pub fn words_apart(self, capacity: u64) -> Option<u64> {
         (self == Mode::RecurringMinimum).then(|| Apart::slots_for(capacity).saturating_mul(2))
     }
@@ -58,7 +58,7 @@ impl Shape {
         Ok(Shape { counter_bits, num_cells: found.num_bits, num_hashes: found.num_hashes })
     }
 
-    /// Refuses what no constructor makes.
+    /// Refuses numbers that no constructor chooses.
     pub fn check(self) -> Result<Self> {
         Self::check_bits(self.counter_bits)?;
         if (1..=MAX_HASHES).contains(&self.num_hashes) && (1..=MAX_CELLS).contains(&self.num_cells) {

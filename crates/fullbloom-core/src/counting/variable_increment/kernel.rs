@@ -38,7 +38,7 @@ impl Kernel {
         value == v || value >= v + self.increments || value == self.spread.packed.max()
     }
 
-    /// Runs `visit` on each distinct cell of `hash` with its increment, until it answers false.
+    /// Calls `visit` with each distinct cell of `hash` and its increment, until it returns false.
     #[inline(always)]
     fn each(&self, hash: u64, mut visit: impl FnMut(u64, u64) -> bool) -> bool {
         let mut taken = [0u64; MAX_HASHES as usize];
@@ -64,7 +64,7 @@ impl Kernel {
         self.each(hash, |cell, v| self.accepts(self.spread.packed.get(words, cell), v))
     }
 
-    /// Adds; true when a cell could not have held the key.
+    /// Adds; true if a cell could not have contained the key.
     #[inline(always)]
     pub(super) fn add(&self, words: &mut [u64], hash: u64) -> bool {
         let packed = self.spread.packed;
@@ -78,7 +78,7 @@ impl Kernel {
         new
     }
 
-    /// Removes unless certainly absent: tells whether, and whether the key is absent now.
+    /// Removes unless certainly absent: reports whether it did, and whether the key is absent now.
     #[inline(always)]
     pub(super) fn remove(&self, words: &mut [u64], hash: u64) -> (bool, bool) {
         if !self.contains(words, hash) {

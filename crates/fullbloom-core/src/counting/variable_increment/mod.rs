@@ -1,9 +1,9 @@
 //! [`VariableIncrementFilter`]: a counting filter whose keys add different amounts.
 //!
-//! Rottenstreich, Kanizo and Keslassy, "The variable-increment counting Bloom filter", 2014. Probe i
-//! of a key adds an increment v_i from L to 2L - 1 to its cell, and removal takes it away again. A
-//! cell of value s can hold v only if s = v or s >= v + L, because every sum of increments is at
-//! least L. A cell at its maximum may stand for more: it accepts every probe and stays for ever.
+//! Rottenstreich, Kanizo and Keslassy, "The variable-increment counting Bloom filter", 2014. Probe i of a key adds an
+//! increment v_i from L to 2L - 1 to its cell, and removal subtracts it. A cell of value s can contain v only if s = v
+//! or s >= v + L, because every sum of increments is at least L. A cell at its maximum may represent more: it accepts
+//! every probe and never changes again.
 
 pub mod kernel;
 pub mod shape;
@@ -17,10 +17,10 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
-use crate::sizing::whole::new_among;
+use crate::sizing::estimates::new_among;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
@@ -75,13 +75,13 @@ structure! {
     }
 }
 
-/// An approximate set whose keys can be removed, in less space than counters of one would need.
+/// An approximate set that supports removal, in less space than counters of one would need.
 pub struct VariableIncrementFilter {
     shape: Shape,
     kernel: Kernel,
     memory: Memory,
     hasher: KeyHasher,
-    /// Counts distinct keys, as far as can be told.
+    /// Counts distinct keys, as far as cells show them.
     load: Load,
 }
 
@@ -123,7 +123,7 @@ impl VariableIncrementFilter {
 }
 
 impl Filter for VariableIncrementFilter {
-    kept_in! { VARIABLE_INCREMENT, 0, load; memory: COUNTERS }
+    memory_methods! { VARIABLE_INCREMENT, 0, load; memory: COUNTERS }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -176,7 +176,7 @@ impl Addable for VariableIncrementFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Removable for VariableIncrementFilter {

@@ -34,8 +34,8 @@ impl Shape {
         Ok(())
     }
 
-    /// The smallest shape with a rate of at most `fpr` at `capacity` keys. Unless asked otherwise a counter holds
-    /// 15 to 20 increments, while a full filter has one or two in a cell.
+    /// The smallest shape with a rate of at most `fpr` at `capacity` keys. The default counter holds 15 to 20
+    /// increments, while a full filter has one or two in a cell.
     pub fn for_capacity(increments: u64, counter_bits: Option<u32>, capacity: u64, fpr: f64) -> Result<Self> {
         let counter_bits = counter_bits.unwrap_or(increments.checked_ilog2().unwrap_or(0) + 5);
         Self::check_cells(increments, counter_bits)?;
@@ -47,7 +47,7 @@ impl Shape {
         first_minimum(sized, |shape| shape.num_cells).ok_or_else(|| impossible(capacity, fpr))
     }
 
-    /// Refuses what no constructor makes.
+    /// Refuses numbers that no constructor chooses.
     pub fn check(self) -> Result<Self> {
         Self::check_cells(self.increments, self.counter_bits)?;
         if (1..=MAX_HASHES).contains(&self.num_hashes) && (1..=MAX_CELLS).contains(&self.num_cells) {

@@ -14,7 +14,7 @@ fn filter(increments: u64, bits: u32, capacity: u64) -> VariableIncrementFilter 
 const KINDS: [(u64, u32); 7] = [(2, 6), (4, 7), (8, 8), (2, 3), (4, 4), (8, 5), (4, 16)];
 
 #[test]
-fn random_operations_never_deny_what_is_there() {
+fn random_operations_give_no_false_negative() {
     for (increments, bits) in KINDS {
         for capacity in [2, 60, 400] {
             let (mut f, mut model) = (filter(increments, bits, capacity), HashMap::new());

@@ -1,8 +1,8 @@
-//! [`ZoneFilter`]: a set of whole numbers without false positives up to so many members.
+//! [`ZoneFilter`]: a set of integers without false positives up to a number of members.
 //!
 //! Eppstein, Goodrich and Hirschberg, "Improved combinatorial group testing algorithms for real-world problem sizes",
-//! 2007. No hash: number x has the cell `x mod p` of each of the first primes p. Where the product of these reaches
-//! u^d, no number below u that is no member shares its cells with d members or fewer ([`sizing::zone`](crate::sizing::zone)). Cells are bits, or
+//! 2007. No hash: number x has the cell `x mod p` of each of the first primes p. If their product reaches u^d, no other
+//! number below u shares its cells with d members or fewer ([`sizing::zone`](crate::sizing::zone)). Cells are bits, or
 //! counters, from which the members can be listed ([`decode`]).
 
 use std::sync::Arc;
@@ -15,11 +15,10 @@ use crate::key::KeyHasher;
 use crate::registry::ZONE;
 use crate::sizing::zone::{self as sizing, MOST_COUNTER_BITS};
 use crate::structure::declaration::structure;
-use crate::structure::traits::written;
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Declared, Filter, Loadable, Removable, Sections};
 
 mod decode;
-mod field;
 #[cfg(test)]
 mod tests;
 
@@ -72,7 +71,7 @@ structure! {
     }
 }
 
-/// Members are found modulo the prime 2^61 - 1.
+/// Members are found modulo a prime (`field`), which must be larger.
 const MOST: u64 = 1 << 60;
 
 /// A set of whole numbers, exact up to so many.
@@ -318,7 +317,7 @@ impl Addable for ZoneFilter {
         Ok(new)
     }
 
-    written!(cells);
+    write_methods!(cells);
 
     #[inline(always)]
     fn is_roomy(&self) -> bool {

@@ -83,7 +83,7 @@ fn counters_list_their_members() {
 }
 
 #[test]
-fn what_cannot_be_listed_says_why() {
+fn undecodable_zones_say_why() {
     assert!(matches!(zone(4, 1000, false).decode(), Err(Error::Parameter(why)) if why.contains("counting=True")));
     assert!(matches!(of(2, 1000, &[1, 2, 3]).decode(), Err(Error::Parameter(why)) if why.contains("capacity=2")));
     let mut wrong = of(4, 1000, &[1, 2]);
@@ -113,7 +113,7 @@ fn removing_brings_back_what_was() {
 }
 
 #[test]
-fn what_is_no_number_of_the_universe_is_refused() {
+fn keys_outside_of_the_universe_are_refused() {
     let mut made = zone(3, 1000, false);
     for strange in [key(1000), key(u64::MAX), hash(7)] {
         assert!(matches!(made.add_hash(strange), Err(Error::Parameter(_))) && !made.contains_hash(strange));

@@ -34,9 +34,9 @@ const NO_SCALING: u32 = 8;
 /// Bytes of a header, and of each layer in it.
 const HEADER: usize = 20;
 const LAYER: usize = 53;
-/// An error halves with every layer: from 0.25 on it is 0 before there are so many.
+/// The error halves with every layer: from 0.25 on it is 0 before this many.
 const MOST_LAYERS: usize = 1100;
-/// Remainders of two probes are added up, and a filter that is full of keys takes more.
+/// Remainders of two probes are added, and a filter full of keys takes more.
 const MOST_BITS: u64 = 1 << 62;
 const MOST_ITEMS: u64 = 1 << 62;
 
@@ -58,23 +58,23 @@ fn hashes_for(bits_per_entry: f64) -> u32 {
 /// One filter of the chain.
 pub struct Layer {
     cells: Cells,
-    /// Bits, k, and what 2^64 leaves when it is divided by the bits.
+    /// Bits, k, and the remainder of 2^64 divided by the bits.
     bits: u64,
     /// k.
     pub hashes: u32,
     wrap: u64,
-    /// Keys that were new when they came.
+    /// Keys that were new when they were added.
     pub items: u64,
-    /// Keys that it is made for.
+    /// Keys that it is sized for.
     pub entries: u64,
-    /// Rate that it is made for.
+    /// Rate that it is sized for.
     pub error: f64,
     bits_per_entry: f64,
 }
 
 /// Probes of a key: `(h1 + i h2 mod 2^64) mod bits`, with two divisions for all of them.
 struct Probes {
-    /// The sum, and what it leaves.
+    /// The sum, and its remainder.
     sum: u64,
     bit: u64,
     step: u64,
@@ -156,7 +156,7 @@ impl Layer {
         out.push(0);
     }
 
-    /// The next layer of a header, if there is a sound one.
+    /// The next layer of a header, if it is valid.
     fn read(fields: &mut Fields<'_>) -> Option<Result<Self>> {
         let (bytes, bits, items) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (error, bits_per_entry) = (fields.f64()?, fields.f64()?);
@@ -193,7 +193,8 @@ fn bad(why: &str) -> Error {
 }
 
 impl Chain {
-    /// An empty filter for `capacity` keys at rate `error`; `growth` is told even where it does not grow.
+    /// An empty filter for `capacity` keys at rate `error`; files contain `growth` even for a filter that does not
+    /// grow.
     pub fn construct(capacity: u64, error: f64, growth: u32, scaling: bool) -> Result<Self> {
         let mut chain = Chain { layers: Vec::new(), items: 0, scaling, growth, bound: Bound::default() };
         chain.push(Self::first(capacity, error, scaling)?)?;
@@ -220,7 +221,7 @@ impl Chain {
         &self.layers
     }
 
-    /// Keys that were new when they came.
+    /// Keys that were new when they were added.
     pub fn items(&self) -> u64 {
         self.items
     }
@@ -230,27 +231,27 @@ impl Chain {
         self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.entries))
     }
 
-    /// The factor between the entries of two layers, where there may be more.
+    /// The factor between the entries of two layers, if there may be more than one.
     pub fn expansion(&self) -> Option<u32> {
         self.scaling.then_some(self.growth)
     }
 
-    /// Bytes of bits, those that are to come among them.
+    /// Bytes of bits, including those that have not arrived.
     pub fn nbytes(&self) -> u64 {
         self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.cells.len() as u64))
     }
 
-    /// Growing beyond so many bytes is refused.
+    /// Refuses growth beyond `max_bytes`.
     pub fn bound(&mut self, max_bytes: u64) {
         self.bound.most = max_bytes;
     }
 
-    /// From here on, `growth` is asked before it grows.
+    /// Asks `growth` before the filter grows, from now on.
     pub fn share(&mut self, growth: Arc<dyn Growth>) {
         self.bound.share(growth);
     }
 
-    /// Rate asked for.
+    /// The requested rate.
     pub fn target(&self) -> f64 {
         let first = self.layers.first().map_or(0.0, |layer| layer.error);
         if self.scaling { first * 2.0 } else { first }
@@ -324,7 +325,7 @@ impl Chain {
         out
     }
 
-    /// The filter that a header tells of, its bits to come. It has at most `max_bytes` of them.
+    /// The filter of a header, without its bits. It may have at most `max_bytes` of them.
     pub fn from_header(header: &[u8], max_bytes: u64) -> Result<Self> {
         let mut fields = Fields(header);
         let mut head = || Some((fields.u64()?, fields.u32()?, fields.u32()?, fields.u32()?));
@@ -364,12 +365,12 @@ impl Chain {
         self.layers.iter().map(|layer| &layer.cells)
     }
 
-    /// The piece that is asked for by `number`, from 1 on, and the number that it is loaded under.
+    /// The piece with this `number`, from 1 on, and the number under which it is loaded.
     pub fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
         piece_of(self.layers.iter().map(|layer| &layer.cells), number)
     }
 
-    /// Takes in a piece.
+    /// Loads a piece.
     pub fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
         let mut cells: Vec<&mut Cells> = self.layers.iter_mut().map(|layer| &mut layer.cells).collect();
         take_piece(&mut cells, number, bytes).map_err(|refused| match refused {
@@ -380,8 +381,8 @@ impl Chain {
         })
     }
 
-    /// Hands `word` the number of the last layer and the word of it for each word that adding one of the keys may write,
-    /// while no layer is opened; false while cells are to come.
+    /// Calls `word` with the number of the last layer and the index of each word that adding one of the keys may write,
+    /// unless that opens a layer; false while cells are missing.
     pub fn writes(&self, keys: &[[u64; 2]], word: &mut dyn FnMut(usize, usize)) -> bool {
         let Some(last) = self.layers.last() else { return false };
         for &key in keys {
@@ -391,7 +392,7 @@ impl Chain {
         self.layers.iter().all(|layer| layer.cells.arrived().len() == layer.cells.len())
     }
 
-    /// A copy, whose cells are these, a run for each layer.
+    /// A copy with these cells, one run for each layer.
     pub fn with_cells(&self, cells: Vec<Vec<u8>>) -> Result<Self> {
         if !cells.iter().map(Vec::len).eq(self.cells().map(Cells::len)) {
             return Err(bad(": cells of another shape"));
@@ -448,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dumped_loads_and_grows_alike() -> Result<()> {
+    fn dumps_load_and_grow_alike() -> Result<()> {
         let mut one = Chain::construct(20, 0.02, 3, true)?;
         let mut other: Option<Chain> = None;
         for number in 0..2000u32 {
@@ -475,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_lie_are_refused() {
+    fn forged_headers_are_refused() {
         let sound = hex(HEADER);
         assert!(Chain::from_header(&sound, 144).is_ok());
         assert!(matches!(Chain::from_header(&sound, 143), Err(Error::Memory(_))));

@@ -1,12 +1,12 @@
-//! [`Cells`]: the bytes of a layer or a table, which may come in pieces.
+//! [`Cells`]: the bytes of a layer or a table, which may arrive in pieces.
 
 use std::borrow::Cow;
 
 use super::PIECE;
 use crate::error::{Error, Result};
 
-/// So many bytes, of which those that have not arrived are zeros, and take no memory: a header that tells of gigabytes
-/// costs what comes after it.
+/// A number of bytes; those that have not arrived are zeros, and take no memory: a header that claims gigabytes costs
+/// only the bytes that follow it.
 #[derive(Default)]
 pub struct Cells {
     arrived: Vec<u8>,
@@ -32,7 +32,7 @@ impl Cells {
         Cells { len: arrived.len(), arrived }
     }
 
-    /// Bytes that are to come.
+    /// Bytes that have not arrived.
     pub(super) fn awaited(len: u64) -> Result<Self> {
         match usize::try_from(len) {
             Ok(len) if len <= isize::MAX as usize => Ok(Cells { arrived: Vec::new(), len }),
@@ -40,7 +40,7 @@ impl Cells {
         }
     }
 
-    /// How many there are, those that are to come among them.
+    /// Number of bytes, including those that have not arrived.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -50,7 +50,7 @@ impl Cells {
         self.len == 0
     }
 
-    /// Those that are there.
+    /// The bytes that have arrived.
     pub fn arrived(&self) -> &[u8] {
         &self.arrived
     }
@@ -77,7 +77,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Takes bytes in; `at + bytes.len()` is within these.
+    /// Writes bytes; `at + bytes.len()` must be within the cells.
     fn put(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         let (there, end) = (self.arrived.len(), at + bytes.len());
         if at > there {
@@ -111,7 +111,7 @@ impl Cells {
     }
 }
 
-/// Which of several runs of cells, one behind the other, has byte `at`, and where in it that is.
+/// Finds byte `at` in several consecutive runs of cells: the run, and the place in it.
 fn place<'a>(runs: impl Iterator<Item = &'a Cells>, at: i64) -> Option<(usize, usize)> {
     let mut at = usize::try_from(at).ok()?;
     for (index, run) in runs.enumerate() {
@@ -123,7 +123,7 @@ fn place<'a>(runs: impl Iterator<Item = &'a Cells>, at: i64) -> Option<(usize, u
     None
 }
 
-/// The piece of these runs that is asked for by `number`, and the number of the next one; nothing at the end.
+/// The piece of these runs with this `number`, and the number of the next one; `None` at the end.
 pub(super) fn piece_of<'a>(runs: impl Iterator<Item = &'a Cells> + Clone, number: i64) -> Option<(i64, Cow<'a, [u8]>)> {
     let (index, at) = place(runs.clone(), number.checked_sub(1)?)?;
     let piece = runs.into_iter().nth(index)?.piece(at);
@@ -132,17 +132,17 @@ pub(super) fn piece_of<'a>(runs: impl Iterator<Item = &'a Cells> + Clone, number
 
 /// Why a piece is refused.
 pub(super) enum Refused {
-    /// Its number is not one of a piece of this length.
+    /// Its number does not belong to a piece of this length.
     Number,
     /// No run begins before it.
     Nowhere,
-    /// It goes beyond its run.
+    /// It exceeds its run.
     Long,
     /// As said.
     Other(Error),
 }
 
-/// Takes in the piece that came under `number`.
+/// Loads the piece with this `number`.
 pub(super) fn take_piece(cells: &mut [&mut Cells], number: i64, bytes: &[u8]) -> std::result::Result<(), Refused> {
     let start = number.checked_sub(bytes.len() as i64).filter(|start| number > 0 && *start >= 0);
     let start = start.ok_or(Refused::Number)?;
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_not_arrived_is_zeros_and_takes_no_memory() -> Result<()> {
+    fn missing_bytes_are_zeros_and_take_no_memory() -> Result<()> {
         let mut cells = Cells::awaited(1 << 40)?;
         cells.put(0, &[1, 2, 3])?;
         cells.put(1, &[9])?;

@@ -31,16 +31,16 @@ pub fn hash(key: &[u8]) -> u64 {
     murmur64a(key, 0)
 }
 
-/// What a filter is made with.
+/// The parameters of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Buckets of the first table, a power of two.
     pub buckets: u64,
     /// Slots of a bucket.
     pub bucket_size: u16,
-    /// Fingerprints that make way for one.
+    /// Evictions for one fingerprint.
     pub iterations: u16,
-    /// The factor between the buckets of two tables, a power of two; 0 where there is one table only.
+    /// The factor between the buckets of two tables, a power of two; 0 for a single table.
     pub expansion: u16,
 }
 
@@ -119,7 +119,7 @@ impl Cuckoo {
         Ok(Cuckoo { shape, tables: vec![first], items: 0, deletes: 0, bound: Bound::default() })
     }
 
-    /// What it was made with.
+    /// Its parameters.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -139,17 +139,17 @@ impl Cuckoo {
         self.deletes
     }
 
-    /// Bytes of all tables, those that are to come among them.
+    /// Bytes of all tables, including those that have not arrived.
     pub fn nbytes(&self) -> u64 {
         self.tables.iter().fold(0, |sum, table| sum.saturating_add(table.len() as u64))
     }
 
-    /// Growing beyond so many bytes is refused.
+    /// Refuses growth beyond `max_bytes`.
     pub fn bound(&mut self, max_bytes: u64) {
         self.bound.most = max_bytes;
     }
 
-    /// From here on, `growth` is asked before it grows.
+    /// Asks `growth` before the filter grows, from now on.
     pub fn share(&mut self, growth: Arc<dyn Growth>) {
         self.bound.share(growth);
     }
@@ -160,7 +160,7 @@ impl Cuckoo {
         self.tables.iter().map(used).sum::<usize>() as f64 / self.nbytes() as f64
     }
 
-    /// Rate of the slots as they are: of two buckets in each table, one of 255 values a slot in use.
+    /// Rate of the slots in use: two buckets in each table, one of 255 values a slot.
     pub fn fpr(&self) -> f64 {
         let compared = 2.0 * f64::from(self.shape.bucket_size) * self.tables.len() as f64 * self.fill();
         1.0 - (1.0 - 1.0 / 255.0f64).powf(compared)
@@ -204,7 +204,7 @@ impl Cuckoo {
         (0..self.tables.len()).any(|table| self.find(table, &places, places.fingerprint).is_some())
     }
 
-    /// How often a key was added. One whose buckets are the same is counted twice, as there.
+    /// How often a key was added. A key with two equal buckets counts twice, as in the original.
     pub fn count(&self, hash: u64) -> u64 {
         let places = Places::of(hash);
         let mut count = 0;
@@ -218,7 +218,7 @@ impl Cuckoo {
         count
     }
 
-    /// Adds a key, also one that is there.
+    /// Adds a key, even one that is present.
     pub fn add(&mut self, hash: u64) -> Result<()> {
         let places = Places::of(hash);
         while !self.place(&places)? {
@@ -237,8 +237,8 @@ impl Cuckoo {
         self.evict(places)
     }
 
-    /// Puts a fingerprint into the last table, where others make way for each other; false, and nothing has changed,
-    /// where the last of them finds no slot.
+    /// Puts a fingerprint into the last table, by evictions; false, and nothing has changed, if the last one evicted
+    /// finds no slot.
     fn evict(&mut self, places: &Places) -> Result<bool> {
         let (last, width) = (self.tables.len() - 1, self.width());
         let mut fingerprint = places.fingerprint;
@@ -279,7 +279,7 @@ impl Cuckoo {
         Ok(())
     }
 
-    /// Removes a key once: false where it is not.
+    /// Removes a key once; false if it is absent.
     pub fn remove(&mut self, hash: u64) -> Result<bool> {
         let places = Places::of(hash);
         for table in (0..self.tables.len()).rev() {
@@ -296,8 +296,8 @@ impl Cuckoo {
         Ok(false)
     }
 
-    /// Moves fingerprints to older tables, and lets go of the last one once it is empty. Unless it goes `on`, it ends with
-    /// the first table of which some fingerprints stay.
+    /// Moves fingerprints to older tables, and drops the last one once it is empty. Unless `on` is set, stops at the
+    /// first table that keeps some fingerprints.
     pub fn compact(&mut self, on: bool) -> Result<()> {
         for table in (1..self.tables.len()).rev() {
             let emptied = self.empty(table)?;
@@ -312,7 +312,7 @@ impl Cuckoo {
         Ok(())
     }
 
-    /// Moves the fingerprints of a table to older ones: true where none stayed.
+    /// Moves the fingerprints of a table to older ones; true if none stayed.
     fn empty(&mut self, table: usize) -> Result<bool> {
         let (width, mut emptied) = (self.width(), true);
         for slot in 0..self.tables[table].len() {
@@ -344,7 +344,7 @@ impl Cuckoo {
         out
     }
 
-    /// The filter that a header tells of, its tables to come. It has at most `max_bytes` of them.
+    /// The filter of a header, without its tables. It may have at most `max_bytes` of them.
     pub fn from_header(header: &[u8], max_bytes: u64) -> Result<Self> {
         let mut fields = Fields(header);
         let mut read = || {
@@ -373,12 +373,12 @@ impl Cuckoo {
         Ok(filter)
     }
 
-    /// The piece that is asked for by `number`, from 1 on, and the number that it is loaded under.
+    /// The piece with this `number`, from 1 on, and the number under which it is loaded.
     pub fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
         piece_of(self.tables.iter(), number)
     }
 
-    /// Takes in a piece.
+    /// Loads a piece.
     pub fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
         let mut cells: Vec<&mut Cells> = self.tables.iter_mut().collect();
         let refused = |why: &str| Error::Format(format!("Couldn't load chunk!{why}"));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_lie_are_refused() {
+    fn forged_headers_are_refused() {
         assert!(Cuckoo::from_header(&HEADER, 1024).is_ok());
         for length in 0..HEADER.len() {
             assert!(Cuckoo::from_header(&HEADER[..length], u64::MAX).is_err());

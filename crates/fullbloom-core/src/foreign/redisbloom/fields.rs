@@ -1,6 +1,6 @@
-//! [`Fields`]: the fields of a header, one after the other; all are little-endian.
+//! [`Fields`]: a reader of the fields of a header, which are little-endian.
 
-/// What of a header was not read yet.
+/// The unread part of a header.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl Fields<'_> {

@@ -1,14 +1,14 @@
-//! Filters of `RedisBloom` in a container, for whoever keeps them: what a dump holds, under the container's checksums.
+//! Filters of `RedisBloom` in a container: the contents of a dump, under the container's checksums.
 
 use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
-pub use crate::container::service::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::container::{Container, Header, Parsed, Section, Verify, kind, tag};
+pub use crate::container::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::error::{Error, Result};
 use crate::key::{AddedDomains, KeyHasher};
 
-/// A filter that a dump can be made of.
+/// A filter that can be dumped.
 trait Dumped: Sized {
     fn of_header(header: &[u8], max_bytes: u64) -> Result<Self>;
     fn load_piece(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
@@ -62,7 +62,7 @@ impl Chain {
         container(BLOOM, &self.header(), self.cells())
     }
 
-    /// The filter in the bytes of a whole file, every one of them checked. It has at most `max_bytes` of cells.
+    /// The filter in the bytes of a whole file, all of which are checked. It may have at most `max_bytes` of cells.
     pub fn from_file(bytes: &[u8], max_bytes: u64) -> Result<Self> {
         read(bytes, BLOOM, max_bytes)
     }
@@ -74,13 +74,13 @@ impl Cuckoo {
         container(CUCKOO, &self.header(), self.tables().iter())
     }
 
-    /// The filter in the bytes of a whole file, every one of them checked. It has at most `max_bytes` of cells.
+    /// The filter in the bytes of a whole file, all of which are checked. It may have at most `max_bytes` of cells.
     pub fn from_file(bytes: &[u8], max_bytes: u64) -> Result<Self> {
         read(bytes, CUCKOO, max_bytes)
     }
 }
 
-/// The header that stands among the parameters.
+/// The header stored among the parameters.
 fn head_in(header: &Header, variant: u16) -> Option<Vec<u8>> {
     let length = usize::try_from(header.get(tag::FOREIGN_LENGTH, 0).ok()?).ok()?;
     let (_, words) = header.params.split_first()?;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn files_read_back_also_of_filters_that_have_not_arrived_whole() -> Result<()> {
+    fn files_restore_even_incomplete_filters() -> Result<()> {
         let mut chain = Chain::construct(10, 0.01, 2, true)?;
         for number in 0..100u32 {
             chain.add(bloom::hash(&number.to_le_bytes()))?;

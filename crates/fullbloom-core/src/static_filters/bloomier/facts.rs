@@ -1,21 +1,21 @@
-//! [`Facts`]: what is known of a map beside its cells.
+//! [`Facts`]: the parameters of a map besides its cells.
 
 use crate::cells::packed::Packed;
 use crate::error::{Error, Result};
+use crate::static_filters::fingerprints::Precision;
 use crate::static_filters::shards::{self, Shape};
-use crate::static_filters::xored::Asked;
 use crate::structure::records::Sorted;
 
-/// Bits that tell which of three or four cells is a key's own.
+/// Bits that say which of three or four cells is a key's own.
 pub(super) const OWN_BITS: u32 = 2;
 
-/// Bits of a check where neither these nor a rate are given.
+/// Default bits of a check, if no rate is given.
 const CHECK_BITS: u64 = 8;
 
-/// Bits of a value that is not known yet.
+/// Bits of a value before the largest value is known.
 pub(super) const VALUE_BITS: u64 = 8;
 
-/// What is kept beside cells and table.
+/// The fields besides cells and table.
 #[derive(Clone, Copy)]
 pub(super) struct Facts {
     pub(super) value_bits: u32,
@@ -26,12 +26,12 @@ pub(super) struct Facts {
     pub(super) bits: u32,
     pub(super) keys: u64,
     pub(super) cells: u64,
-    pub(super) asked: f64,
+    pub(super) target_fpr: f64,
 }
 
 impl Facts {
-    /// Of what a caller asks for, for values of up to `largest`.
-    pub(super) fn asked(
+    /// From the caller's arguments, for values of up to `largest`.
+    pub(super) fn new(
         fpr: Option<f64>,
         check_bits: Option<u64>,
         value_bits: Option<u64>,
@@ -40,7 +40,7 @@ impl Facts {
         largest: u64,
     ) -> Result<Self> {
         let check_bits = check_bits.or(if fpr.is_none() { Some(CHECK_BITS) } else { None });
-        let asked = Asked::named("check_bits", fpr, check_bits)?;
+        let precision = Precision::named("check_bits", fpr, check_bits)?;
         if !matches!(arity, 3 | 4) {
             return Err(Error::Parameter(format!("arity must be 3 or 4, got {arity}")));
         }
@@ -58,13 +58,22 @@ impl Facts {
             }
             Some(bits) => bits as u32,
         };
-        let check_bits = asked.width;
+        let check_bits = precision.width;
         if !mutable && value_bits + check_bits > 64 {
             return Err(Error::Parameter(format!(
                 "value_bits={value_bits} and check_bits={check_bits} must be at most 64 together; pass mutable=True, whose values lie in a table of their own, or fewer check_bits"
             )));
         }
-        Ok(Facts { value_bits, check_bits, mutable, arity: arity as u32, bits: 0, keys: 0, cells: 0, asked: asked.fpr })
+        Ok(Facts {
+            value_bits,
+            check_bits,
+            mutable,
+            arity: arity as u32,
+            bits: 0,
+            keys: 0,
+            cells: 0,
+            target_fpr: precision.fpr,
+        })
     }
 
     /// Bits of a cell below the check.
@@ -82,14 +91,14 @@ impl Facts {
         Packed::new(self.value_bits).ok_or_else(|| Error::parameter("values must have 1 to 64 bits"))
     }
 
-    /// Words of values beside so many words of cells: each cell has a slot, or there is one empty line.
+    /// Words of values for `words` words of cells: each cell has a slot, or there is one empty line.
     pub(super) fn value_words(self, words: u64) -> Result<u64> {
         let slots = u128::from(words) * 64 / u128::from(self.below() + self.check_bits);
         let slots = if self.mutable { u64::try_from(slots).unwrap_or(u64::MAX) } else { 0 };
         Ok(self.values()?.words(slots).unwrap_or(u64::MAX >> 8).max(1))
     }
 
-    /// Bytes of cells, table and values for so many keys.
+    /// Bytes of cells, table and values for `keys` keys.
     pub(super) fn nbytes<const K: usize, S: Shape<K>>(self, keys: u64) -> Result<u64> {
         let cells = shards::cell_bytes::<K, S>(keys, self.packed()?);
         let table = (8 * shards::ROW as u64) << shards::bits_for(keys);
@@ -97,7 +106,7 @@ impl Facts {
         Ok(cells.saturating_add(table.next_multiple_of(64)).saturating_add(values))
     }
 
-    /// Refuses more than the memory that was granted, where it is not the cells alone that take it.
+    /// Refuses to exceed the memory limit, if values add to the cells.
     pub(super) fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &Sorted<2>) -> Result<()> {
         let needed = self.nbytes::<K, S>(pairs.len())?;
         match pairs.granted() {
@@ -109,7 +118,7 @@ impl Facts {
         }
     }
 
-    /// Completes what a file says by its table: words of cells and of values, and the facts.
+    /// Completes the facts of a file by its table: words of cells and of values, and the facts.
     pub(super) fn loaded<const K: usize, S: Shape<K>>(mut self, table: &[u64]) -> Result<(u64, u64, Self)> {
         let (words, cells) = shards::check_table::<K, S>(table, self.bits, self.packed().map_err(Error::as_format)?)?;
         if self.keys > cells {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::structure::records::{Gathered, Records};
+use crate::structure::records::{RecordSet, Records};
 use crate::structure::testing::{hash, mapped, reload};
 
-fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> Gathered<2> {
+fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> RecordSet<2> {
     let mut records = Records::new(None);
     pairs.into_iter().for_each(|(key, value)| records.push([hash(key), value]).unwrap());
     records.try_into().unwrap()
@@ -15,7 +15,7 @@ fn values(number: u64, bits: u32) -> Vec<(u64, u64)> {
 }
 
 fn made(
-    from: &Gathered<2>,
+    from: &RecordSet<2>,
     check_bits: u64,
     value_bits: Option<u64>,
     mutable: bool,

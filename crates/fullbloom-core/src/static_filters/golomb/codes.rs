@@ -1,20 +1,20 @@
 //! [`Encoder`] and [`Codes`]: the places of a block by their gaps, in Rice codes.
 //!
-//! The last P bits of gap - 1 (of the first place itself) stand at the end of the block, first code last; the rest of
-//! it stands at the beginning, in unary: as many zeros, then a 1. So that bits in unary and remainders meet where
-//! the codes end, and the position of a 1 tells the sum of all zeros before it.
+//! The last P bits of gap - 1 (of the first place itself) are at the end of the block, first code last; the rest of it
+//! is at the beginning, in unary: that many zeros, then a 1. So unary bits and remainders meet where the codes end, and
+//! the position of a 1 gives the sum of all zeros before it.
 
 use super::shape::Shape;
 use crate::cells::allocation::reserve;
 use crate::error::Result;
 
-/// Values as codes: what an [`Encoder`] makes.
+/// The output of an [`Encoder`].
 pub struct Encoded {
     /// The bits of all blocks, one after the other.
     pub words: Vec<u64>,
     /// First bit of each block, and the end.
     pub starts: Vec<u64>,
-    /// How many values there are.
+    /// Number of values.
     pub values: u64,
 }
 
@@ -22,16 +22,16 @@ pub struct Encoded {
 pub struct Encoder {
     shape: Shape,
     made: Encoded,
-    /// Gaps less 1 of the block that is being made.
+    /// Gaps less 1 of the current block.
     rests: Vec<u64>,
     /// The place after the last one.
     next: u64,
-    /// End of the blocks that are made.
+    /// End of the finished blocks.
     end: u64,
 }
 
 impl Encoder {
-    /// With room for so many words of codes.
+    /// With memory for `words` words of codes.
     pub fn new(shape: Shape, words: usize) -> Result<Self> {
         let mut made = Encoded { words: Vec::new(), starts: Vec::new(), values: 0 };
         reserve(&mut made.starts, usize::try_from(shape.blocks).unwrap_or(usize::MAX).saturating_add(1))?;
@@ -40,7 +40,7 @@ impl Encoder {
         Ok(Encoder { shape, made, rests: Vec::new(), next: 0, end: 0 })
     }
 
-    /// Takes the next value; one that came is not taken again.
+    /// Adds the next value, unless it repeats the last.
     #[inline(always)]
     pub fn push(&mut self, (block, place): (u64, u64)) -> Result<()> {
         while self.made.starts.len() as u64 <= block {
@@ -54,13 +54,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes the block that is being made.
+    /// Writes the current block.
     fn close(&mut self) -> Result<()> {
         let (width, count) = (u64::from(self.shape.rice_bits), self.rests.len() as u64);
         let zeros: u64 = self.rests.iter().map(|rest| rest >> width).sum();
         let start = self.end;
         self.end += zeros + count * (width + 1);
-        // One word more: a remainder is put with the word behind it.
+        // One word more: a remainder is written together with the next word.
         let words = (self.end / 64) as usize + 2;
         let held = self.made.words.len();
         reserve(&mut self.made.words, words.saturating_sub(held))?;
@@ -90,7 +90,7 @@ impl Encoder {
     }
 }
 
-/// The codes of one block, read one after the other.
+/// A reader of the codes of one block.
 #[derive(Clone, Copy)]
 pub struct Codes<'a> {
     bytes: &'a [u8],
@@ -109,21 +109,21 @@ pub struct Codes<'a> {
     pub passed: u64,
 }
 
-/// The 64 bits from byte `at` on; there may be none in a file that lies.
+/// The 64 bits from byte `at` on; a forged file may not have them.
 #[inline(always)]
 fn read(bytes: &[u8], at: u64) -> u64 {
     bytes.get(at as usize..).and_then(|bytes| bytes.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 impl<'a> Codes<'a> {
-    /// Those in the bits `start..end`.
+    /// The codes in the bits `start..end`.
     #[inline(always)]
     pub fn new(bytes: &'a [u8], width: u32, start: u64, end: u64) -> Self {
         let word = read(bytes, (start >> 6) * 8) & (u64::MAX << (start & 63));
         Codes { bytes, width, start, word: (start >> 6, word), back: end, count: 0, sum: 0, passed: 0 }
     }
 
-    /// Reads the next code; false when there is none.
+    /// Reads the next code; false if there is none.
     #[inline(always)]
     pub fn step(&mut self) -> bool {
         while self.word.1 == 0 {
@@ -153,8 +153,8 @@ impl<'a> Codes<'a> {
         self.sum = self.sum.wrapping_add(remainder);
     }
 
-    /// Passes codes whose bits in unary alone tell that they lie before `place`, three in four of those that do: a 1 that
-    /// is bit i stands for a place below (i + 1) 2^P, since remainders add up to less than 2^P - 1 for each 1.
+    /// Skips codes whose unary bits alone show that they lie before `place`, three in four of those that do: a 1 that
+    /// is bit i means a place below (i + 1) 2^P, since remainders add up to less than 2^P - 1 for each 1.
     #[inline(always)]
     fn skip(&mut self, place: u64) {
         let limit = (self.start + (place >> self.width)).min(self.back);
@@ -169,13 +169,13 @@ impl<'a> Codes<'a> {
             ones += u64::from(below.count_ones());
             self.word.1 ^= below;
         }
-        // In a file that lies there may be more of them than remainders.
+        // A forged file may have more of them than remainders.
         ones = ones.min((self.back - self.start.min(self.back)) / u64::from(self.width).max(1));
         (0..ones).for_each(|_| self.add_remainder());
         self.count += ones;
     }
 
-    /// Whether a place, not before the last one asked for, is there.
+    /// Whether a place, not before the last one looked up, is present.
     #[inline(always)]
     pub fn find(&mut self, place: u64) -> bool {
         if self.passed <= place {
@@ -189,7 +189,7 @@ impl<'a> Codes<'a> {
         self.passed == place + 1
     }
 
-    /// True after the last code, where bits in unary and remainders meet.
+    /// True after the last code, where unary bits and remainders meet.
     pub fn is_spent(&self) -> bool {
         let zeros = self.passed.wrapping_sub(self.sum).wrapping_sub(self.count) >> self.width;
         self.start + self.count + zeros == self.back

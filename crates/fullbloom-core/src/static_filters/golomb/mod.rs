@@ -1,20 +1,19 @@
-//! [`GolombSet`]: sorted hashes in Golomb-Rice codes of their gaps, in blocks that are decoded alone.
+//! [`GolombSet`]: sorted hashes in Golomb-Rice codes of their gaps, in blocks that are decoded separately.
 //!
-//! Golomb, "Run-length encodings", 1966; Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", 2007.
-//! A hash h goes to the value h F >> 64 of F = capacity / fpr, and a key is found when its value is there. The first bits
-//! of a value choose one of the blocks of 128 keys; the rest of it is its place in the block. All follows from the
-//! set of values and the parameters, so that merging two sets gives the bytes of the set of all keys.
+//! Golomb, "Run-length encodings", 1966; Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters",
+//! 2007. A hash h maps to the value h F >> 64 of F = capacity / fpr, and a key is found if its value is present. The
+//! first bits of a value select one of the blocks of 128 keys; the rest is its place in the block. The bytes follow
+//! from the set of values and the parameters, so that merging two sets gives the bytes of the set of all keys.
 //!
-//! * [`shape`]: how many values, in which block a hash lies; [`codes`]: the places of a block; [`offsets`]: where it
-//!   begins; [`blocks`]: all three; [`values`]: all values in order, and sets from these.
+//! * [`shape`]: the number of values, and the block of a hash; [`codes`]: the places of a block; [`offsets`]: where it
+//!   begins, and [`Blocks`], all three; [`values`]: all values in order, and sets built from them.
 
-pub mod blocks;
 pub mod codes;
 pub mod offsets;
 pub mod shape;
 pub mod values;
 
-use self::blocks::Blocks;
+use self::offsets::Blocks;
 use self::offsets::Offsets;
 use self::shape::Shape;
 use self::values::Values;
@@ -27,8 +26,8 @@ use crate::key::KeyHasher;
 use crate::registry::GOLOMB;
 use crate::sizing::{check_fpr, golomb};
 use crate::structure::declaration::structure;
-use crate::structure::kept::kept_in;
-use crate::structure::records::Gathered;
+use crate::structure::memories::memory_methods;
+use crate::structure::records::RecordSet;
 use crate::structure::{Declared, Filter, Job, Loadable, Mergeable, Sections};
 
 structure! {
@@ -66,8 +65,8 @@ structure! {
     fields {
         /// Most distinct keys.
         most: u64 = |f| f.capacity, CAPACITY merged;
-        /// Rate asked for.
-        asked: f64 = |f| f.asked, FPR merged;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.target_fpr, FPR merged;
         /// Values of a block.
         block_range: u64 = |f| f.shape.range, BLOCK_RANGE merged;
         /// P, bits of a remainder.
@@ -95,13 +94,13 @@ pub struct GolombSet {
     shape: Shape,
     offsets: Offsets,
     capacity: u64,
-    asked: f64,
+    target_fpr: f64,
     values: u64,
 }
 
 /// Rate and parameter of a set.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Precision {
     fpr: f64,
     rice_bits: u32,
 }
@@ -109,8 +108,8 @@ struct Asked {
 /// 2^-49 is the last above the least rate.
 const MOST_BITS: u64 = 49;
 
-impl Asked {
-    /// Of what a caller gave: a rate or bits, else 1 %.
+impl Precision {
+    /// From the caller's arguments: a rate or bits, else 1 %.
     fn of(fpr: Option<f64>, bits: Option<u64>, rice_bits: Option<u64>) -> Result<Self> {
         let fpr = match (fpr, bits) {
             (Some(fpr), Some(bits)) => {
@@ -122,7 +121,7 @@ impl Asked {
             }
             (fpr, None) => check_fpr(fpr.unwrap_or(0.01))?,
         };
-        Ok(Asked { fpr, rice_bits: golomb::checked_rice_bits(fpr, rice_bits)? })
+        Ok(Precision { fpr, rice_bits: golomb::checked_rice_bits(fpr, rice_bits)? })
     }
 
     fn shape(self, capacity: u64) -> Result<Shape> {
@@ -133,7 +132,7 @@ impl Asked {
 impl GolombSet {
     /// The set of `keys`.
     pub fn build(
-        keys: &Gathered<1>,
+        keys: &RecordSet<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         capacity: Option<u64>,
@@ -141,34 +140,34 @@ impl GolombSet {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let (asked, keys) = (Asked::of(fpr, bits, rice_bits)?, &*keys.sorted(job)?);
+        let (precision, keys) = (Precision::of(fpr, bits, rice_bits)?, &*keys.sorted(job)?);
         let capacity = capacity.unwrap_or(keys.len());
-        let set = values::of_keys(keys, asked.shape(capacity)?, asked.fpr, job)?;
+        let set = values::of_keys(keys, precision.shape(capacity)?, precision.fpr, job)?;
         if set.values > capacity {
             return Err(Error::Parameter(format!(
                 "capacity must be at least the number of distinct keys, {}, got {capacity}",
                 set.values
             )));
         }
-        Self::of(set, asked.shape(capacity)?, (capacity, asked.fpr), hasher)
+        Self::of(set, precision.shape(capacity)?, (capacity, precision.fpr), hasher)
     }
 
     /// Of values in codes.
-    fn of(made: codes::Encoded, shape: Shape, (capacity, asked): (u64, f64), hasher: KeyHasher) -> Result<Self> {
-        let (offsets, starts) = Offsets::made(&made.starts)?;
+    fn of(made: codes::Encoded, shape: Shape, (capacity, target_fpr): (u64, f64), hasher: KeyHasher) -> Result<Self> {
+        let (offsets, starts) = Offsets::fit(&made.starts)?;
         let mut codes = Memory::zeroed(Self::code_words(offsets.bits))?;
         for (word, made) in codes.writable()?.iter_mut().zip(&made.words) {
             *word = made.to_le();
         }
-        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, asked, values: made.values })
+        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values: made.values })
     }
 
-    /// Words of codes: one more, as a remainder is read with what is behind it.
+    /// Words of codes: one more, as a remainder is read together with the next word.
     fn code_words(bits: u64) -> u64 {
         bits.div_ceil(64) + 1
     }
 
-    /// Bytes of codes and offsets of a set of so many keys.
+    /// Bytes of codes and offsets of a set of `capacity` keys.
     pub fn cell_bytes(
         keys: u64,
         fpr: Option<f64>,
@@ -176,18 +175,19 @@ impl GolombSet {
         capacity: Option<u64>,
         rice_bits: Option<u64>,
     ) -> Result<u64> {
-        let asked = Asked::of(fpr, bits, rice_bits)?;
+        let precision = Precision::of(fpr, bits, rice_bits)?;
         let capacity = capacity.unwrap_or(keys);
-        let shape = asked.shape(capacity)?;
-        let codes = keys as f64 * golomb::bits_per_key(asked.fpr, asked.rice_bits);
-        // Offsets stray from their line as a random walk of n steps that ends where it began: over 1.25 sqrt(n) of them.
-        let strays = 1.25 * (keys as f64).sqrt() * (f64::from(asked.rice_bits) + 2.5);
+        let shape = precision.shape(capacity)?;
+        let codes = keys as f64 * golomb::bits_per_key(precision.fpr, precision.rice_bits);
+        // Offsets deviate from their line as a random walk of n steps that ends where it began: over 1.25 sqrt(n) of
+        // them.
+        let strays = 1.25 * (keys as f64).sqrt() * (f64::from(precision.rice_bits) + 2.5);
         let width = strays.log2().ceil().clamp(1.0, 64.0);
         let lines = |bits: f64| ((bits / 64.0) as u64 + 2).next_multiple_of(8).saturating_mul(8);
         Ok(lines(codes).saturating_add(lines(width * (shape.blocks as f64 + 1.0))))
     }
 
-    /// As look-ups see it.
+    /// The view for lookups.
     #[inline(always)]
     fn blocks(&self) -> Blocks<'_> {
         let (codes, starts) = (self.codes.bytes(), self.starts.words());
@@ -201,14 +201,14 @@ impl GolombSet {
     }
 }
 
-/// Keys that are fetched before the first of them is looked at: three lines each.
+/// Keys fetched before the first of them is looked up: three lines each.
 const AHEAD: usize = 16;
 
 /// Bits of a cache line.
 const LINE_BITS: u64 = 512;
 
 impl Filter for GolombSet {
-    kept_in! { GOLOMB, 0; codes: CODES, starts: OFFSETS }
+    memory_methods! { GOLOMB, 0; codes: CODES, starts: OFFSETS }
 
     fn contains_hash(&self, hash: u64) -> bool {
         let (block, place) = self.shape.place(hash);
@@ -248,7 +248,7 @@ impl Filter for GolombSet {
     }
 
     fn target_fpr(&self) -> f64 {
-        self.asked
+        self.target_fpr
     }
 
     fn num_added(&self) -> u64 {
@@ -266,14 +266,14 @@ impl Filter for GolombSet {
 }
 
 impl GolombSet {
-    /// Keeps the values that `other` has, too. On an error nothing has changed.
+    /// Keeps only the values that `other` has, too. After an error nothing has changed.
     pub fn intersect(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
         let made = values::intersected(self.blocks(), other.blocks())?;
-        *self = Self::of(made, self.shape, (self.capacity, self.asked), self.hasher)?;
+        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 
@@ -297,7 +297,7 @@ impl Mergeable for GolombSet {
                 made.values, self.capacity
             )));
         }
-        *self = Self::of(made, self.shape, (self.capacity, self.asked), self.hasher)?;
+        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 }
@@ -309,7 +309,7 @@ impl Loadable for GolombSet {
         let (capacity, values) = (stored.most, stored.count);
         let shape = Shape::checked(capacity, stored.block_range, stored.rice_bits)?;
         let offsets = Offsets::of(stored.code_bits, shape.blocks, stored.offset_bits)?;
-        let asked = check_fpr(stored.asked).map_err(Error::as_format)?;
+        let target_fpr = check_fpr(stored.target_fpr).map_err(Error::as_format)?;
         if values > capacity || values > offsets.bits {
             return Err(Error::Format(format!(
                 "the file has {values} values, of {capacity} at most, in {} bits; it is damaged",
@@ -318,11 +318,11 @@ impl Loadable for GolombSet {
         }
         let codes = memory(kind::CODES, 0, Self::code_words(offsets.bits))?;
         let starts = memory(kind::OFFSETS, 0, offsets.words(shape.blocks))?;
-        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, asked, values })
+        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values })
     }
 
-    /// Codes that leave their blocks, or could be written otherwise, would answer differently in batches and merge to
-    /// other bytes.
+    /// Codes that leave their blocks, or have another form than the encoder's, would answer differently in batches and
+    /// merge to other bytes.
     fn check_cells(&self) -> Result<()> {
         let blocks = self.blocks();
         if values::counted(blocks) == Some(self.values)

@@ -1,8 +1,11 @@
-//! [`Offsets`]: the first bit of each block, by how far it lies from a straight line.
+//! [`Offsets`]: the first bit of each block, as its distance from a straight line; [`Blocks`]: codes and offsets
+//! together.
 //!
 //! Block i of b begins at base + floor(i slope / 2^16) + cell i, slope = floor(2^16 bits / b). For 10 million keys the
 //! cells, which are as wide as the largest, take 16 bits; the offsets themselves 27.
 
+use super::codes::Codes;
+use super::shape::Shape;
 use crate::cells::bits::is_zero_from;
 use crate::cells::{Memory, Packed};
 use crate::error::{Error, Result};
@@ -15,7 +18,7 @@ pub const MOST_BITS: u64 = 1 << 47;
 /// Words before the cells: the base.
 const HEAD: usize = 1;
 
-/// The line, and the cells beside it.
+/// The line, and the width of the cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Offsets {
     /// Bits of all codes.
@@ -25,7 +28,7 @@ pub struct Offsets {
 }
 
 impl Offsets {
-    /// For codes of so many bits in so many blocks, by cells of `width` bits.
+    /// For `bits` bits of codes in `blocks` blocks, by cells of `width` bits.
     pub fn of(bits: u64, blocks: u64, width: u32) -> Result<Self> {
         let cells = Packed::new(width).filter(|_| bits < MOST_BITS).ok_or_else(|| {
             Error::Format(format!("the file has {bits} bits of codes with offsets of {width} bits; it is damaged"))
@@ -49,7 +52,7 @@ impl Offsets {
     }
 
     /// Of the first bits of all blocks, and the end.
-    pub fn made(starts: &[u64]) -> Result<(Self, Memory)> {
+    pub fn fit(starts: &[u64]) -> Result<(Self, Memory)> {
         let (bits, blocks) = (starts.last().copied().unwrap_or(0), starts.len().saturating_sub(1) as u64);
         let line =
             Self::of(bits, blocks, 1).map_err(|_| Error::Memory(format!("the codes take {bits} bits, too many")))?;
@@ -64,14 +67,14 @@ impl Offsets {
         Ok((made, memory))
     }
 
-    /// First bit of a block; of those of a file that lies, some bit.
+    /// First bit of a block; for a forged file, some bit.
     #[inline(always)]
     pub fn start(self, words: &[u64], block: u64) -> u64 {
         let (base, cell) = (u64::from_le(words[0]), self.cells.get(&words[HEAD..], block));
         base.wrapping_add(self.on_line(block)).wrapping_add(cell).min(self.bits)
     }
 
-    /// Whether starts rise from 0 to the end, and are written as [`Offsets::made`] writes them.
+    /// Whether starts rise from 0 to the end, and have the form that [`Offsets::fit`] writes.
     pub fn are_sound(self, words: &[u64], blocks: u64) -> bool {
         let base = u64::from_le(words[0]);
         let cell = |block| self.cells.get(&words[HEAD..], block);
@@ -87,10 +90,43 @@ impl Offsets {
             && is_zero_from(&words[HEAD..], (blocks + 1) * u64::from(self.width()))
     }
 
-    /// Asks for the memory of a block's cell.
+    /// Prefetches a block's cell.
     #[inline(always)]
     pub fn fetch(self, words: &[u64], block: u64) {
         prefetch(words.as_ptr().wrapping_add(HEAD + ((block * u64::from(self.cells.width())) >> 6) as usize));
+    }
+}
+
+/// The parts of a set that lookups read.
+#[derive(Clone, Copy)]
+pub struct Blocks<'a> {
+    /// How many blocks of how many values.
+    pub shape: Shape,
+    /// The line of the starts of blocks.
+    pub offsets: Offsets,
+    /// The words of the starts' distances from the line.
+    pub starts: &'a [u64],
+    /// The bytes of all codes.
+    pub codes: &'a [u8],
+}
+
+impl<'a> Blocks<'a> {
+    /// First bit of a block, and the end.
+    #[inline(always)]
+    pub fn span(self, block: u64) -> [u64; 2] {
+        [block, block + 1].map(|block| self.offsets.start(self.starts, block))
+    }
+
+    /// The codes in a span.
+    #[inline(always)]
+    pub fn read(self, [start, end]: [u64; 2]) -> Codes<'a> {
+        Codes::new(self.codes, self.shape.rice_bits, start, end)
+    }
+
+    /// The codes of a block.
+    #[inline(always)]
+    pub fn block(self, block: u64) -> Codes<'a> {
+        self.read(self.span(block))
     }
 }
 
@@ -104,10 +140,10 @@ mod tests {
         let even: Vec<u64> = (0..1000).map(|i| i * 1038 + hash(i) % 300).collect();
         let skewed: Vec<u64> = (0..500).map(|i| if i < 400 { 0 } else { 1 << 40 }).collect();
         for starts in [vec![0, 0], vec![0, 77], vec![0, 5, 5, 5, 5000], even, skewed] {
-            let (offsets, memory) = Offsets::made(&starts).unwrap();
+            let (offsets, memory) = Offsets::fit(&starts).unwrap();
             let back: Vec<u64> = (0..starts.len() as u64).map(|i| offsets.start(memory.words(), i)).collect();
             assert_eq!(back, starts);
         }
-        assert!(Offsets::made(&[0, MOST_BITS]).is_err() && Offsets::of(5, 1, 0).is_err());
+        assert!(Offsets::fit(&[0, MOST_BITS]).is_err() && Offsets::of(5, 1, 0).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! [`Shape`]: how many values there are, and in which block of them a hash lies.
+//! [`Shape`]: the number of values, and the block of each hash.
 
 use crate::error::{Error, Result};
 use crate::scheme::fastrange;
 use crate::sizing::golomb;
 
-/// Keys of a block at capacity: half of them are decoded for a look-up, and their offset takes 0.13 bits a key.
+/// Keys of a block at capacity: a lookup decodes half of them, and their offset takes 0.13 bits a key.
 const KEYS_A_BLOCK: u64 = 128;
 
 /// Number of blocks, values of each, and bits of a remainder.
@@ -19,7 +19,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// For so many keys, whose values are to lie among `universe` or few more.
+    /// For `capacity` keys, whose values lie among `universe` or slightly more.
     pub fn of(capacity: u64, universe: u64, rice_bits: u32) -> Self {
         let blocks = Self::blocks_for(capacity);
         Shape { blocks, range: universe.div_ceil(blocks), rice_bits }
@@ -29,10 +29,10 @@ impl Shape {
         capacity.div_ceil(KEYS_A_BLOCK).max(1)
     }
 
-    /// What a file says.
+    /// From the numbers of a file.
     pub fn checked(capacity: u64, range: u64, rice_bits: u32) -> Result<Self> {
         let shape = Shape { blocks: Self::blocks_for(capacity), range, rice_bits };
-        // Bits of codes stay below 2^62: each value takes at most 64.
+        // Codes take fewer than 2^62 bits: each value at most 64.
         let fits = capacity < 1 << 56 && (1..=1 << 63).contains(&range) && shape.blocks.checked_mul(range).is_some();
         if fits && rice_bits <= golomb::MOST_RICE_BITS {
             return Ok(shape);

@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::structure::records::{Gathered, Records};
+use crate::structure::records::{RecordSet, Records};
 use crate::structure::testing::{bytes, hash, mapped, reload, reloaded};
 
-fn sorted(keys: impl Iterator<Item = u64>) -> Gathered<1> {
+fn sorted(keys: impl Iterator<Item = u64>) -> RecordSet<1> {
     let mut records = Records::new(None);
     keys.for_each(|key| records.push([key]).unwrap());
     records.try_into().unwrap()
@@ -93,7 +93,7 @@ fn the_intersection_has_the_bytes_of_the_set_of_common_values() {
 }
 
 #[test]
-fn what_cannot_be_merged_changes_nothing() {
+fn failed_merges_change_nothing() {
     let (mut one, other) = (set((0..60).map(hash), 0.01, Some(100)), set((60..130).map(hash), 0.01, Some(100)));
     let before = bytes(&one);
     assert!(matches!(one.merge(&other), Err(Error::Capacity(m)) if m.contains("values, capacity is 100")));
@@ -140,7 +140,7 @@ fn the_index_of_blocks_takes_little() {
 fn coded_again(set: &GolombSet) -> GolombSet {
     let mut encoder = codes::Encoder::new(set.shape, 64).unwrap();
     Values::from(set.blocks(), 0).for_each(|value| encoder.push(value).unwrap());
-    GolombSet::of(encoder.finish().unwrap(), set.shape, (set.capacity, set.asked), set.hasher).unwrap()
+    GolombSet::of(encoder.finish().unwrap(), set.shape, (set.capacity, set.target_fpr), set.hasher).unwrap()
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! [`Values`]: all values of a set in order, and the codes of sets made from such.
+//! [`Values`]: all values of a set in order, and the codes of sets built from them.
 
-use super::blocks::Blocks;
 use super::codes::{Codes, Encoded, Encoder};
+use super::offsets::Blocks;
 use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::sizing::golomb;
@@ -21,7 +21,7 @@ impl<'a> Values<'a> {
         let shape = blocks.shape;
         let (block, place) = (value / shape.range, value % shape.range);
         let mut values = Values { blocks, block, codes: blocks.block(block.min(shape.blocks - 1)) };
-        // What lies before it is passed, but for the last.
+        // Skips the values before it, except the last.
         while block < shape.blocks && values.codes.passed <= place {
             let before = values.codes;
             if !values.codes.step() || values.codes.passed > place {
@@ -51,7 +51,7 @@ impl Iterator for Values<'_> {
     }
 }
 
-/// Refuses work that does not fit into the memory that was granted: codes as they are made, and as they are kept.
+/// Refuses work that exceeds the memory limit: codes while they are built, and their final copy.
 fn check_granted(keys: &Sorted<1>, bits: f64) -> Result<()> {
     let largest = (0..1 << BUCKET_BITS).map(|bucket| keys.count(BUCKET_BITS, bucket)).max().unwrap_or(0);
     let needed = (keys.len() as f64 * bits / 4.0) as u64 + 24 * largest;
@@ -81,7 +81,7 @@ pub fn of_keys(keys: &Sorted<1>, shape: Shape, fpr: f64, job: &Job<'_>) -> Resul
 
 /// The codes of the values of both.
 pub fn united(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
-    // By what is there: what a file tells of itself may be a lie.
+    // By the actual contents: the numbers in a file may be forged.
     let mut encoder = Encoder::new(a.shape, (a.codes.len() + b.codes.len()) / 8 + 64)?;
     let (mut ours, mut theirs) = (Values::from(a, 0).peekable(), Values::from(b, 0).peekable());
     loop {
@@ -123,7 +123,7 @@ pub fn intersected(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
     encoder.finish()
 }
 
-/// How many values there are, if each block holds the codes of places in order and nothing else.
+/// Number of values, if each block holds the codes of places in order and nothing else.
 pub fn counted(blocks: Blocks<'_>) -> Option<u64> {
     let mut count = 0;
     for block in 0..blocks.shape.blocks {

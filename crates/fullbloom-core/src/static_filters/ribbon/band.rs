@@ -1,7 +1,7 @@
-//! [`Band`]: equations of 64 neighbouring coefficients, solved as they come.
+//! [`Band`]: equations of 64 neighbouring coefficients, solved one by one.
 //!
-//! Dillinger and Walzer, "Ribbon filter: practically smaller than Bloom and xor", 2021. The equation of a slot begins there; one
-//! that finds its slot taken is added to the other's, begins later, and goes on.
+//! Dillinger and Walzer, "Ribbon filter: practically smaller than Bloom and xor", 2021. The equation of a slot begins
+//! there; one whose slot is occupied is added to the other's, begins later, and goes on.
 
 use super::layer::{BUCKET, Columns, Equation, Layer, THRESHOLDS, equation, parity};
 use crate::cells::allocation::{reserve, zeroed};
@@ -20,8 +20,8 @@ impl Band {
         Ok(Band { rows: zeroed(slots as usize)?, results: zeroed(slots as usize)? })
     }
 
-    /// The slot that an equation takes; `None` where those before it leave nothing to take, and their results differ in the bits
-    /// of `mask`.
+    /// The slot that an equation takes; `None` if earlier ones leave none, and their results differ in the bits of
+    /// `mask`.
     #[inline(always)]
     fn insert(&mut self, equation: Equation, mask: u32) -> Option<Option<usize>> {
         let Equation { start, coefficients: mut row, results: mut result } = equation;
@@ -44,14 +44,15 @@ impl Band {
         }
     }
 
-    /// Takes the equations of a bucket, the last first, up to the one that does not fit. Returns the number of the threshold
-    /// before which keys are passed on; of those it leaves none. `taken` has room for where each begins and what it took.
+    /// Inserts the equations of a bucket, the last first, up to the one that does not fit. Returns the number of the
+    /// threshold before which keys are passed on; removes those again. `taken` is a buffer for the start and slot of
+    /// each.
     fn take(&mut self, equations: impl Iterator<Item = (u32, Equation)>, taken: &mut Vec<(u64, usize)>) -> usize {
         for (mask, equation) in equations {
             let offset = equation.start % BUCKET;
             let Some(slot) = self.insert(equation, mask) else {
                 let code = THRESHOLDS.iter().position(|&to| u64::from(to) > offset).unwrap_or(THRESHOLDS.len() - 1);
-                // What was set last nothing rests on.
+                // No other equation depends on the last ones.
                 let back = taken.iter().rev().take_while(|(offset, _)| *offset < THRESHOLDS[code].into());
                 back.for_each(|&(_, slot)| (self.rows[slot], self.results[slot]) = (0, 0));
                 return code;
@@ -87,11 +88,11 @@ fn mask(layer: Layer, columns: Columns, start: u64) -> u32 {
     (1u64 << has).wrapping_sub(1) as u32
 }
 
-/// Solves for keys at `positions`, which are in order, into `words`, all 0; those passed on go to `passed`, by their
-/// numbers.
+/// Solves for keys at `positions`, which are in order, into `words`, all 0; pushes the numbers of keys passed on to
+/// `passed`.
 ///
 /// Buckets go from the first to the last, a bucket's keys from the last to the first: keys that reach over from the
-/// bucket before stand in the way of the first ones, which are passed on at the first that fails.
+/// bucket before block the first ones, which are passed on from the first failure.
 pub fn passing(
     layer: Layer,
     columns: Columns,

@@ -1,4 +1,4 @@
-//! A shard of ribbons, and all shards: two that pass on what does not fit, and a last one that takes all.
+//! A shard of ribbons, and all shards: two that pass on keys that do not fit, and a last one that holds all.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::cells::{LINE_WORDS, Memory};
 use crate::error::{Error, Result};
 use crate::parallel::workers::lock;
 use crate::sizing::ribbon::{MOST_IN_LAST, PASSED_ON, last_blocks, passing_blocks};
-use crate::static_filters::shards::{Made, bits_for};
+use crate::static_filters::shards::{CellsAndTable, bits_for};
 use crate::structure::Job;
 use crate::structure::records::{Record, Sorted};
 
@@ -19,16 +19,16 @@ pub const ROW: usize = 8;
 /// Ribbons of a shard.
 pub const LAYERS: usize = 3;
 
-/// Attempts before hashes are taken to be none that hashing made.
+/// Attempts before the hashes count as not random.
 pub const ATTEMPTS: u64 = 100;
 
 /// The words of a solved shard and its row, the first words counted from its own.
-struct Solved {
+struct ShardCells {
     words: Vec<u64>,
     row: [u64; ROW],
 }
 
-/// Blocks of the three ribbons for so many keys, as expected.
+/// Expected blocks of the three ribbons for `keys` keys.
 fn expected(keys: u64) -> [Layer; LAYERS] {
     let (mut left, mut layers) = (keys, [Layer { first: 0, blocks: 0, passes: false }; LAYERS]);
     for layer in &mut layers[..LAYERS - 1] {
@@ -41,7 +41,7 @@ fn expected(keys: u64) -> [Layer; LAYERS] {
     layers
 }
 
-/// Bytes of cells and table for so many keys whose hashes are spread evenly.
+/// Bytes of cells and table for `keys` keys whose hashes are spread evenly.
 pub fn bytes(keys: u64, columns: Columns) -> u64 {
     let bits = bits_for(keys);
     let shard =
@@ -50,7 +50,7 @@ pub fn bytes(keys: u64, columns: Columns) -> u64 {
     cells.saturating_add((ROW as u64) << bits).saturating_mul(8)
 }
 
-/// Words behind the last: look-ups read one column more than a block may have, in two blocks.
+/// Words after the last: lookups read one column more than a block may have, in two blocks.
 pub fn slack(columns: Columns) -> u64 {
     u64::from(columns.low) + 2
 }
@@ -58,7 +58,7 @@ pub fn slack(columns: Columns) -> u64 {
 /// Refuses work that does not fit into the memory that was granted.
 fn check_granted(keys: &Sorted<1>, bits: u32, columns: Columns, threads: usize) -> Result<()> {
     let largest = (0..1 << bits).map(|shard| keys.count(bits, shard)).max().unwrap_or(0);
-    // All cells twice, as shards and side by side; keys twice, equations, and what of a shard is passed on.
+    // All cells twice, in shards and joined; keys twice, equations, and the keys that a shard passes on.
     let needed = bytes(keys.len(), columns).saturating_mul(2).saturating_add(32 * largest * threads as u64);
     match keys.granted() {
         Some(granted) if granted < needed => Err(Error::Memory(format!(
@@ -70,11 +70,11 @@ fn check_granted(keys: &Sorted<1>, bits: u32, columns: Columns, threads: usize) 
 }
 
 /// Solves all shards.
-pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> {
+pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<CellsAndTable> {
     let bits = bits_for(keys.len());
     check_granted(keys, bits, columns, job.threads())?;
     let shards = 1usize << bits;
-    let solved: Vec<Mutex<Option<Solved>>> = (0..shards).map(|_| Mutex::new(None)).collect();
+    let solved: Vec<Mutex<Option<ShardCells>>> = (0..shards).map(|_| Mutex::new(None)).collect();
     let rooms: Vec<_> = (0..job.threads()).map(|_| Mutex::new(Vec::new())).collect();
     job.run(solved.iter().enumerate(), |(shard, into)| {
         let mut own = Vec::new();
@@ -91,7 +91,7 @@ pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> 
     let mut cells = Memory::zeroed(words + slack(columns))?;
     let (mut rest, mut first) = (cells.writable()?, 0);
     for (row, shard) in table.writable()?.chunks_mut(ROW).zip(&solved) {
-        let Some(Solved { words, row: own }) = lock(shard).take() else { continue };
+        let Some(ShardCells { words, row: own }) = lock(shard).take() else { continue };
         let (into, behind) = rest.split_at_mut(words.len());
         into.copy_from_slice(&words);
         rest = behind;
@@ -100,13 +100,13 @@ pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<Made> 
         }
         first += words.len() as u64;
     }
-    Ok(Made { cells, table, bits, keys: keys.len() })
+    Ok(CellsAndTable { cells, table, bits, keys: keys.len() })
 }
 
 /// Solves one shard.
-fn solve_shard(records: &[Record<1>], bits: u32, columns: Columns) -> Result<Solved> {
+fn solve_shard(records: &[Record<1>], bits: u32, columns: Columns) -> Result<ShardCells> {
     let (mut words, mut row) = (Vec::new(), [0; ROW]);
-    // Positions of the keys that are left, in order, beside their hashes; the first ribbon reads the records themselves.
+    // Positions of the remaining keys, in order, with their hashes; the first ribbon reads the records themselves.
     let mut left: Option<Vec<(u64, u64)>> = None;
     for number in 0..LAYERS - 1 {
         let keys = left.as_ref().map_or(records.len(), Vec::len);
@@ -142,7 +142,7 @@ fn solve_shard(records: &[Record<1>], bits: u32, columns: Columns) -> Result<Sol
         reserve(&mut words, solved.len())?;
         words.extend(solved);
     }
-    Ok(Solved { words, row })
+    Ok(ShardCells { words, row })
 }
 
 /// Blocks, attempt and words of the last ribbon.

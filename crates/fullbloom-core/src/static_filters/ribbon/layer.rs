@@ -1,4 +1,4 @@
-//! [`Layer`]: one ribbon, where its blocks lie and how a key is looked up.
+//! [`Layer`]: one ribbon, the place of its blocks and the lookup of a key.
 //!
 //! ```text
 //! block of 64 slots: a word a column     start = fastrange(p, 64 blocks)
@@ -6,8 +6,8 @@
 //! coefficients = mix(p) | 1 from slot `start` on; result = its product with an odd number, upper half
 //! ```
 //!
-//! A column holds of each slot one bit; a key is there when in every column the parity of the bits under its coefficients is its
-//! result bit. Its bits lie in two neighbouring blocks, 2 (low + 1) words.
+//! A column holds one bit of each slot; a key is present if in every column the parity of the bits under its
+//! coefficients is its result bit. Its bits are in two neighbouring blocks, 2 (low + 1) words.
 
 use crate::hash::splitmix;
 use crate::scheme::fastrange;
@@ -16,10 +16,10 @@ use crate::sizing::ribbon::WIDTH;
 /// Spreads products over the upper bits: 2^64 over the golden ratio, odd.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Slots for whose keys one threshold stands.
+/// Slots whose keys share a threshold.
 pub const BUCKET: u64 = 128;
 
-/// Keys that begin this far into their bucket, or further, are here; those before are passed on. Two bits choose.
+/// Keys that begin at least this far into their bucket are here; those before are passed on. Two bits choose.
 pub const THRESHOLDS: [u8; 4] = [0, 20, 52, 128];
 
 /// Thresholds a word.
@@ -28,9 +28,9 @@ const CODES: u64 = 32;
 /// How many columns blocks have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// All of them have so many.
+    /// Columns of all blocks.
     pub low: u32,
-    /// The share of blocks that have no more, of 2^32.
+    /// The share of blocks with no more columns, of 2^32.
     pub share: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct Layer {
     pub first: u64,
     /// Blocks in which keys begin; one more follows, into which they reach.
     pub blocks: u64,
-    /// True when it has thresholds.
+    /// True if it has thresholds.
     pub passes: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Equation {
     pub start: u64,
     /// The coefficients; the first is 1.
     pub coefficients: u64,
-    /// The result bits, more than there are columns.
+    /// The result bits, more than the columns.
     pub results: u32,
 }
 
@@ -70,8 +70,8 @@ pub fn equation(position: u64, starts: u64) -> Equation {
     Equation { start: fastrange(position, starts), coefficients: mixed | 1, results }
 }
 
-/// What ribbon `number` of a shard makes of a hash: the first leaves keys in order, so that neighbours are worked on one after the
-/// other; the others mix.
+/// The position of a hash in ribbon `number` of a shard: the first leaves keys in order, so that neighbours are
+/// processed one after the other; the others mix.
 #[inline(always)]
 pub fn position(hash: u64, bits: u32, number: u64) -> u64 {
     match number {
@@ -132,7 +132,7 @@ impl Layer {
         (0..starts).step_by(BUCKET as usize).map(before).sum::<u64>() as f64 / starts.max(1) as f64
     }
 
-    /// Whether the key of this position is there; `None` when it was passed on.
+    /// Whether the key of this position is present; `None` if it was passed on.
     #[inline(always)]
     pub fn look(self, words: &[u64], columns: Columns, position: u64) -> Option<bool> {
         let Equation { start, coefficients, results } = equation(position, self.starts());
@@ -143,7 +143,7 @@ impl Layer {
         let near = (self.first + self.code_words() + at) as usize;
         let far = near + has as usize;
         let (left, right) = (coefficients << (start % WIDTH), coefficients >> 1 >> (63 - start % WIDTH));
-        // Always so many words, which the processor foresees; what is behind the last column does not count.
+        // Always the same number of words, which the processor predicts; those after the last column do not count.
         let most = columns.low as usize + 1;
         let (near, far, mut wrong) = (&words[near..near + most], &words[far..far + most], 0u64);
         for (i, (near, far)) in near.chunks(8).zip(far.chunks(8)).enumerate() {
@@ -157,7 +157,7 @@ impl Layer {
         Some(wrong & ((1 << has) - 1) == 0)
     }
 
-    /// The first word of the key of this position and the one behind its last.
+    /// The first word of the key of this position, and the end of its last.
     #[inline(always)]
     pub fn span(self, columns: Columns, position: u64) -> (u64, u64) {
         let (at, has) = self.place(fastrange(position, self.starts()) / WIDTH, columns);

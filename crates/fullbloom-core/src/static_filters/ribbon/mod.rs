@@ -1,10 +1,11 @@
-//! [`RibbonFilter`]: result bits as parities of 64 neighbouring slots, what does not fit passed on.
+//! [`RibbonFilter`]: result bits as parities of 64 neighbouring slots; keys that do not fit are passed on.
 //!
-//! Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and xor", 2021; Dillinger, Hübschle-Schneider, Sanders,
-//! Walzer, "Fast succinct retrieval and approximate membership using ribbon", SEA 2022 (bumped ribbon). A shard is three
-//! ribbons: the first has fewer slots than keys and passes one key in 43 on; so does the second; the last takes all.
+//! Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and xor", 2021; Dillinger, Hübschle-Schneider,
+//! Sanders, Walzer, "Fast succinct retrieval and approximate membership using ribbon", SEA 2022 (bumped ribbon). A
+//! shard is three ribbons: the first has fewer slots than keys and passes one key in 43 on; so does the second; the
+//! last holds all.
 //!
-//! * [`layer`]: one ribbon, as look-ups see it; [`band`]: how it is solved; [`build`]: shards of ribbons.
+//! * [`layer`]: one ribbon, for lookups; [`band`]: its solver; [`build`]: shards of ribbons.
 
 pub mod band;
 pub mod build;
@@ -22,7 +23,7 @@ use crate::key::KeyHasher;
 use crate::registry::RIBBON;
 use crate::sizing::ribbon as sizing;
 use crate::structure::declaration::structure;
-use crate::structure::records::Gathered;
+use crate::structure::records::RecordSet;
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 
 structure! {
@@ -58,8 +59,8 @@ structure! {
         shard_bits: u32 = |f| f.bits, SHARD_BITS;
         /// Number of distinct keys.
         keys: u64 = |f| f.keys, COUNT;
-        /// Rate asked for.
-        asked: f64 = |f| f.asked, FPR;
+        /// The requested rate.
+        target_fpr: f64 = |f| f.target_fpr, FPR;
         /// Number of slots.
         pub num_cells: u64 = |f| f.view().slots();
         /// True when the cells live in a file.
@@ -75,14 +76,14 @@ pub struct RibbonFilter {
     columns: Columns,
     bits: u32,
     keys: u64,
-    asked: f64,
+    target_fpr: f64,
 }
 
 /// Most result bits: 2^-32 is one in 4 billion.
 const MOST_BITS: u64 = 32;
 
-/// The rate asked for, and columns that keep it.
-fn asked(fpr: Option<f64>, bits: Option<u64>) -> Result<(f64, Columns)> {
+/// The requested rate, and columns that keep it.
+fn columns_for(fpr: Option<f64>, bits: Option<u64>) -> Result<(f64, Columns)> {
     let fpr = match (fpr, bits) {
         (Some(fpr), Some(bits)) => {
             return Err(Error::Parameter(format!("give fpr or bits, not both, got fpr={fpr} and bits={bits}")));
@@ -101,20 +102,20 @@ fn asked(fpr: Option<f64>, bits: Option<u64>) -> Result<(f64, Columns)> {
 impl RibbonFilter {
     /// The filter of `keys`.
     pub fn build(
-        keys: &Gathered<1>,
+        keys: &RecordSet<1>,
         fpr: Option<f64>,
         bits: Option<u64>,
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let (asked, columns) = asked(fpr, bits)?;
-        let shards::Made { cells, table, bits, keys } = build::build(&*keys.sorted(job)?, columns, job)?;
-        Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, asked })
+        let (target_fpr, columns) = columns_for(fpr, bits)?;
+        let shards::CellsAndTable { cells, table, bits, keys } = build::build(&*keys.sorted(job)?, columns, job)?;
+        Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, target_fpr })
     }
 
     /// Bytes of cells of a filter for so many keys.
     pub fn cell_bytes(capacity: u64, fpr: Option<f64>, bits: Option<u64>) -> Result<u64> {
-        Ok(build::bytes(capacity, asked(fpr, bits)?.1))
+        Ok(build::bytes(capacity, columns_for(fpr, bits)?.1))
     }
 
     #[inline(always)]
@@ -124,7 +125,7 @@ impl RibbonFilter {
 }
 
 impl Filter for RibbonFilter {
-    crate::structure::kept::kept_in! { RIBBON, 0; cells: CELLS, table: RIBBONS }
+    crate::structure::memories::memory_methods! { RIBBON, 0; cells: CELLS, table: RIBBONS }
 
     const AHEAD: usize = table::AHEAD;
 
@@ -147,7 +148,7 @@ impl Filter for RibbonFilter {
     }
 
     fn target_fpr(&self) -> f64 {
-        self.asked
+        self.target_fpr
     }
 
     fn num_added(&self) -> u64 {
@@ -168,17 +169,18 @@ impl Loadable for RibbonFilter {
     fn load(header: &crate::container::Header, hasher: KeyHasher, memory: Sections<'_>) -> Result<Self> {
         use crate::container::kind;
         Self::check_header(header, 0, 0)?;
-        let Stored { low_bits: low, low_share: share, shard_bits: bits, keys, asked } = Stored::read(header)?;
+        let Stored { low_bits: low, low_share: share, shard_bits: bits, keys, target_fpr } = Stored::read(header)?;
         if u64::from(low) >= MOST_BITS {
             return Err(Error::Format(format!("the file has {low} result bits, at most 31 can be; it is damaged")));
         }
-        let (columns, asked) = (Columns { low, share }, crate::sizing::check_fpr(asked).map_err(Error::as_format)?);
+        let (columns, target_fpr) =
+            (Columns { low, share }, crate::sizing::check_fpr(target_fpr).map_err(Error::as_format)?);
         let table = memory(kind::RIBBONS, 0, table::words(bits)?)?;
         let (words, slots) = table::check(table.words(), bits, columns)?;
         if keys / 2 > slots {
             return Err(Error::Format(format!("the file has {keys} keys in {slots} slots; it is damaged")));
         }
         let cells = memory(kind::CELLS, 0, words)?;
-        Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, asked })
+        Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, target_fpr })
     }
 }

@@ -1,4 +1,4 @@
-//! [`View`]: cells and the table of shards, as look-ups see them; and what of a file's table is believed.
+//! [`View`]: cells and the table of shards, for lookups; and the checks of a file's table.
 
 use super::build::{ATTEMPTS, LAYERS, ROW, slack};
 use super::layer::{Columns, Layer, position};
@@ -52,7 +52,7 @@ impl View<'_> {
         self.look_behind(&row, hash)
     }
 
-    /// The same in the ribbons behind the first.
+    /// The same in the ribbons after the first.
     fn look_behind(self, row: &[u64; ROW], hash: u64) -> bool {
         (1..LAYERS).find_map(|number| {
             let layer = layer(row, number);
@@ -62,7 +62,7 @@ impl View<'_> {
         }) == Some(true)
     }
 
-    /// Asks for the memory of a hash.
+    /// Prefetches the memory of a hash.
     #[inline(always)]
     pub fn fetch(self, hash: u64) {
         let row = row(self.table, shard_of(hash, self.bits));
@@ -90,7 +90,8 @@ impl View<'_> {
         blocks.filter(|&blocks| blocks > 0).fold(0, |sum: u64, blocks| sum.saturating_add((blocks + 1) * WIDTH))
     }
 
-    /// The rate: in each shard that of its first ribbon, and for the share of keys that are passed on of those behind.
+    /// The rate: for each shard that of its first ribbon, and, for the share of keys that are passed on, that of the
+    /// others.
     pub fn rate(self) -> f64 {
         let rate_of = |layer: Layer| match layer.blocks {
             0 => (0.0, 1.0),
@@ -107,7 +108,7 @@ impl View<'_> {
     }
 }
 
-/// Words and slots of what a table describes, shard after shard; refuses one that does not.
+/// Words and slots of the shards of a table; refuses an invalid one.
 pub fn check(table: &[u64], bits: u32, columns: Columns) -> Result<(u64, u64)> {
     let wrong = |what: String| Error::Format(format!("the file's table of shards {what}; it is damaged"));
     let mut words = 0u64;

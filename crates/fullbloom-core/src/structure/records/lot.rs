@@ -1,19 +1,18 @@
-//! [`Lot`]: all records by bucket, wherever they lie.
+//! [`Lot`]: all records by bucket, in memory and in a file; [`Lane`]: those that one thread collects.
 
 use std::ops::Range;
 
-use super::lane::{BUCKET_BITS, BUCKETS, Lane, Record};
 use super::spill::Spill;
 use crate::cells::allocation::reserve;
 use crate::error::Result;
 
-/// Records by bucket: as they came, or sorted, with none twice.
+/// Records by bucket: in the order of their arrival, or sorted without repetitions.
 pub struct Lot<const W: usize> {
-    /// As many as threads gathered; one where they are sorted, none where all lie in the file.
+    /// One for each thread that collected records; one if they are sorted; none if all are in the file.
     pub(super) lanes: Vec<Lane<W>>,
     pub(super) spill: Option<Spill>,
     pub(super) granted: Option<u64>,
-    /// Records of each bucket, where they are sorted.
+    /// Number of records in each bucket, if they are sorted.
     pub(super) counts: Option<Vec<u64>>,
 }
 
@@ -24,12 +23,12 @@ fn buckets_of(bits: u32, shard: usize) -> Range<usize> {
 }
 
 impl<const W: usize> Lot<W> {
-    /// True when none comes twice; otherwise one may.
+    /// True if no record is repeated; otherwise one may be.
     pub fn is_sorted(&self) -> bool {
         self.counts.is_some()
     }
 
-    /// True when a file has them.
+    /// True if some records are in a file.
     pub fn is_spilled(&self) -> bool {
         self.spill.is_some()
     }
@@ -58,7 +57,7 @@ impl<const W: usize> Lot<W> {
         buckets_of(bits, shard).map(|i| self.counts.as_ref().map_or_else(|| lying(i), |counts| counts[i])).sum()
     }
 
-    /// The records of a shard, bucket after bucket, in pieces; `room` is for what is read from the file.
+    /// The records of a shard, bucket after bucket, in pieces; `room` is the buffer for those read from the file.
     pub fn pieces<'a>(&'a self, bits: u32, shard: usize, room: &'a mut Vec<Record<W>>) -> Result<Vec<&'a [Record<W>]>> {
         let buckets = buckets_of(bits, shard);
         if self.spill.is_some() {
@@ -71,7 +70,7 @@ impl<const W: usize> Lot<W> {
         Ok(pieces)
     }
 
-    /// The records of a shard, in order where the lot is, in place of what `out` holds.
+    /// Replaces `out` with the records of a shard, in order if the lot is sorted.
     pub fn read(&self, bits: u32, shard: usize, out: &mut Vec<Record<W>>) -> Result<()> {
         out.clear();
         reserve(out, self.count(bits, shard) as usize)?;
@@ -111,7 +110,7 @@ impl<const W: usize> Lot<W> {
         Ok(())
     }
 
-    /// True when a record of one bucket in 256 came twice.
+    /// True if, in one bucket of 256, a record is repeated.
     pub fn repeats_often(&self) -> Result<bool> {
         let mut some = Vec::new();
         self.read(BUCKET_BITS, 0, &mut some)?;
@@ -126,8 +125,41 @@ pub(super) fn sort<const W: usize>(records: &mut Vec<Record<W>>) {
     records.dedup();
 }
 
-/// True when a hash came twice; sorts the records.
+/// True if a hash is repeated; sorts the records.
 pub fn repeats<const W: usize>(records: &mut [Record<W>]) -> bool {
     records.sort_unstable();
     records.windows(2).any(|pair| pair[0][0] == pair[1][0])
+}
+
+/// Bits of a hash that choose the bucket: shards are whole buckets.
+pub const BUCKET_BITS: u32 = 8;
+/// Buckets in all.
+pub(super) const BUCKETS: usize = 1 << BUCKET_BITS;
+
+/// A hash, and a value if it has one.
+pub type Record<const W: usize> = [u64; W];
+
+/// Records that one thread collects.
+pub struct Lane<const W: usize> {
+    pub(super) buckets: Vec<Vec<Record<W>>>,
+    pub(super) held: usize,
+}
+
+impl<const W: usize> Lane<W> {
+    /// Empty.
+    pub(super) fn new() -> Self {
+        Lane { buckets: (0..BUCKETS).map(|_| Vec::new()).collect(), held: 0 }
+    }
+
+    /// Takes one record.
+    #[inline(always)]
+    pub fn push(&mut self, record: Record<W>) -> Result<()> {
+        let bucket = &mut self.buckets[(record[0] >> (64 - BUCKET_BITS)) as usize];
+        if bucket.len() == bucket.capacity() {
+            reserve(bucket, 1)?;
+        }
+        bucket.push(record);
+        self.held += 1;
+        Ok(())
+    }
 }

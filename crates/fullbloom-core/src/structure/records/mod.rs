@@ -1,11 +1,10 @@
-//! [`Records`]: what a static structure is made of, collected, then [`Gathered`], and [`Sorted`] where it must be.
+//! [`Records`]: the records of a static structure, collected, then [`RecordSet`], and [`Sorted`] if necessary.
 //!
-//! A record is W words, the first a hash. Records lie in 256 buckets by the first 8 bits of it. What does not fit in
-//! the memory granted goes to a temporary file that has no name, so that nothing is left of it whatever happens.
+//! A record is W words, the first a hash. Records are in 256 buckets by the first 8 bits of it. Those that exceed the
+//! memory limit go to a temporary file without a name, so that nothing of it remains whatever happens.
 
-mod gathered;
-mod lane;
 pub mod lot;
+mod set;
 mod sorted;
 mod spill;
 
@@ -19,10 +18,10 @@ use crate::error::{Error, Result};
 use crate::key::source::{CHUNK, HashSource};
 use crate::parallel::workers::{self, lock};
 
-pub use gathered::Gathered;
-use lane::BUCKETS;
-pub use lane::{BUCKET_BITS, Lane, Record};
+use lot::BUCKETS;
 pub use lot::Lot;
+pub use lot::{BUCKET_BITS, Lane, Record};
+pub use set::RecordSet;
 pub use sorted::Sorted;
 use spill::Spill;
 
@@ -35,7 +34,7 @@ pub struct Records<const W: usize> {
 }
 
 impl<const W: usize> Records<W> {
-    /// None yet. With `memory`, no more than half of so many bytes are held: the other half is for building.
+    /// Empty. With `memory`, it uses at most half of that many bytes: building needs the other half.
     pub fn new(memory: Option<u64>) -> Self {
         let most = memory.map_or(usize::MAX, |bytes| (bytes / 2) as usize / size_of::<Record<W>>()).max(1 << 16);
         Records { lanes: vec![Lane::new()], most, granted: memory, spill: None }
@@ -49,7 +48,7 @@ impl<const W: usize> Records<W> {
         if lane.held >= self.most { self.spill() } else { Ok(()) }
     }
 
-    /// Writes all that is held to the file.
+    /// Writes all records in memory to the file.
     #[cold]
     fn spill(&mut self) -> Result<()> {
         let spill = match &mut self.spill {
@@ -63,7 +62,7 @@ impl<const W: usize> Records<W> {
         Ok(())
     }
 
-    /// All of them, as they came; memory holds none where a file has some.
+    /// All records, unsorted; none stay in memory if a file has some.
     fn lot(mut self) -> Result<Lot<W>> {
         if self.spill.is_some() {
             self.spill()?;
@@ -72,22 +71,22 @@ impl<const W: usize> Records<W> {
         Ok(Lot { lanes: self.lanes, spill: self.spill, granted: self.granted, counts: None })
     }
 
-    /// Sorts and drops repeated records; where records of one hash differ, all of them stay.
+    /// Sorts and drops repeated records; if records of one hash differ, all of them stay.
     pub fn sorted(self, job: &Job<'_>) -> Result<Sorted<W>> {
         Sorted::of(self.lot()?, job)
     }
 }
 
-impl<const W: usize> TryFrom<Records<W>> for Gathered<W> {
+impl<const W: usize> TryFrom<Records<W>> for RecordSet<W> {
     type Error = Error;
 
     fn try_from(records: Records<W>) -> Result<Self> {
-        Ok(Gathered::loose(records.lot()?))
+        Ok(RecordSet::loose(records.lot()?))
     }
 }
 
 impl Records<1> {
-    /// Makes room for so many more hashes, if they are many and memory is not limited: moving them took 1 ns each.
+    /// Reserves memory for `hashes` more, if they are many and memory is not limited: moving them took 1 ns each.
     pub fn expect(&mut self, hashes: usize, threads: usize) -> Result<()> {
         if hashes < EACH || self.granted.is_some() {
             return Ok(());
@@ -104,8 +103,8 @@ impl Records<1> {
         self.lanes.extend((0..more).map(|_| Lane::new()));
     }
 
-    /// Takes part of the hashes of `source`, on so many threads: each has its own buckets. One does it where memory is
-    /// limited, as it writes to the file.
+    /// Adds part of the hashes of `source` on `threads` threads, each with its own buckets; on one thread if memory is
+    /// limited, as that writes to the file.
     pub fn take(&mut self, source: &dyn HashSource, part: Range<usize>, threads: usize) -> Result<()> {
         let threads = threads.min(part.len().div_ceil(EACH));
         if threads < 2 || self.granted.is_some() {
@@ -132,10 +131,10 @@ impl Records<1> {
     }
 }
 
-/// Hashes that a thread takes at a time.
+/// Hashes that a thread adds at a time.
 const EACH: usize = 1 << 16;
 
-/// Gives part of the hashes of `source` to `take`.
+/// Passes part of the hashes of `source` to `take`.
 fn hashes(source: &dyn HashSource, part: Range<usize>, mut take: impl FnMut(u64) -> Result<()>) -> Result<()> {
     let mut hashes = [0u64; CHUNK];
     for start in part.clone().step_by(CHUNK) {
@@ -188,8 +187,8 @@ mod tests {
             for part in [0..half, half..half, half..keys.len()] {
                 records.take(&keys.as_slice(), part, threads).unwrap();
             }
-            let (mut all, gathered) = (Vec::new(), Gathered::try_from(records).unwrap());
-            gathered.sorted(&Job::new(threads)).unwrap().read(0, 0, &mut all).unwrap();
+            let (mut all, set) = (Vec::new(), RecordSet::try_from(records).unwrap());
+            set.sorted(&Job::new(threads)).unwrap().read(0, 0, &mut all).unwrap();
             assert_eq!(all, want, "{threads} {memory:?}");
         }
     }
@@ -201,9 +200,9 @@ mod tests {
         {
             let mut records = Records::<1>::new(memory);
             (0..100_000).chain(again).for_each(|i| records.push([hash(i)]).unwrap());
-            let (gathered, job) = (Gathered::try_from(records).unwrap(), Job::new(1));
+            let (set, job) = (RecordSet::try_from(records).unwrap(), Job::new(1));
             let lots = Mutex::new(Vec::new());
-            let distinct = gathered.made(&job, |lot| {
+            let distinct = set.build(&job, |lot| {
                 let mut all = Vec::new();
                 lot.read(0, 0, &mut all)?;
                 lock(&lots).push(lot.is_sorted());

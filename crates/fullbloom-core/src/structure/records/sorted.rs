@@ -1,11 +1,11 @@
 //! [`Sorted`]: distinct records in order.
 
-use super::lane::{BUCKETS, Record};
 use super::lot::{self, Lot};
+use super::lot::{BUCKETS, Record};
 use crate::error::Result;
 use crate::structure::Job;
 
-/// What is known of the records of a bucket.
+/// Facts about the records of a bucket.
 #[derive(Default)]
 struct Facts<const W: usize> {
     count: u64,
@@ -36,7 +36,7 @@ pub struct Sorted<const W: usize> {
 }
 
 impl<const W: usize> Sorted<W> {
-    /// Sorts and drops repeated records; where records of one hash differ, all of them stay.
+    /// Sorts and drops repeated records; if records of one hash differ, all of them stay.
     pub(super) fn of(mut lot: Lot<W>, job: &Job<'_>) -> Result<Self> {
         let mut facts: Vec<Facts<W>> = (0..BUCKETS).map(|_| Facts::default()).collect();
         if let Some(spill) = &lot.spill {
@@ -80,7 +80,7 @@ impl<const W: usize> Sorted<W> {
         self.lot.is_empty()
     }
 
-    /// The largest last word; 0 where a record is a hash alone.
+    /// The largest last word; 0 if a record is a hash alone.
     pub fn largest(&self) -> u64 {
         self.largest
     }
@@ -100,7 +100,7 @@ impl<const W: usize> Sorted<W> {
         self.lot.count(bits, shard)
     }
 
-    /// The records of a shard, in order, in place of what `out` holds.
+    /// Replaces `out` with the records of a shard, in order.
     pub fn read(&self, bits: u32, shard: usize, out: &mut Vec<Record<W>>) -> Result<()> {
         self.lot.read(bits, shard, out)
     }

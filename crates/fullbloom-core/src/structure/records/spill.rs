@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::lane::{BUCKETS, Record};
+use super::lot::{BUCKETS, Record};
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result, shown};
 use crate::parallel::workers;
@@ -20,7 +20,7 @@ pub(super) struct Spill {
     runs: Vec<VecDeque<(u64, usize)>>,
 }
 
-/// What goes wrong with the file, by its folder: it has no name.
+/// An error of the file, named by its folder, since it has no name.
 fn failed(folder: &Path) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::Io(error, format!("{}: the temporary file of a build", shown(folder)).into())
 }
@@ -52,7 +52,7 @@ impl Spill {
         Ok(())
     }
 
-    /// How many records of a bucket there are.
+    /// Number of records of a bucket.
     pub(super) fn count(&self, bucket: usize) -> usize {
         self.runs[bucket].iter().map(|run| run.1).sum()
     }

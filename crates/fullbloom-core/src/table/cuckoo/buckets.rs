@@ -1,17 +1,16 @@
-//! Buckets of fingerprints: how b fingerprints of f bits lie in words, bit by bit, bucket by bucket,
-//! LSB first. Fingerprint 0 marks a free slot.
+//! Buckets of fingerprints: how b fingerprints of f bits are stored in words, bit by bit, bucket by bucket, LSB first.
+//! Fingerprint 0 marks a free slot.
 //!
-//! | rule | bits a bucket | used when |
+//! | rule | bits a bucket | used if |
 //! |---|---|---|
-//! | [`Lanes`] | b f, side by side | b f <= 64: a bucket is compared as one integer |
-//! | [`Slots`] | b f, side by side | the rest; the same bits as [`Lanes`] would have |
-//! | [`SemiSorted`] | 4 (f - 1) | asked for, b = 4 |
+//! | [`Lanes`] | b f, packed | b f <= 64: a bucket is compared as one integer |
+//! | [`Slots`] | b f, packed | the rest; the same bits as [`Lanes`] would have |
+//! | [`SemiSorted`] | 4 (f - 1) | requested, b = 4 |
 //!
-//! Semi-sorting (Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than
-//! Bloom", 2014): the four fingerprints of a bucket are a multiset, so that their low nibbles,
-//! sorted, take 3876 values: 12 bits instead of 16. A bucket is the 12-bit rank of the sorted
-//! nibbles a <= b <= c <= d, C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4), and then the four high parts of
-//! f - 4 bits in the order of (nibble, high part).
+//! Semi-sorting (Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", 2014): the
+//! four fingerprints of a bucket are a multiset, so that their low nibbles, sorted, take 3876 values: 12 bits instead
+//! of 16. A bucket is the 12-bit rank of the sorted nibbles a <= b <= c <= d, C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4),
+//! and then the four high parts of f - 4 bits in the order of (nibble, high part).
 
 use crate::cells::Packed;
 use crate::isa::prefetch;
@@ -19,8 +18,8 @@ use crate::isa::prefetch;
 /// Most slots of a bucket.
 pub const MOST_SLOTS: u32 = 8;
 
-/// How buckets lie in words. Bucket numbers must lie in the table that `words` was made for; its
-/// contents may be any bits.
+/// The storage of buckets in words. Bucket numbers must be below that of the table in `words`, whose contents may be
+/// any bits.
 pub trait Buckets: Copy {
     /// A bucket in registers.
     type Bucket: Copy;
@@ -30,16 +29,16 @@ pub trait Buckets: Copy {
     fn load(self, words: &[u64], i: u64) -> Self::Bucket;
     /// Writes bucket `i`.
     fn store(self, words: &mut [u64], i: u64, bucket: Self::Bucket);
-    /// True when some slot holds `fp`.
+    /// True if some slot holds `fp`.
     fn has(self, bucket: Self::Bucket, fp: u64) -> bool;
     /// Number of slots that hold `fp`.
     fn count(self, bucket: Self::Bucket, fp: u64) -> u32;
-    /// Puts `to` into the first slot that holds `from`; false when there is none.
+    /// Puts `to` into the first slot that holds `from`; false if there is none.
     fn replace(self, bucket: &mut Self::Bucket, from: u64, to: u64) -> bool;
-    /// Puts `fp` into slot `slot` and hands out what was there.
+    /// Puts `fp` into slot `slot` and returns its previous contents.
     fn swap(self, bucket: &mut Self::Bucket, slot: u32, fp: u64) -> u64;
 
-    /// Asks for the cache line of bucket `i`, whose table begins at `base`.
+    /// Prefetches the cache line of bucket `i`, whose table begins at `base`.
     #[inline(always)]
     fn fetch(self, base: *const u64, i: u64) {
         let bit = i.wrapping_mul(self.bits());
@@ -47,12 +46,12 @@ pub trait Buckets: Copy {
     }
 }
 
-/// 64 bits from `bit` on; the word after the last one asked for must exist.
+/// 64 bits from `bit` on; the word after the last one requested must exist.
 #[inline(always)]
 fn read(words: &[u64], bit: u64) -> u64 {
     let (word, shift) = ((bit >> 6) as usize, (bit & 63) as u32);
     let (low, high) = (u64::from_le(words[word]), u64::from_le(words[word + 1]));
-    // Two shifts, since one by 64 is none.
+    // Two shifts, since a shift by 64 is not allowed.
     low >> shift | (high << 1) << (63 - shift)
 }
 
@@ -89,8 +88,8 @@ impl Lanes {
         (bits <= 64).then(|| Lanes { width, bits, ones, highs: ones << (width - 1) })
     }
 
-    /// Highest bit of each lane of `lanes` that is zero: the lowest one is right always, those above
-    /// it may be borrowed.
+    /// Highest bit of each zero lane of `lanes`: always right for the lowest such lane; lanes above it may be wrong by
+    /// a borrow.
     #[inline(always)]
     fn lowest_zero(self, lanes: u64) -> u64 {
         lanes.wrapping_sub(self.ones) & !lanes & self.highs
@@ -337,4 +336,70 @@ impl Buckets for SemiSorted {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// Random operations on a row of buckets against plain vectors (sorted: order is the rule's own).
+    fn agrees_with_vectors<B: Buckets>(rule: B, slots: u32, width: u32) {
+        let number = 40u64;
+        let mut words = vec![0u64; (number * rule.bits()).div_ceil(64) as usize + 2];
+        let mut model = vec![vec![0u64; slots as usize]; number as usize];
+        let mut x = u64::from(slots * 100 + width);
+        for _ in 0..6000 {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let (i, values) = ((x >> 40) % number, (1u64 << width.min(5)) - 1);
+            let fp = ((x >> 20) & values) << (width - width.min(5)) | x >> 63;
+            let mut bucket = rule.load(&words, i);
+            let held = &mut model[i as usize];
+            assert_eq!(rule.has(bucket, fp), held.contains(&fp), "b {slots} f {width}");
+            assert_eq!(rule.count(bucket, fp) as usize, held.iter().filter(|&&v| v == fp).count());
+            match (x >> 33) % 3 {
+                0 => {
+                    let free = held.iter().position(|&v| v == 0);
+                    assert_eq!(rule.replace(&mut bucket, 0, fp), free.is_some());
+                    free.into_iter().for_each(|j| held[j] = fp);
+                }
+                1 => {
+                    let there = held.iter().position(|&v| v == fp);
+                    assert_eq!(rule.replace(&mut bucket, fp, 0), there.is_some());
+                    there.into_iter().for_each(|j| held[j] = 0);
+                }
+                _ => {
+                    let old = rule.swap(&mut bucket, (x >> 50) as u32 % slots, fp);
+                    let there = held.iter().position(|&v| v == old).expect("what was handed out was there");
+                    held[there] = fp;
+                }
+            }
+            rule.store(&mut words, i, bucket);
+        }
+    }
+
+    #[test]
+    fn buckets_of_every_size_hold_what_plain_vectors_hold() {
+        for width in 4..=32 {
+            for slots in [1, 2, 4, 8] {
+                agrees_with_vectors(Slots::new(slots, width).unwrap(), slots, width);
+                if let Some(lanes) = Lanes::new(slots, width) {
+                    agrees_with_vectors(lanes, slots, width);
+                }
+            }
+            agrees_with_vectors(SemiSorted::new(width).unwrap(), 4, width);
+        }
+    }
+
+    #[test]
+    fn lanes_and_slots_write_the_same_bits() {
+        let (lanes, slots) = (Lanes::new(4, 12).unwrap(), Slots::new(4, 12).unwrap());
+        let (mut a, mut b) = ([0u64; 4], [0u64; 4]);
+        lanes.store(&mut a, 3, 0x123_456_789_abc);
+        slots.store(&mut b, 3, [0xabc, 0x789, 0x456, 0x123, 0, 0, 0, 0]);
+        assert_eq!(a, b);
+    }
+
+    #[test]
+    fn every_sorted_quadruple_has_its_own_rank() {
+        assert_eq!(rank([15, 15, 15, 15]), 3875);
+        let ranks = (0..3876).filter(|&code| rank(NIBBLES[code as usize].map(u32::from)) == code).count();
+        assert_eq!(ranks, 3876);
+    }
+}

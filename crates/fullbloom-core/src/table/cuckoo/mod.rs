@@ -1,24 +1,24 @@
-//! [`CuckooFilter`]: a table of fingerprints that moves what it holds until there is room.
+//! [`CuckooFilter`]: a table of fingerprints, which it moves to make space.
 //!
-//! Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", 2014.
-//! Any number of buckets: see [`self::places`] for the rule.
+//! Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo filter: practically better than Bloom", 2014. Any number of
+//! buckets: see [`self::places`] for the rule.
 //!
-//! Every add stores a fingerprint, also that of a key which seems to be there: two keys may share
-//! fingerprint and buckets, and with one copy for both, removing one would miss the other. So the
-//! table is a multiset, and holds at most 2b equal fingerprints.
+//! Every add stores a fingerprint, even that of a key that seems to be present: two keys may share fingerprint and
+//! buckets, and with one copy for both, removing one would miss the other. So the table is a multiset, and holds at
+//! most 2b equal fingerprints.
 //!
-//! A fingerprint that finds no room within 500 moves ([`self::moves`]) waits in the stash: no key is ever lost.
-//! With the stash taken, a table that holds its capacity is full: adds are refused until a removal has made room. One
-//! that holds less has met keys that crowd a few buckets, as an attacker chooses them; then those keys are
-//! refused that find no room, their moves taken back, and all others stored. Which slot a move empties
-//! follows from the hash of the key alone, so that equal operations give equal bytes.
+//! A fingerprint that finds no space within 500 moves ([`self::moves`]) goes to the stash: no key is ever lost. With
+//! the stash occupied, a table that holds its capacity is full: adds are refused until a key is removed. One that holds
+//! less has met keys that crowd a few buckets, as an attacker chooses them; then keys that find no space are refused,
+//! their moves undone, and all others stored. The hash of the key alone decides which slot a move empties, so that
+//! equal operations give equal bytes.
 
 pub mod buckets;
-mod exchange;
+mod load;
 pub mod moves;
 pub mod places;
+mod relocation;
 pub mod shape;
-mod stored;
 
 pub use self::shape::CuckooShape;
 
@@ -33,8 +33,8 @@ use crate::registry::CUCKOO;
 use crate::scheme::ahead::mark;
 use crate::sizing::chain::Member;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Removable};
 
 structure! {
@@ -162,19 +162,19 @@ impl CuckooFilter {
         &self.shape
     }
 
-    /// True when the stash is taken and the capacity reached: adds are refused until a key is removed.
+    /// True if the stash is occupied and the capacity reached: adds are refused until a key is removed.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.has_stashed() && self.load.added >= self.load.capacity
     }
 
-    /// True when a fingerprint waits in the stash.
+    /// True if the stash holds a fingerprint.
     #[inline(always)]
     pub(crate) fn has_stashed(&self) -> bool {
         self.stash.fp != 0
     }
 
-    /// Fingerprints held, counted; with the one in the stash.
+    /// Number of fingerprints, counted, including the one in the stash.
     fn items(&self) -> u64 {
         let words = self.memory.words();
         let free: u64 = dispatch!(self.kernel, rule => {
@@ -207,7 +207,7 @@ impl CuckooFilter {
         }
     }
 
-    /// True when a fingerprint equal to that of `spot` is stored.
+    /// True if a fingerprint equal to that of `spot` is stored.
     #[inline(always)]
     pub(crate) fn holds(&self, spot: Spot) -> bool {
         dispatch!(self.kernel, rule => has(rule, self.memory.words(), self.stash, spot))
@@ -218,7 +218,7 @@ impl CuckooFilter {
         dispatch!(self.kernel, rule => count(rule, self.memory.words(), self.stash, spot))
     }
 
-    /// Stores a fingerprint, in slots that `turn` decides; true when no equal one was there.
+    /// Stores a fingerprint, in slots that `turn` decides; true if no equal one was present.
     #[inline(always)]
     pub(crate) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
         if self.is_full() {
@@ -233,8 +233,8 @@ impl CuckooFilter {
         Ok(new)
     }
 
-    /// Stores the fingerprints of `hashes` in order, up to the first that is refused; `tell` hears of
-    /// each that was stored and whether no equal one was there.
+    /// Stores the fingerprints of `hashes` in order, up to the first that is refused; calls `tell` for each that was
+    /// stored, with whether no equal one was present.
     pub(crate) fn store_each(
         &mut self,
         hashes: &[u64],
@@ -259,7 +259,7 @@ impl CuckooFilter {
 }
 
 impl Filter for CuckooFilter {
-    kept_in! { CUCKOO, 0, load; memory: FINGERPRINTS; |a, b| a.stash == b.stash }
+    memory_methods! { CUCKOO, 0, load; memory: FINGERPRINTS; |a, b| a.stash == b.stash }
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
@@ -288,7 +288,7 @@ impl Filter for CuckooFilter {
         self.shape.true_fpr(self.items() as f64)
     }
 
-    /// Of keys that were stored once, no two are equal: the rate is the sum of their chances.
+    /// Keys that were stored once have distinct fingerprints, so the rate is the sum of their chances.
     fn member(&self) -> Member {
         Member { parts: self.shape.buckets, ..Member::of_rate(-(-self.fpr()).ln_1p()) }
     }
@@ -314,7 +314,7 @@ impl Addable for CuckooFilter {
 
     load_takes!(full, memory);
 
-    cleared!(memory; stash = Stash::default());
+    clear_method!(memory; stash = Stash::default());
 }
 
 impl Removable for CuckooFilter {
@@ -331,7 +331,7 @@ impl Removable for CuckooFilter {
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
-                // Below capacity the stash keeps nobody out, and 500 moves for each removal would be an attacker's gain.
+                // Below capacity the stash excludes no key, and an attacker would gain 500 moves for each removal.
                 let was_there = table.remove(spot, load.added >= load.capacity);
                 load.uncount(was_there);
                 mark(&mut removed, i, was_there);

@@ -1,4 +1,4 @@
-//! Moves in a cuckoo table: storing a fingerprint, making room for it, taking it out.
+//! Moves in a cuckoo table: storing a fingerprint, making space for it, removing it.
 
 use super::buckets::{Buckets, MOST_SLOTS};
 use super::places::{Places, Spot};
@@ -9,7 +9,7 @@ const KICKS: usize = 500;
 /// Steps the choice of slots; the multiplier of scheme `mcg`.
 const STEP: u64 = 0xd134_2543_de82_ef95;
 
-/// A fingerprint that found no room, and one of its buckets.
+/// A fingerprint that found no space, and one of its buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stash {
     /// 0 for none.
@@ -45,9 +45,9 @@ struct Move {
 /// Why a fingerprint was not stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The stash is taken, and the table holds its capacity.
+    /// The stash is occupied, and the table holds its capacity.
     Full,
-    /// The stash is taken, and no move makes room for this key, though others may find some.
+    /// The stash is occupied, and no move makes space for this key, though other keys may find some.
     Crowded,
     /// Both buckets hold nothing but copies of it.
     Copies,
@@ -56,8 +56,8 @@ pub(crate) enum Refused {
 }
 
 impl<B: Buckets> Table<'_, B> {
-    /// Stores a fingerprint; true when no equal one was there. `turn` decides which slots are
-    /// emptied on the way. Nothing has changed when it is refused.
+    /// Stores a fingerprint; true if no equal one was present. `turn` decides which slots are emptied on the way. If it
+    /// is refused, nothing has changed.
     #[inline(always)]
     pub(crate) fn add(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
         let (mut first, mut second) = (self.rule.load(self.words, spot.first), self.rule.load(self.words, spot.second));
@@ -76,8 +76,8 @@ impl<B: Buckets> Table<'_, B> {
         Ok(new)
     }
 
-    /// [`Table::make_room`] where nothing may be left over: moves that make no room are taken back. A search that comes
-    /// upon crowded buckets stays among them, so there are several short ones, from both buckets.
+    /// [`Table::make_room`] without a stash: moves that make no space are undone. A search that meets crowded buckets
+    /// stays among them, so there are several short ones, from both buckets.
     #[cold]
     fn make_room_or_none(&mut self, spot: Spot, turn: u64) -> std::result::Result<(), Refused> {
         let other = Spot { first: spot.second, second: spot.first, ..spot };
@@ -89,7 +89,7 @@ impl<B: Buckets> Table<'_, B> {
         Err(Refused::Crowded)
     }
 
-    /// Makes `moves` undone, which left `left` over.
+    /// Undoes `moves`, which left `left` over.
     fn take_back(&mut self, moves: &[Move], left: Stash) {
         let mut fp = left.fp;
         for &Move { fp: put, at, slot } in moves.iter().rev() {
@@ -105,12 +105,12 @@ impl<B: Buckets> Table<'_, B> {
         }
     }
 
-    /// Stores a fingerprint whose buckets are full. Of the fingerprints in one of them, the first
-    /// whose other bucket has room moves there; where none has, the one whose turn it is makes way,
-    /// and the search goes on from its other bucket. The last one in hand is left over; `moves` notes the way.
+    /// Stores a fingerprint whose buckets are full. Of the fingerprints in one of them, the first whose other bucket
+    /// has a free slot moves there; if there is none, `turn` selects one to evict, and the search continues from its
+    /// other bucket. The last one evicted is left over; `moves` records the path.
     ///
-    /// Looking at all other buckets of a bucket at once (their lines are fetched together) takes a
-    /// fifth of the moves that a blind walk takes, and fails later.
+    /// Reading all other buckets of a bucket at once (their lines are fetched together) takes a fifth of the moves of a
+    /// blind walk, and fails later.
     #[inline(never)]
     fn make_room(&mut self, spot: Spot, turn: u64, moves: &mut [Move], most: usize) -> Option<Stash> {
         let (rule, base) = (self.rule, self.words.as_ptr());
@@ -146,8 +146,8 @@ impl<B: Buckets> Table<'_, B> {
         Some(Stash { fp, bucket: at })
     }
 
-    /// Takes out one copy; false when there is none. The stash is emptied into the room made, if its
-    /// fingerprint gets there: by moves when `moves` may be made, else only from a bucket of its own.
+    /// Removes one copy; false if there is none. The stash moves into the freed slot if its fingerprint can get there:
+    /// by moves if `moves` allows them, else only from one of its own buckets.
     #[inline(always)]
     pub(crate) fn remove(&mut self, spot: Spot, moves: bool) -> bool {
         for at in [spot.first, spot.second] {
@@ -180,7 +180,7 @@ impl<B: Buckets> Table<'_, B> {
     }
 }
 
-/// True when a fingerprint equal to that of `spot` is in one of its buckets or the stash.
+/// True if a fingerprint equal to that of `spot` is in one of its buckets or the stash.
 #[inline(always)]
 pub(crate) fn has<B: Buckets>(rule: B, words: &[u64], stash: Stash, spot: Spot) -> bool {
     let (first, second) = (rule.load(words, spot.first), rule.load(words, spot.second));

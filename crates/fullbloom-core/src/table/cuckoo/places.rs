@@ -1,4 +1,4 @@
-//! Where a key may lie in a cuckoo table, and the ring that looks ahead.
+//! The places of a key in a cuckoo table, and the ring that prefetches them.
 //!
 //! From the 64-bit hash h, with `fastrange(x, r)` the high 64 bits of x r:
 //!
@@ -12,7 +12,7 @@
 
 use crate::scheme::fastrange;
 
-/// Makes the fingerprint independent of the bucket, which takes the top bits of the hash.
+/// Makes the fingerprint independent of the bucket, which uses the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Spreads fingerprints over the buckets.
 const M2: u64 = 0xd6e8_feb8_6659_fd93;
@@ -59,7 +59,7 @@ impl Places {
         Spot { fp, first: bucket, second: self.other(fp, bucket) }
     }
 
-    /// The other bucket of `fp`, whatever it is; below the number of buckets, as `bucket` must be.
+    /// The other bucket of any `fp`; below the number of buckets, as `bucket` must be.
     #[inline(always)]
     pub fn other(&self, fp: u64, bucket: u64) -> u64 {
         let sum = fastrange(fp.wrapping_mul(M2), self.buckets);
@@ -67,8 +67,8 @@ impl Places {
         if below { difference.wrapping_add(self.buckets) } else { difference }
     }
 
-    /// Visits the places of `hashes` in order, up to the first error; `fetch` is told of both
-    /// buckets of a key some visits before.
+    /// Visits the places of `hashes` in order, up to the first error; calls `fetch` with both buckets of a key some
+    /// visits before.
     #[inline(always)]
     pub fn each<E>(
         &self,

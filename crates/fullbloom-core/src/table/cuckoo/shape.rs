@@ -1,4 +1,4 @@
-//! The shape of a cuckoo table, and the smallest that keeps a promise. Its laws stand in [`fingerprints`].
+//! The shape of a cuckoo table, and the smallest that keeps a rate. Its laws are in [`fingerprints`].
 
 use super::buckets::{Lanes, SemiSorted, Slots};
 use crate::cells::LINE_WORDS;
@@ -12,7 +12,7 @@ pub const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=32;
 const LEAST_SIZED: u32 = 8;
 /// Expected number of overfull pairs of buckets that a table may have at capacity.
 const OVERFULL: f64 = 1e-3;
-/// A bucket is read as words, of which the last may lie beyond the table.
+/// A bucket is read as words, the last of which may lie beyond the table.
 const SPARE_WORDS: u64 = 2;
 
 /// How many buckets, of how many fingerprints, of how many bits.
@@ -28,7 +28,7 @@ pub struct CuckooShape {
     pub semi_sort: bool,
 }
 
-/// What to do with a bucket, by the rule of the shape.
+/// Operations on a bucket, by the rule of the shape.
 #[derive(Clone, Copy, Debug)]
 pub enum Kernel {
     /// Plain, at most 64 bits.
@@ -72,7 +72,7 @@ impl CuckooShape {
         shape.check()
     }
 
-    /// Refuses what no table can be.
+    /// Refuses a shape that no table has.
     pub fn check(self) -> Result<Self> {
         if !matches!(self.bucket_size, 1 | 2 | 4 | 8) {
             return Err(Error::Parameter(format!("bucket_size must be 1, 2, 4 or 8, got {}", self.bucket_size)));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_can_be_is_refused() {
+    fn impossible_shapes_are_refused() {
         let refused = |n, p, b, f, semi| CuckooShape::for_capacity(n, p, b, f, semi).is_err();
         assert!(refused(0, 0.01, 4, None, false) && refused(10, 0.0, 4, None, false));
         assert!(refused(10, 0.01, 3, None, false) && refused(10, 0.01, 4, Some(33), false));

@@ -156,7 +156,7 @@ fn batches_and_files_of_every_shape_are_the_filter_of_single_operations() {
 }
 
 #[test]
-fn lying_files_harm_nobody() {
+fn forged_files_are_harmless() {
     for shape in shapes() {
         let mut filter = made(shape);
         while !filter.is_full() && filter.add_hash(hash(filter.num_added())).is_ok() {}

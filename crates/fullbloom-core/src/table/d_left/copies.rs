@@ -1,10 +1,9 @@
 //! Copies of a fingerprint, counted in its cells.
 //!
-//! A cell counts to 3. Copies beyond that take further cells of the same fingerprint, whose digits
-//! 1 to 3, least significant first in the order of sub-tables and cells, write the count in base 3
-//! without a zero (3, 11, 12, 13, 21, ...). A cell is added only when all digits become 1, and taken
-//! away only when all were 1, so where it stands does not matter. Counts are thus exact, a million
-//! copies need 13 cells, and removing is always possible: nothing saturates.
+//! A cell counts to 3. Copies beyond that occupy further cells of the same fingerprint, whose digits 1 to 3, least
+//! significant first in the order of sub-tables and cells, write the count in base 3 without a zero (3, 11, 12, 13, 21,
+//! ...). A cell is added only if all digits become 1, and removed only if all were 1, so its place does not matter.
+//! Counts are thus exact, a million copies need 13 cells, and removing is always possible: nothing saturates.
 
 use super::DLeftCountingFilter;
 use super::table::TOP;
@@ -41,7 +40,7 @@ impl DLeftCountingFilter {
         first
     }
 
-    /// One more copy of a fingerprint that is there.
+    /// One more copy of a fingerprint that is present.
     fn increment(&mut self, fingerprint: u64) -> Result<()> {
         let table = self.table;
         if let Some(cell) = self.first_cell(fingerprint) {
@@ -123,8 +122,8 @@ impl DLeftCountingFilter {
         count
     }
 
-    /// Sets the count of a fingerprint that has fewer copies now; where its cells find no room, as many as the cells tell
-    /// that it has.
+    /// Sets the count of a fingerprint that has fewer copies now; if its cells find no space, to the count that the
+    /// cells can represent.
     pub(super) fn raise_to(&mut self, fingerprint: u64, count: u64) -> Result<()> {
         let digits = digits(count);
         let table = self.table;
@@ -157,7 +156,7 @@ impl DLeftCountingFilter {
         Ok(())
     }
 
-    /// Adds all fingerprints of `other`; on an error some are in.
+    /// Adds all fingerprints of `other`; after an error some are in.
     pub(super) fn take_in(&mut self, other: &Self) -> Result<()> {
         let words = other.memory.words();
         for cell in 0..other.shape.num_cells() {
@@ -165,7 +164,7 @@ impl DLeftCountingFilter {
                 continue;
             }
             let fingerprint = other.table.fingerprint_at(words, cell);
-            // Once a fingerprint, at its first cell.
+            // Each fingerprint once, at its first cell.
             if other.first_cell(fingerprint) == Some(cell) {
                 let more = other.count_fingerprint(fingerprint);
                 let count = self.count_fingerprint(fingerprint).saturating_add(more);

@@ -1,12 +1,11 @@
 //! [`DLeftCountingFilter`]: an exact multiset of fingerprints in d sub-tables of buckets.
 //!
-//! Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting
-//! Bloom filters", 2006. A new fingerprint goes to the least loaded of its d buckets, the leftmost
-//! of several. How fingerprints and buckets come from a hash: [`self::table`]; how copies are counted:
-//! [`self::copies`].
+//! Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese, "An improved construction for counting Bloom filters", 2006. A
+//! new fingerprint goes to the least loaded of its d buckets, the leftmost of several. [`self::table`] derives
+//! fingerprints and buckets from a hash; [`self::copies`] counts copies.
 //!
-//! The rate is that of fingerprints alone: D distinct ones among B R find an absent key with
-//! probability D / (B R), in the mean 1 - (1 - 1/(B R))^n.
+//! The rate is that of fingerprints alone: D distinct ones among B R find an absent key with probability D / (B R), on
+//! average 1 - (1 - 1/(B R))^n.
 
 pub mod copies;
 pub mod shape;
@@ -21,8 +20,8 @@ use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
 use crate::sizing::fingerprints;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
@@ -115,9 +114,9 @@ impl DLeftCountingFilter {
 }
 
 impl Filter for DLeftCountingFilter {
-    kept_in! { D_LEFT, 0, load; memory: COUNTED_FINGERPRINTS }
+    memory_methods! { D_LEFT, 0, load; memory: COUNTED_FINGERPRINTS }
 
-    /// Keys fetched ahead; each asks for d buckets, and a core has 10 to 12 line-fill buffers.
+    /// Keys fetched ahead; each needs d buckets, and a core has 10 to 12 line-fill buffers.
     const AHEAD: usize = 6;
 
     #[inline(always)]
@@ -153,7 +152,7 @@ impl Addable for DLeftCountingFilter {
 
     load_takes!(memory);
 
-    cleared!(memory);
+    clear_method!(memory);
 }
 
 impl Removable for DLeftCountingFilter {
@@ -181,7 +180,7 @@ impl Countable for DLeftCountingFilter {
 }
 
 impl Mergeable for DLeftCountingFilter {
-    /// Re-inserts the other's fingerprints with their counts, into a copy that takes over at the end.
+    /// Inserts the other's fingerprints with their counts into a copy, which replaces this filter at the end.
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         self.memory.writable()?;
@@ -200,7 +199,7 @@ impl Loadable for DLeftCountingFilter {
         Ok(DLeftCountingFilter { shape, table: Table::new(shape)?, memory, load, hasher })
     }
 
-    /// Every key takes one cell or more, and no cell stands without a key.
+    /// Every key occupies one cell or more, and no cell is occupied without a key.
     fn check_cells(&self) -> Result<()> {
         let (used, added) = (self.table.used_cells(self.memory.words()), self.load.added);
         if added > used || (added == 0) != (used == 0) {

@@ -27,7 +27,7 @@ const M2: u64 = 0xbf58_476d_1ce4_e5b9;
 /// Largest digit.
 pub(super) const TOP: u64 = 3;
 
-/// Finds cells. Several cells lie in a 64-bit group, which is compared as a whole.
+/// Finds cells. Several cells form a 64-bit group, which is compared as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     shape: Shape,
@@ -92,7 +92,7 @@ impl Table {
         (u64::from(i) * self.shape.buckets + bucket) * u64::from(self.shape.cells)
     }
 
-    /// The fingerprint that a used cell stands for; `cell` must lie in the table.
+    /// The fingerprint of a used cell; `cell` must be in the table.
     pub(super) fn fingerprint_at(&self, words: &[u64], cell: u64) -> u64 {
         let remainder = self.remainder(self.packed.get(words, cell));
         let bucket = cell / u64::from(self.shape.cells);
@@ -102,8 +102,8 @@ impl Table {
         first << self.shape.remainder_bits | remainder
     }
 
-    /// Calls `visit` with the first cell of every group of a bucket, its bits, and the flags of its
-    /// lanes, until it answers false.
+    /// Calls `visit` with the first cell of every group of a bucket, its bits, and the flags of its lanes, until it
+    /// returns false.
     #[inline(always)]
     fn groups(&self, words: &[u64], first: u64, mut visit: impl FnMut(u64, u64, u64) -> bool) {
         let width = self.shape.width();
@@ -133,7 +133,7 @@ impl Table {
     /// Flags of the lanes in use whose remainder is the one in every lane of `wanted`.
     #[inline(always)]
     fn hits(&self, group: u64, flags: u64, wanted: u64) -> u64 {
-        // Adding all ones carries into the flag's place exactly where a lane differs.
+        // Adding all ones carries into the flag's place exactly in lanes that differ.
         let differs = ((group ^ wanted) & self.low) + self.low;
         Self::used(group, flags) & !differs
     }
@@ -143,7 +143,7 @@ impl Table {
         u64::from((flag.trailing_zeros() - self.shape.remainder_bits) / self.shape.width())
     }
 
-    /// Asks for the lines of the buckets of `hash`.
+    /// Prefetches the lines of the buckets of `hash`.
     #[inline(always)]
     pub(super) fn fetch(&self, words: &[u64], hash: u64) {
         let fingerprint = self.fingerprint(hash);
@@ -155,7 +155,7 @@ impl Table {
         }
     }
 
-    /// True when a cell stands for the fingerprint.
+    /// True if a cell holds the fingerprint.
     #[inline(always)]
     pub(super) fn contains(&self, words: &[u64], fingerprint: u64) -> bool {
         let wanted = self.ones * self.remainder(fingerprint);
@@ -172,7 +172,7 @@ impl Table {
         false
     }
 
-    /// The least loaded bucket, the leftmost of several, and whether a cell stands for the fingerprint.
+    /// The least loaded bucket, the leftmost of several, and whether a cell holds the fingerprint.
     #[inline(always)]
     pub(super) fn survey(&self, words: &[u64], fingerprint: u64) -> (Room, bool) {
         let wanted = self.ones * self.remainder(fingerprint);
@@ -192,7 +192,7 @@ impl Table {
         (room, found != 0)
     }
 
-    /// Puts the fingerprint with digit 1 into the first free cell of `room`; false when it is full.
+    /// Puts the fingerprint with digit 1 into the first free cell of `room`; false if it is full.
     #[inline(always)]
     pub(super) fn place(&self, words: &mut [u64], room: Room, fingerprint: u64) -> bool {
         let mut free = None;
@@ -207,7 +207,7 @@ impl Table {
         free.is_some()
     }
 
-    /// Calls `visit` with every cell of the fingerprint, left to right, until it answers false.
+    /// Calls `visit` with every cell of the fingerprint, left to right, until it returns false.
     pub(super) fn each_cell(&self, words: &[u64], fingerprint: u64, mut visit: impl FnMut(u64) -> bool) {
         let wanted = self.ones * self.remainder(fingerprint);
         let mut going = true;

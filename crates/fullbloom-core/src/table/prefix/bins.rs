@@ -15,7 +15,7 @@ use crate::table::cuckoo::buckets::write;
 
 /// Fingerprints of a bin; also the number of quotients.
 pub const BIN_SIZE: u32 = 25;
-/// Where the remainders begin.
+/// The first bit of the remainders.
 const HEAD: u32 = 1 + 2 * BIN_SIZE;
 const RUNS: u64 = (1 << (2 * BIN_SIZE)) - 1;
 
@@ -24,7 +24,7 @@ pub const fn words_of(width: u32) -> u32 {
     (HEAD + BIN_SIZE * width).div_ceil(64)
 }
 
-/// What became of a fingerprint.
+/// The outcome of adding a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It was there.
@@ -46,7 +46,7 @@ fn select(bits: u64, rank: u32) -> u32 {
     let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
     let sums = ((fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
-    // Bytes whose sum is at most the rank lie before the one sought.
+    // Bytes whose sum is at most the rank lie before the one wanted.
     let before = (((u64::from(rank).wrapping_mul(ONES) | HIGHS).wrapping_sub(sums)) & HIGHS).count_ones();
     let place = (8 * before).min(56);
     let left = rank.wrapping_sub(((sums << 8) >> place) as u32 & 255);
@@ -82,14 +82,14 @@ fn start(runs: u64, quotient: u32) -> u32 {
     if quotient == 0 { 0 } else { select(!runs, quotient - 1) + 1 }
 }
 
-/// True when the bin has passed something on.
+/// True if the bin has passed a fingerprint on.
 #[inline(always)]
 pub fn overflowed(bin: &[u64]) -> bool {
     u64::from_le(bin[0]) & 1 == 1
 }
 
-/// True of at most 25 fingerprints, whose quotients are below 25, in ascending order with none twice, and nothing behind
-/// them; of no fewer where something was passed on.
+/// True for at most 25 distinct fingerprints, whose quotients are below 25, in ascending order with no bits after them;
+/// exactly 25 if one was passed on.
 pub fn is_sound(bin: &[u64], width: u32) -> bool {
     let runs = u64::from_le(bin[0]) >> 1 & RUNS;
     let held = runs.count_ones();
@@ -128,7 +128,7 @@ pub fn greatest(bin: &[u64], width: u32) -> Option<u64> {
     Some(u64::from(quotient) << width | remainder(bin, width, last))
 }
 
-/// What a bin knows of a fingerprint.
+/// The result of looking a fingerprint up in a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// It is here.
@@ -139,7 +139,7 @@ pub enum Known {
     Beyond,
 }
 
-/// Looks `fp`, below 25 2^width, up.
+/// Looks up `fp`, below 25 2^width.
 #[inline(always)]
 pub fn look(bin: &[u64], width: u32, fp: u64) -> Known {
     let (quotient, wanted) = ((fp >> width) as u32, fp & ((1 << width) - 1));
@@ -153,11 +153,11 @@ pub fn look(bin: &[u64], width: u32, fp: u64) -> Known {
         }
         i += 1;
     }
-    // All up to the end of the run are smaller: is there one behind it?
+    // All up to the end of the run are smaller: is there a larger one?
     if overflowed(bin) && runs >> start >> (end + quotient - start) == 0 { Known::Beyond } else { Known::Never }
 }
 
-/// Adds `fp`, below 25 2^width, unless it is there or beyond a full bin.
+/// Adds `fp`, below 25 2^width, unless it is present or beyond a full bin.
 #[inline(always)]
 pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
     let (quotient, wanted) = ((fp >> width) as u32, fp & ((1 << width) - 1));
@@ -195,7 +195,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
     leaving.map_or(Added::New, Added::Instead)
 }
 
-/// Moves the bits from `bit` on up by `width`, below 64; what leaves the bin is lost.
+/// Moves the bits from `bit` on up by `width`, below 64; bits that leave the bin are lost.
 #[inline(always)]
 fn make_room(bin: &mut [u64], bit: u32, width: u32) {
     let (word, below) = ((bit >> 6) as usize, (1u64 << (bit & 63)) - 1);

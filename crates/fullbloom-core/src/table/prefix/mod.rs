@@ -36,14 +36,15 @@ use crate::scheme::{fastrange, lines};
 use crate::sizing::chain::Member;
 use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers, load_takes};
+use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Sections};
 
-/// Makes the fingerprint independent of the bin, which takes the top bits of the hash.
+/// Makes the fingerprint independent of the bin, which uses the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Of the keys that ask the spare of one full filter, those that would ask that of another of other bins: fingerprints
-/// keep their order. The mean of g^2 over that of g, g(x) the chance that 25 or more fingerprints of a bin are below x.
+/// Of the keys that look in the spare of one full filter, the share that would look in that of another with other bins:
+/// fingerprints keep their order. The mean of g^2 over that of g, g(x) the chance that 25 or more fingerprints of a bin
+/// are below x.
 const ASKING_AGAIN: f64 = 0.23;
 
 structure! {
@@ -88,7 +89,7 @@ structure! {
     }
 }
 
-/// Where a key lies.
+/// The place of a key.
 #[derive(Clone, Copy)]
 struct Spot {
     bin: u64,
@@ -154,7 +155,7 @@ impl PrefixFilter {
         spare!(self.shape.per_column, C => lines::contains_one::<C>(self.spare.words(), hash))
     }
 
-    /// Passes a fingerprint on; true when the spare did not have it.
+    /// Passes a fingerprint on; true if the spare did not hold it.
     #[cold]
     #[inline(never)]
     fn pass_on(&mut self, bin: u64, fp: u64) -> Result<bool> {
@@ -163,21 +164,21 @@ impl PrefixFilter {
         Ok(spare!(self.shape.per_column, C => lines::add_one::<C>(words, hash)))
     }
 
-    /// Bins, slots in use, mean share of the fingerprints that ask the spare.
+    /// Bins, slots in use, mean share of the fingerprints that look in the spare.
     fn survey(&self) -> (f64, f64) {
         let (bins, width) = (self.shape.bins, self.shape.remainder_bits);
         let (mut held, mut asking) = (0u64, 0.0);
         for bin in self.bins.words().chunks_exact(self.shape.bin_words()).take(bins as usize) {
             held += u64::from(bins::len(bin));
             if let (true, Some(greatest)) = (bins::overflowed(bin), bins::greatest(bin, width)) {
-                // A bin that lies may hold more than there is.
+                // A forged bin may claim more than there is.
                 asking += (1.0 - (greatest + 1) as f64 / self.shape.fps() as f64).max(0.0);
             }
         }
         (held as f64 / (bins as f64 * f64::from(BIN_SIZE)), asking / bins as f64)
     }
 
-    /// Fingerprints passed on, as the spare's bits tell, and its rate.
+    /// Number of fingerprints passed on, as estimated from the spare's bits, and its rate.
     fn spare_state(&self) -> (f64, f64) {
         let law = blocked::law(self.shape.spare_lines, self.shape.per_column);
         let ones = bits::count_ones(self.spare.words()) as f64;
@@ -185,7 +186,7 @@ impl PrefixFilter {
         (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
 
-    /// Keys a slot, share of the fingerprints that ask the spare, rate of the spare.
+    /// Keys a slot, share of the fingerprints that look in the spare, rate of the spare.
     fn state(&self) -> (f64, f64, f64) {
         let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
         let passed = if items.is_finite() { items / (self.shape.bins as f64 * f64::from(BIN_SIZE)) } else { 1.0 };
@@ -194,7 +195,7 @@ impl PrefixFilter {
 }
 
 impl Filter for PrefixFilter {
-    kept_in! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
+    memory_methods! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
 
     /// Keys fetched ahead.
     const AHEAD: usize = 16;
@@ -224,7 +225,7 @@ impl Filter for PrefixFilter {
         fingerprints::prefix(load, self.shape.remainder_bits, asking, spare)
     }
 
-    /// What the spare finds, it finds by chance.
+    /// The spare finds absent keys by chance.
     fn member(&self) -> Member {
         let (load, asking, spare) = self.state();
         let rate = |spare| fingerprints::prefix(load, self.shape.remainder_bits, asking, spare);
@@ -266,7 +267,7 @@ impl Addable for PrefixFilter {
 
     load_takes!(bins, spare);
 
-    cleared!(bins, spare);
+    clear_method!(bins, spare);
 }
 
 impl Loadable for PrefixFilter {
@@ -281,8 +282,7 @@ impl Loadable for PrefixFilter {
         Ok(PrefixFilter { shape, bins, spare: memory(kind::SPARE, 0, shape.spare_words())?, hasher, load })
     }
 
-    /// Each bin is one; keys in bins were added; the spare holds something where a bin has passed something on, and there
-    /// alone.
+    /// Each bin is valid; keys in bins were added; the spare holds keys if and only if a bin has passed one on.
     fn check_cells(&self) -> Result<()> {
         let (width, added) = (self.shape.remainder_bits, self.load.added);
         let (mut held, mut passes) = (0, false);

@@ -1,5 +1,4 @@
-//! The shape of a prefix filter: the smallest bins and spare that keep a rate. The law stands in
-//! [`super`].
+//! The shape of a prefix filter: the smallest bins and spare that keep a rate. The law is in [`super`].
 
 use super::bins::{self, BIN_SIZE};
 use crate::cells::LINE_WORDS;
@@ -39,8 +38,8 @@ impl PrefixShape {
         let bins = (capacity as f64 / (LOAD * f64::from(BIN_SIZE))).ceil() as u64;
         let load = capacity as f64 / (bins as f64 * f64::from(BIN_SIZE));
         let share = fingerprints::passed_on(LOAD, BIN_SIZE);
-        // Of every number of words the widest remainder that fits; the first that leaves a spare of
-        // its rate some room.
+        // For every number of words the widest remainder that fits; the first that leaves the spare a rate that it can
+        // have.
         let equal = |width: u32| fingerprints::prefix(load, width, 0.0, 0.0);
         let widths = (1..=MOST_BITS).filter(|&width| bins::words_of(width) < bins::words_of(width + 1));
         let width = widths.into_iter().find(|&width| equal(width) <= (1.0 - SPARE_PART) * fpr);
@@ -62,7 +61,7 @@ impl PrefixShape {
         PrefixShape { bins, remainder_bits: width, spare_lines, per_column }.check()
     }
 
-    /// Refuses what no filter can be.
+    /// Refuses a shape that no filter has.
     pub(super) fn check(self) -> Result<Self> {
         let possible = self.bins > 0
             && (1..=MOST_BITS).contains(&self.remainder_bits)

@@ -8,10 +8,10 @@ use crate::sizing::{check_reachable, check_sized, fingerprints};
 pub const LEAST_QUOTIENT_BITS: u32 = 6;
 /// 2^40 slots; a table of them takes terabytes.
 pub const MOST_QUOTIENT_BITS: u32 = 40;
-/// Bits of a slot that count, when counting is asked for.
+/// Bits of a slot for its count, if counting is enabled.
 pub const COUNTER_BITS: u32 = 8;
 
-/// The numbers that decide where a fingerprint lies.
+/// The numbers that decide the place of a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// q: there are 2^q slots.
@@ -123,7 +123,7 @@ impl Geometry {
         u64::MAX >> (64 - self.remainder_bits)
     }
 
-    /// Copies that one slot can stand for.
+    /// Copies that one slot can represent.
     #[inline(always)]
     pub fn most_copies(self) -> u64 {
         1 << self.counter_bits

@@ -7,7 +7,7 @@
 //! The fingerprint of a key is the top `f = q + r` bits of its hash. The top q bits are the
 //! quotient, the slot where the key is at home; the next r bits are the remainder, which is stored.
 //! Remainders of one quotient form a *run*, sorted; runs lie in the order of their quotients,
-//! pushed to the right where homes are taken, and the last slot is followed by the first. Three
+//! pushed to the right where homes are occupied, and the last slot is followed by the first. Three
 //! arrays describe this:
 //!
 //! * `occupied`, a bit a quotient: some key has this quotient;
@@ -23,16 +23,13 @@
 //!
 //! * [`words`]: select in a word, and runs of bits moved by some places;
 //! * [`geometry`]: how many bits of what;
-//! * `growth`: a table of twice as many slots;
-//! * [`slots`]: finding one fingerprint; `shifts`: inserting and removing it; `sound`: whether a table contradicts itself;
+//! * [`slots`]: finding one fingerprint; `shifts`: inserting and removing it; `load`: reading a file;
 //! * [`stream`]: the fingerprints of tables in order, and tables from such streams.
 
 pub mod geometry;
-mod growth;
+mod load;
 mod shifts;
 pub mod slots;
-mod sound;
-mod stored;
 pub mod stream;
 pub mod words;
 
@@ -50,7 +47,7 @@ use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Mergeable, Removable};
 
-/// Keys whose lines are asked for before the first of them is looked at.
+/// Keys whose lines are prefetched before the first of them is read.
 const AHEAD: usize = 32;
 /// The sections of a file, in their order.
 const KINDS: [u32; 3] = [kind::QUOTIENT_BITS, kind::QUOTIENT_OFFSETS, kind::QUOTIENT_SLOTS];
@@ -105,14 +102,14 @@ structure! {
     }
 }
 
-/// A multiset of fingerprints that can be taken out, counted, merged and spread over more slots.
+/// A multiset of fingerprints that supports removal, counts, merging and growth.
 pub struct QuotientFilter {
     slots: Slots,
     hasher: KeyHasher,
     load: Load,
     /// Slots in use.
     used: u64,
-    /// Most bytes of cells that growing may make.
+    /// Most bytes of cells after growing.
     max_bytes: u64,
 }
 
@@ -135,7 +132,7 @@ impl QuotientFilter {
         self.slots.geometry()
     }
 
-    /// True when the slots that may be filled are.
+    /// True if all slots that may be filled are.
     #[inline(always)]
     fn is_full(&self) -> bool {
         self.used >= self.geometry().limit()
@@ -151,7 +148,7 @@ impl QuotientFilter {
         ))
     }
 
-    /// Refuses a key that `used` slots in use leave no room within reach of its own.
+    /// Refuses a key for which `used` slots in use leave no space within reach of its home.
     #[cold]
     fn crowded(&self, used: u64) -> Error {
         let reach = self.geometry().reach(used).min(self.geometry().slots());
@@ -170,7 +167,8 @@ impl QuotientFilter {
         self.geometry().split(self.geometry().fingerprint(hash))
     }
 
-    /// Changes the table for each hash, as [`Addable::add_hashes`] does: asks for the lines of some, then visits each.
+    /// Changes the table for each hash, as [`Addable::add_hashes`] does: prefetches the lines of some, then visits
+    /// each.
     #[inline(always)]
     fn change_each(
         &mut self,
@@ -189,7 +187,7 @@ impl QuotientFilter {
         Ok(())
     }
 
-    /// Asks for the lines of each hash.
+    /// Prefetches the lines of each hash.
     #[inline(always)]
     fn ask_ahead(&self, hashes: &[u64]) {
         for &hash in hashes {
@@ -200,7 +198,7 @@ impl QuotientFilter {
     #[inline(always)]
     fn find(&self, hash: u64) -> bool {
         let (quotient, remainder) = self.split(hash);
-        // Where a walk gives up, nothing says that the key is absent.
+        // If a walk gives up, the key may be present.
         self.slots.is_occupied(quotient) && self.slots.locate(quotient, remainder).is_none_or(|place| place.found)
     }
 
@@ -279,7 +277,7 @@ impl Filter for QuotientFilter {
         self.load.added
     }
 
-    /// Share of all fingerprints that are stored: exact, where the law at capacity is an expectation.
+    /// Share of all fingerprints that are stored: exact, whereas the law at capacity is an expectation.
     fn fpr_at(&self, items: f64) -> Option<f64> {
         Some(fingerprints::taken(items, 2f64.powi(self.geometry().fingerprint_bits() as i32)))
     }

@@ -1,4 +1,4 @@
-//! Fingerprints put into a table of [`Slots`] and taken out: the cluster behind is shifted by one slot.
+//! Insertion and removal of fingerprints in a table of [`Slots`]: the rest of the cluster shifts by one slot.
 
 use super::slots::{FAR, Place, Slots};
 use super::words::{LEVELS, move_down, move_up};
@@ -25,7 +25,7 @@ impl Slots {
         }
     }
 
-    /// First free slot at or after `stop`, where all runs of quotients up to `quotient` end; `None` when there is none
+    /// First free slot at or after `stop`, where all runs of quotients up to `quotient` end; `None` if there is none
     /// before `end`, at most one lap from `quotient`.
     fn first_free(&self, quotient: u64, mut stop: u64, end: u64) -> Option<u64> {
         let mut seen = quotient + 1;
@@ -44,9 +44,9 @@ impl Slots {
         (stop < end).then(|| self.walk_to_free(self.count_occupied(seen, stop), stop, end)).flatten()
     }
 
-    /// First slot of `slot..end` at which no run is open, when `open` ones are that began before `slot`. In a long
-    /// cluster of runs a slot off their homes every jump of [`Slots::first_free`] gains one slot for 8 ns; this takes
-    /// 20 ns for 64.
+    /// First slot of `slot..end` at which no run is open, given `open` runs that began before `slot`. In a long cluster
+    /// of runs a slot off their homes every jump of [`Slots::first_free`] gains one slot for 8 ns; this takes 20 ns for
+    /// 64.
     #[cold]
     fn walk_to_free(&self, open: u64, mut slot: u64, end: u64) -> Option<u64> {
         let mut open = open as i64;
@@ -142,8 +142,8 @@ impl Slots {
         }
     }
 
-    /// Puts `cell` into a new slot at `place` (after the one found, if one was), where a slot is free less than `reach`
-    /// slots from home; else nothing has changed.
+    /// Puts `cell` into a new slot at `place` (after the one found, if one was), if a slot is free less than `reach`
+    /// slots from home; otherwise changes nothing.
     pub fn insert(&mut self, quotient: u64, place: &Place, cell: u64, reach: u64) -> Option<()> {
         let slot = place.slot + u64::from(place.found);
         // Nothing reaches as far as the home of a new quotient: it is free.
@@ -168,8 +168,7 @@ impl Slots {
         Some(())
     }
 
-    /// Takes out the slot found at `place`; `None` when the table is damaged, and then nothing has
-    /// changed.
+    /// Removes the slot found at `place`; `None` if the table is damaged, and then nothing has changed.
     pub fn remove(&mut self, quotient: u64, place: &Place) -> Option<()> {
         let stop = self.first_at_home(quotient, place.stop)?;
         let last = place.slot + 1 == place.stop;
@@ -193,7 +192,7 @@ impl Slots {
             let offset = if stored < FAR {
                 Some(stored.saturating_sub(1))
             } else {
-                // 255 or more: which, only counting tells.
+                // 255 or more: only counting gives the number.
                 let before = before.or_else(|| self.offset(block - 1));
                 before.and_then(|offset| self.next_offset(block - 1, offset))
             };

@@ -1,9 +1,8 @@
-//! [`Slots`]: the table itself, and where in it a fingerprint is.
+//! [`Slots`]: the table itself, and the search for a fingerprint.
 //!
-//! Slots and quotients are counted on around the ring: a run whose quotient is near the end may
-//! stop at a slot number past 2^q, which is slot number minus 2^q. Every number that only grows is
-//! bounded by the ring, so that a walk over arbitrary bytes ends; it then answers `None`, as it does
-//! when a sound table is full.
+//! Numbers of slots and quotients continue around the ring: a run whose quotient is near the end may stop at a slot
+//! number past 2^q, which is slot number minus 2^q. Every number that only grows is bounded by the ring, so that a walk
+//! over arbitrary bytes ends; it then returns `None`, as it does when a valid table is full.
 
 use super::geometry::Geometry;
 use super::words::{count, select};
@@ -11,19 +10,19 @@ use crate::cells::{Memory, Packed};
 use crate::error::Result;
 use crate::isa::prefetch;
 
-/// The stored offset that stands for itself and all above.
+/// The stored offset that means itself or more.
 pub(super) const FAR: u64 = 255;
 
-/// Blocks that a look-up in a mapped table, which nobody may have checked, walks forwards: the reach of an add in slots
-/// (see [`Geometry::reach`]), and one at either end. Backwards it walks four times as far.
+/// Blocks that a lookup in a mapped table, which may be unchecked, walks forwards: the reach of an add in slots (see
+/// [`Geometry::reach`]), and one at either end. Backwards it walks four times as far.
 const MAPPED_WALK: u64 = (1 << 10) + 2;
 
-/// Where a remainder is, or where it would go.
+/// The place of a remainder, or where it would go.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The last slot with this remainder, or the slot it would be inserted at.
     pub slot: u64,
-    /// There is such a remainder.
+    /// True if the remainder is present.
     pub found: bool,
     /// The quotient has a run.
     pub occupied: bool,
@@ -41,7 +40,7 @@ pub struct Slots {
     pub(super) offsets: Memory,
     /// Remainders (and counters), packed.
     pub(super) cells: Memory,
-    /// Blocks that a walk goes along before it gives up.
+    /// Blocks that a walk covers before it gives up.
     walk: u64,
 }
 
@@ -54,7 +53,7 @@ impl Slots {
 
     /// A table over memory of the lengths that [`Geometry::words`] names.
     pub fn over(geometry: Geometry, [bits, offsets, cells]: [Memory; 3]) -> Result<Self> {
-        // What is mapped is only looked up in; a file that lies would make every look-up walk all of it (5 ms for 17 MB).
+        // A mapped table is only looked up in; a forged file would make every lookup walk all of it (5 ms for 17 MB).
         let walk = if bits.is_mapped() { MAPPED_WALK.min(geometry.blocks()) } else { geometry.blocks() };
         Ok(Slots { geometry, packed: geometry.cells()?, bits, offsets, cells, walk })
     }
@@ -76,7 +75,7 @@ impl Slots {
         self.geometry
     }
 
-    /// True when nothing can be changed.
+    /// True if nothing can be changed.
     #[inline(always)]
     pub fn is_read_only(&self) -> bool {
         self.bits.is_read_only()
@@ -96,7 +95,7 @@ impl Slots {
         }
     }
 
-    /// Asks for the lines that an operation on `quotient` starts with.
+    /// Prefetches the lines that an operation on `quotient` starts with.
     #[inline(always)]
     pub fn prefetch(&self, quotient: u64) {
         let bit = quotient * u64::from(self.geometry.slot_bits());
@@ -181,8 +180,7 @@ impl Slots {
         if stored < FAR { Some(stored) } else { self.far_offset(block) }
     }
 
-    /// Counts an offset from the last block before whose offset is stored. Such a block exists
-    /// where a slot is free.
+    /// Counts an offset from the last block before whose offset is stored. Such a block exists if a slot is free.
     #[cold]
     fn far_offset(&self, block: u64) -> Option<u64> {
         let blocks = self.geometry.blocks();
@@ -218,7 +216,7 @@ impl Slots {
         if stop.saturating_sub(quotient) > self.walk << 6 {
             return None;
         }
-        // Backwards, so that the end of the run need not be told from its beginning first.
+        // Backwards, so that the end of the run need not be found first.
         let mut slot = stop;
         while slot > quotient {
             let (here, _) = self.read(slot - 1);
@@ -234,7 +232,7 @@ impl Slots {
         (stop > quotient).then_some(Place { slot, found: false, occupied, stop })
     }
 
-    /// True when the slot before `slot` belongs to the run of `quotient` as well.
+    /// True if the slot before `slot` belongs to the run of `quotient` as well.
     #[inline(always)]
     pub(super) fn continues(&self, quotient: u64, slot: u64) -> bool {
         slot > quotient && !self.is_runend(slot - 1)
@@ -253,7 +251,7 @@ impl Slots {
         copies
     }
 
-    /// True when the slot found at `place` is the only one with its remainder.
+    /// True if the slot found at `place` is the only one with its remainder.
     pub fn is_only(&self, quotient: u64, place: &Place) -> bool {
         !self.continues(quotient, place.slot) || self.read(place.slot - 1).0 != self.read(place.slot).0
     }

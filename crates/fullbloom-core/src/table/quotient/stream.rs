@@ -1,13 +1,16 @@
-//! Fingerprints of tables in ascending order, and tables built from such streams: what growing and
-//! merging are made of. No key is needed.
+//! Fingerprints of tables in ascending order, and tables built from such streams, for growing and merging. No key is
+//! needed.
 
 use std::iter::Peekable;
 
+use super::QuotientFilter;
 use super::geometry::Geometry;
 use super::slots::Slots;
 use crate::error::{Error, Result};
+use crate::structure::Addable;
+use crate::structure::load::Load;
 
-/// The answer to bytes that are no table.
+/// The error for bytes that are not a valid table.
 pub(super) fn damaged() -> Error {
     Error::format("the table contradicts itself; its file is damaged, open it with verify=\"full\"")
 }
@@ -15,7 +18,7 @@ pub(super) fn damaged() -> Error {
 /// The fingerprints of a table with their copies, a slot at a time.
 pub struct Stream<'a> {
     slots: &'a Slots,
-    /// The quotient whose run is read or looked for.
+    /// The quotient whose run is being read or searched for.
     quotient: u64,
     inside: bool,
     slot: u64,
@@ -104,7 +107,7 @@ pub struct Census {
     wrapped: u64,
 }
 
-/// Counts what `groups` need in a table of `geometry`, without making it.
+/// Counts the slots that `groups` need in a table of `geometry`, without building it.
 fn census(geometry: Geometry, groups: Groups<'_>) -> Result<Census> {
     let (mut census, mut stop, mut before) = (Census::default(), 0, None);
     for (fingerprint, copies) in groups {
@@ -128,7 +131,7 @@ fn census(geometry: Geometry, groups: Groups<'_>) -> Result<Census> {
     Ok(census)
 }
 
-/// The table of all fingerprints of `tables`, in `geometry`, whose fingerprints are as long.
+/// The table of all fingerprints of `tables`, in `geometry`, which has fingerprints of the same length.
 pub fn build(geometry: Geometry, tables: &[&Slots]) -> Result<(Slots, Census)> {
     let mut census = census(geometry, Groups::of(tables)?)?;
     let mut slots = Slots::new(geometry)?;
@@ -153,4 +156,35 @@ pub fn build(geometry: Geometry, tables: &[&Slots]) -> Result<(Slots, Census)> {
     }
     slots.count_offsets(census.wrapped);
     Ok((slots, census))
+}
+
+impl QuotientFilter {
+    /// Doubles the slots by moving one bit from remainder to quotient; no key is needed, and no answer changes. The
+    /// capacity doubles, and with it the rate at capacity; `target_fpr` follows. After an error nothing has changed.
+    pub fn grow(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let mut geometry = self.geometry();
+        if geometry.remainder_bits == 1 {
+            return Err(Error::Capacity(
+                "the remainders have no bit left to give; build a new filter from the keys".into(),
+            ));
+        }
+        geometry.quotient_bits += 1;
+        geometry.remainder_bits -= 1;
+        let geometry = geometry.check().map_err(|error| Error::Capacity(error.to_string()))?;
+        if geometry.nbytes() > self.max_bytes {
+            return Err(Error::Memory(format!(
+                "growing would make the filter {} bytes large, max_bytes is {}; open its file with more if you trust it",
+                geometry.nbytes(),
+                self.max_bytes
+            )));
+        }
+        let (slots, census) = build(geometry, &[&self.slots])?;
+        let capacity = self.load.capacity.saturating_mul(2);
+        let fpr = self.load.target_fpr.max(geometry.fpr(capacity));
+        let mut load = Load::new(capacity, fpr)?;
+        load.added = census.distinct;
+        (self.slots, self.load, self.used) = (slots, load, census.used);
+        Ok(())
+    }
 }

@@ -128,7 +128,7 @@ fn runs_that_wrap_around_the_end_agree_with_the_model() {
 }
 
 #[test]
-fn runs_far_longer_than_an_offset_tells_agree_with_the_model() {
+fn runs_longer_than_an_offset_holds_agree_with_the_model() {
     for focus in [0, 77 << 6, (1 << 17) - 3] {
         drive(3, [11, 6, 0], 9000, focus, 3);
         drive(4, [11, 6, 0], 9000, focus, 300);

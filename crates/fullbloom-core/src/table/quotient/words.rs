@@ -90,8 +90,8 @@ pub fn count<const STRIDE: usize, const BASE: usize>(words: &[u64], bits: u32, f
     ones
 }
 
-/// For the beginnings (high) and ends (low) of runs in four slots: the most open runs before them with which one of the
-/// slots is free, and what they change the number by.
+/// For the beginnings (high) and ends (low) of runs in four slots: the largest number of open runs before them with
+/// which one of the slots is free, and the change of that number.
 pub static LEVELS: [(i8, i8); 256] = levels();
 
 const fn levels() -> [(i8, i8); 256] {

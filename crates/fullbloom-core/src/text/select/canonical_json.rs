@@ -44,7 +44,7 @@ fn push_array(scanner: &mut Scanner<'_>, out: &mut Vec<u8>) -> Result<(), Reason
     Ok(())
 }
 
-/// Of a name that stands twice the last value counts, as for Python.
+/// The last value of a repeated name counts, as in Python.
 fn push_object(scanner: &mut Scanner<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
     let mut members = std::collections::BTreeMap::new();
     scanner.members(|scanner, name| {

@@ -6,19 +6,19 @@ use crate::text::select::key::Value;
 use crate::text::select::reason::Reason;
 use crate::text::select::scan::{Scanner, half_pair, unescaped};
 
-/// Names that are asked for, one within the other.
+/// The selected names, nested.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     members: Vec<(Vec<u8>, Names)>,
-    /// The places in the answer of the values that stand here.
+    /// The indices of the values at this name in the answer.
     places: Vec<usize>,
 }
 
-/// Where a value stands in the block.
+/// Where a value is in the block.
 pub(super) type Span = Option<(usize, usize)>;
 
 impl Names {
-    /// The names of dotted `paths`; the value of the nth goes to place n.
+    /// The names of dotted `paths`; the value of the nth has index n.
     pub(super) fn of(paths: &[String]) -> Self {
         let mut root = Names::default();
         for (place, path) in paths.iter().enumerate() {
@@ -42,7 +42,7 @@ impl Names {
         if memchr::memchr(b'\\', raw).is_none() { found(raw) } else { found(&unescaped(raw)) }
     }
 
-    /// Of a name that stands twice the last value counts.
+    /// The last value of a repeated name counts, as in Python.
     fn forget(&self, found: &mut [Span]) {
         self.places.iter().for_each(|&place| found[place] = None);
         self.members.iter().for_each(|(_, names)| names.forget(found));
@@ -64,7 +64,7 @@ impl Names {
         })
     }
 
-    /// The values of the line that `scanner` stands at; false where there is nothing but space.
+    /// The values of the line at `scanner`; false if it contains only space.
     pub(super) fn of_line(&self, scanner: &mut Scanner<'_>, found: &mut [Span]) -> Result<bool, Reason> {
         found.fill(None);
         scanner.space();

@@ -12,7 +12,7 @@ const MOST_TUPLE: usize = 16 << 20;
 /// Bytes of a key that an error shows.
 const SHOWN: usize = 40;
 
-/// What a cell or value is taken for.
+/// The type of a cell or value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyType {
     /// The type it has: text in a table, its own in JSON.
@@ -45,7 +45,7 @@ impl KeyType {
     }
 }
 
-/// What stands in a record where the key is looked for.
+/// The contents of a record where its key is expected.
 #[derive(Debug)]
 pub(super) enum Value<'a> {
     /// Nothing, or null.
@@ -106,7 +106,7 @@ impl Key<'_> {
     }
 }
 
-/// The key of a value; `None` where there is none.
+/// The key of a value; `None` if there is none.
 #[inline]
 pub(super) fn key_of(value: Value<'_>, kind: KeyType) -> Result<Option<Key<'_>>, Reason> {
     match (value, kind) {
@@ -121,8 +121,8 @@ pub(super) fn key_of(value: Value<'_>, kind: KeyType) -> Result<Option<Key<'_>>,
     }
 }
 
-/// The key of a value of JSON by its own type. Of what is no text and no number, the JSON text within a tuple is: the
-/// order of an object's names does not count, and a bare true would be the key 1.
+/// The key of a value of JSON by its own type. For other types than text and numbers it is the JSON text within a
+/// tuple: the order of an object's names does not count, and a bare true would equal the key 1.
 fn own(value: Value<'_>) -> Result<Key<'_>, Reason> {
     let text = match value {
         Value::Absent => Vec::new(),
@@ -136,7 +136,7 @@ fn own(value: Value<'_>) -> Result<Key<'_>, Reason> {
     Ok(Key::Tuple(out))
 }
 
-/// A number of JSON: whole where it is written without fraction and exponent, else a float.
+/// A number of JSON: an integer if it is written without fraction and exponent, else a float.
 fn number<'a>(text: &[u8]) -> Result<Key<'a>, Reason> {
     if text.len() > MOST_DIGITS && text.iter().skip(1).all(u8::is_ascii_digit) {
         return Err(Reason::LongNumber);
@@ -148,7 +148,7 @@ fn number<'a>(text: &[u8]) -> Result<Key<'a>, Reason> {
     }
 }
 
-/// A cell, or the text of a value, as the type that was asked for; an empty cell is no key but a text.
+/// A cell, or the text of a value, as the requested type; an empty cell is a key only as text.
 fn as_kind(text: Cow<'_, [u8]>, kind: KeyType) -> Result<Option<Key<'_>>, Reason> {
     if kind == KeyType::Text {
         return Ok(Some(Key::Text(text)));
@@ -208,7 +208,7 @@ fn push_part(out: &mut Vec<u8>, key: &Key<'_>) {
     end_part(out, start, domain);
 }
 
-/// The tuple of the values of several columns; `None` where one of them has no key.
+/// The tuple of the values of several columns; `None` if one of them has no key.
 pub(super) fn tuple_of<'a>(
     parts: impl Iterator<Item = Result<Option<Key<'a>>, Reason>>,
 ) -> Result<Option<Key<'a>>, Reason> {

@@ -1,4 +1,4 @@
-//! Records of a block with the hashes of their keys, and what filters say of them.
+//! Records of a block with the hashes of their keys, and the answers of filters about them.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use crate::error::Result;
 use crate::key::KeyDomains;
 use crate::structure::Filter;
 use crate::structure::batch::CHUNK;
+use crate::text::Through;
 use crate::text::select::reason::Reason;
-use crate::text::through::Through;
 
 /// Bytes of a slot of a hash and a number.
 const SLOT_BYTES: usize = 17;
 
-/// What a record has.
+/// The state of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     /// A key.
     Key,
-    /// No key: it is always kept.
+    /// No key: always kept.
     NoKey,
-    /// It cannot be read: it is neither kept nor dropped.
+    /// Unreadable: neither kept nor dropped.
     Fault,
 }
 
-/// Where the records of a block end, and the hashes of their keys.
+/// The ends of the records of a block, and the hashes of their keys.
 #[derive(Debug, Default)]
 pub struct KeyedRecords {
     ends: Vec<(usize, Has)>,
@@ -36,7 +36,8 @@ pub struct KeyedRecords {
 }
 
 impl KeyedRecords {
-    /// Rows that lie elsewhere, each a record of `width` bytes; the key of those that `keyed` marks has the hash at their place.
+    /// Rows outside of the block, each a record of `width` bytes; the key of those that `keyed` marks has the hash at
+    /// their place.
     pub fn of_rows(width: usize, keyed: &[u8], hashes: &[u64], domains: KeyDomains) -> Result<Self> {
         let mut out = Self::default();
         let mut hashes = hashes.iter();
@@ -68,12 +69,12 @@ impl KeyedRecords {
         Ok(())
     }
 
-    /// Number of records, those without a key and those that cannot be read among them.
+    /// Number of records, including those without a key and unreadable ones.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// True when there is no record.
+    /// True if there is no record.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -109,7 +110,7 @@ impl KeyedRecords {
     }
 
     /// Copies the records whose keys `mask` marks, and those without key, to `kept`, the others to `dropped`, both in
-    /// order. Neighbours are copied at once.
+    /// order. Neighbours are copied together.
     pub fn part(
         &self,
         block: &[u8],
@@ -142,8 +143,8 @@ impl KeyedRecords {
         copy(run, &block[start..end])
     }
 
-    /// All records that can be read, in order: those whose keys `mask` marks, and those without key, behind `new`, the
-    /// others behind `old`.
+    /// All readable records, in order: those whose keys `mask` marks, and those without key, after `new`, the others
+    /// after `old`.
     pub fn marked(&self, block: &[u8], mask: &[u8], new: &[u8], old: &[u8]) -> Result<Vec<u8>> {
         let (mut marks, mut start, mut out) = (mask.iter(), 0, Vec::new());
         reserve(&mut out, block.len() + self.ends.len() * new.len().max(old.len()))?;
@@ -158,7 +159,7 @@ impl KeyedRecords {
         Ok(out)
     }
 
-    /// Takes back marks of records beyond the first `bytes` bytes of what `mask` keeps.
+    /// Clears marks of records beyond the first `bytes` bytes of those that `mask` keeps.
     pub fn limit(&self, mask: &mut [u8], bytes: usize) {
         let (mut marks, mut start, mut out) = (mask.iter_mut(), 0, 0usize);
         for &(end, has) in &self.ends {
@@ -177,7 +178,7 @@ impl KeyedRecords {
         }
     }
 
-    /// The numbers of the records that have a key, and where each lies.
+    /// The numbers of the records with a key, and where each begins.
     pub(in crate::text) fn keyed(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|&(end, _)| end));
         let all = starts.zip(&self.ends).enumerate();
@@ -205,11 +206,11 @@ fn mark_first(hashes: &[u64], mask: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// The last record of each key that occurs more than once, for `--keep last`: a first pass notes where keys that a filter
-/// holds already occur, a second asks whether a record is the last of its key.
+/// The last record of each key that occurs more than once, for `--keep last`: a first pass notes where keys that a
+/// filter already holds occur, a second checks whether a record is the last of its key.
 ///
-/// Two keys of one hash are taken for one, with probability 2^-64 a pair. Memory follows the number of different keys
-/// that repeat.
+/// Two keys with one hash count as one, with probability 2^-64 a pair. Memory grows with the number of distinct
+/// repeated keys.
 #[derive(Debug, Default)]
 pub struct LastOccurrences {
     last: HashMap<u64, u64, Through>,

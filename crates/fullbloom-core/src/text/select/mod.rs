@@ -1,8 +1,8 @@
 //! Records with a chosen key: columns of CSV and TSV, dotted names of JSON lines, whole lines.
 //!
-//! A block of whole records goes in; where each record ends and the hash of its key come out. A record is never built:
-//! cells before the last column that is asked for are passed over 8 bytes at a time, the rest of a row by `memchr`, and
-//! JSON is checked byte for byte but only the values asked for are looked at.
+//! The input is a block of whole records, the output the end of each record and the hash of its key. Records are never
+//! built: cells before the last selected column are skipped 8 bytes at a time, the rest of a row by `memchr`, and JSON
+//! is checked byte for byte but only the selected values are read.
 
 mod canonical_json;
 mod json;
@@ -201,7 +201,7 @@ impl Selection {
     }
 }
 
-/// Where the parts of a key stand, by their places.
+/// The places of the parts of a key.
 struct Scratch {
     spans: Vec<Span>,
     cells: Vec<Cell>,

@@ -1,14 +1,14 @@
-//! Why a record cannot be read: the words for whoever has the file.
+//! Why a record cannot be read, in words for the owner of the file.
 
 use std::fmt;
 
-/// Brackets of JSON within each other.
+/// Nesting depth of JSON brackets.
 pub const MOST_DEPTH: usize = 500;
 
-/// What is wrong with a record.
+/// The error of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A row ends before a column that is asked for; both counted from 1.
+    /// A row ends before a selected column; both counted from 1.
     ShortRow {
         /// Cells of the row.
         cells: usize,
@@ -19,24 +19,24 @@ pub enum Reason {
     CarriageReturn,
     /// A quote that opens a field and is not closed.
     OpenQuote,
-    /// A line of JSON that is none: what was expected, at which byte of the line from 1.
+    /// A line is not valid JSON: what was expected, at which byte of the line from 1.
     NotJson(&'static str, usize),
-    /// A line of JSON that is no object: what it is.
+    /// A line of JSON is not an object: its type.
     NotAnObject(&'static str),
-    /// More brackets within each other than [`MOST_DEPTH`].
+    /// More nested brackets than [`MOST_DEPTH`].
     TooDeep,
     /// Half of a surrogate pair in a key.
     HalfPair(u16),
     /// A whole number of more than [`super::number::MOST_DIGITS`] digits.
     LongNumber,
-    /// A key that is not of the type asked for: the type, the beginning of the key.
+    /// A key does not have the requested type: the type, the beginning of the key.
     NotOfType(&'static str, String),
     /// A tuple of more than 16 MiB.
     LongTuple,
 }
 
 impl Reason {
-    /// The words, behind the number of the line.
+    /// The message, after the number of the line.
     pub fn at(&self, line: u64) -> String {
         format!("line {line}{self}")
     }

@@ -4,7 +4,7 @@ use crate::text::select::reason::{MOST_DEPTH, Reason};
 
 type Scan<T> = Result<T, Reason>;
 
-/// Reads one line of `bytes`, which may go on behind it: a newline is in no value of JSON.
+/// Reads one line of `bytes`, which may continue after it: no value of JSON contains a newline.
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     start: usize,
@@ -30,7 +30,7 @@ impl<'a> Scanner<'a> {
         Scanner { bytes, start: 0, end: bytes.len(), at: 0, open: Vec::new() }
     }
 
-    /// Goes on with the line at `start..end`.
+    /// Moves to the line at `start..end`.
     pub(super) fn line(&mut self, start: usize, end: usize) {
         (self.start, self.end, self.at) = (start, end, start);
         self.open.clear();
@@ -42,7 +42,7 @@ impl<'a> Scanner<'a> {
 
     #[inline(always)]
     pub(super) fn peek(&self) -> u8 {
-        // A newline is no part of any value, so it stands for the end.
+        // A newline is not part of any value, so it represents the end.
         if self.at < self.end { self.bytes[self.at] } else { b'\n' }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes over a text; what stands between its quotes.
+    /// Skips a text; returns the bytes between its quotes.
     #[inline]
     pub(super) fn text(&mut self) -> Scan<&'a [u8]> {
         if !self.eat(b'"') {
@@ -197,7 +197,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Behind a value: closes brackets, or goes on to the next value; true when none is open any more.
+    /// After a value: closes brackets, or moves to the next value; true if none is open any more.
     #[inline]
     fn after_value(&mut self) -> Scan<bool> {
         while let Some(&bracket) = self.open.last() {
@@ -210,7 +210,7 @@ impl<'a> Scanner<'a> {
                 }
                 return Ok(false);
             }
-            // In ASCII a bracket closes two places behind where it opens.
+            // In ASCII a closing bracket is two places after the opening one.
             if !self.eat(bracket + 2) {
                 return Err(self.expected("expected a comma or a closing bracket"));
             }
@@ -219,7 +219,7 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
-    /// The members of an object: `member` is told the name, and passes over the value.
+    /// The members of an object: calls `member` with each name, which skips the value.
     #[inline]
     pub(super) fn members(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Scan<()>) -> Scan<()> {
         self.at += 1;
@@ -247,8 +247,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The text that stands for `raw` between quotes, in UTF-8 where every surrogate has its other half; else each half in
-/// three bytes, as UTF-8 would have it.
+/// The text of `raw` between quotes, in UTF-8 if every surrogate has its other half; else each half in three bytes, as
+/// UTF-8 would have it.
 pub(super) fn unescaped(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -275,7 +275,7 @@ fn unit(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(digits.get(..4)?).ok()?, 16).ok()
 }
 
-/// Writes the character of an escape whose digits begin `rest`; what follows it.
+/// Writes the character of an escape whose digits begin `rest`; returns the rest.
 fn push_unit<'a>(out: &mut Vec<u8>, rest: &'a [u8]) -> &'a [u8] {
     let Some(high) = unit(rest) else { return rest };
     let rest = &rest[4..];
@@ -294,7 +294,7 @@ fn push_unit<'a>(out: &mut Vec<u8>, rest: &'a [u8]) -> &'a [u8] {
     rest
 }
 
-/// Where an unescaped text has the first half of a surrogate pair, and which: UTF-8 has no such bytes.
+/// Where an unescaped text has the first half of a surrogate pair, and which: such bytes are not valid UTF-8.
 pub(super) fn half_pair(text: &[u8]) -> Option<(usize, u16)> {
     let at = text.windows(3).position(|three| three[0] == 0xed && three[1] >= 0xa0)?;
     Some((at, 0xd000 | u16::from(text[at + 1] & 0x3f) << 6 | u16::from(text[at + 2] & 0x3f)))

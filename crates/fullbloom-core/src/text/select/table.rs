@@ -1,4 +1,4 @@
-//! Rows of CSV and TSV: where cells and records end.
+//! Rows of CSV and TSV: the ends of cells and records.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub struct Table {
 pub(super) struct Cell {
     start: usize,
     end: usize,
-    /// Where the next cell begins, or behind the newline the next row.
+    /// The start of the next cell or, after a newline, of the next row.
     pub(super) next: usize,
     /// True for the last cell of its row.
     pub(super) last: bool,
@@ -46,7 +46,7 @@ fn equal(word: u64, byte: u8) -> u64 {
 }
 
 impl Table {
-    /// The end of a cell without quotes that goes on at `at`: a delimiter, newline, carriage return or the end.
+    /// The end of a cell without quotes that continues at `at`: a delimiter, newline, carriage return or the end.
     #[inline]
     fn end_of_bare(&self, block: &[u8], mut at: usize) -> usize {
         while let Some(word) = block[at..].first_chunk::<8>() {
@@ -93,7 +93,8 @@ impl Table {
         }
     }
 
-    /// Behind the row whose next cell begins at `at`. Where `strict`, a carriage return must end a line or be quoted.
+    /// The index after the row whose next cell begins at `at`. If `strict`, a carriage return must end a line or be
+    /// quoted.
     #[inline]
     pub(super) fn end_of_row(&self, block: &[u8], mut at: usize, strict: bool) -> Result<usize, Reason> {
         if !self.quotes {
@@ -117,8 +118,8 @@ impl Table {
         }
     }
 
-    /// Finds the cells of `columns` in the row at `start`, each for its place; behind the row. Of a row that cannot be
-    /// read, the place where it went wrong, and why.
+    /// Finds the cells of `columns` in the row at `start`, each for its place; returns the index after the row. For an
+    /// unreadable row, where and why.
     #[inline]
     pub(super) fn cells(
         &self,
@@ -148,12 +149,13 @@ impl Table {
         }
     }
 
-    /// Behind the line that goes on at `at`.
+    /// The index after the line that continues at `at`.
     pub(super) fn end_of_line(&self, block: &[u8], at: usize) -> usize {
         memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |more| at + more + 1)
     }
 
-    /// Behind a row that went wrong in or behind the cell at `at`: with a quote that is never closed, its line.
+    /// The index after a row that failed in or after the cell at `at`: for a quote that is never closed, after its
+    /// line.
     #[cold]
     pub(super) fn end_of_bad(&self, block: &[u8], at: usize, reason: &Reason) -> usize {
         match reason {
@@ -168,7 +170,7 @@ impl Table {
         at == 0 || block[at - 1] == self.delimiter || block[at - 1] == b'\n'
     }
 
-    /// Behind the last whole record of `block`, which begins with a record; 0 where none ends.
+    /// The index after the last whole record of `block`, which begins with a record; 0 if none ends.
     pub(super) fn cut(&self, block: &[u8]) -> usize {
         let newline = |text: &[u8]| memchr::memrchr(b'\n', text).map(|at| at + 1);
         if !self.quotes || memchr::memchr(b'"', block).is_none() {
@@ -194,7 +196,7 @@ impl Table {
     }
 }
 
-/// The quote that closes a text which goes on at `at`, and whether doubled ones stand before it.
+/// The closing quote of a text that continues at `at`, and whether doubled ones precede it.
 #[inline]
 fn closing_quote(block: &[u8], mut at: usize) -> Option<(usize, bool)> {
     let mut doubled = false;
@@ -208,7 +210,7 @@ fn closing_quote(block: &[u8], mut at: usize) -> Option<(usize, bool)> {
 }
 
 impl Cell {
-    /// What the cell says.
+    /// The contents of the cell.
     #[inline]
     pub(super) fn text(self, block: &[u8]) -> Cow<'_, [u8]> {
         match self.quoting {
@@ -219,7 +221,7 @@ impl Cell {
     }
 }
 
-/// The text behind an opening quote: doubled quotes as one, and what stands behind the closing one as it is.
+/// The text after an opening quote: doubled quotes as one, and text after the closing one unchanged.
 fn unquoted(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;

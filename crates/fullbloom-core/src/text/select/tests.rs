@@ -57,7 +57,7 @@ fn several_columns_are_a_tuple_in_the_order_asked_for() {
 }
 
 #[test]
-fn what_is_no_record_is_named_by_its_line() {
+fn malformed_records_are_reported_with_their_line() {
     let second = rows(CSV, &[1], &[KeyType::Auto]);
     assert_eq!(fault(&second, b"1,a\n2\n"), (2, Reason::ShortRow { cells: 1, wanted: 2 }));
     assert_eq!(fault(&second, b"1,a\n2,b\rc\n"), (2, Reason::CarriageReturn));
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn a_filter_says_what_is_new_and_what_was_last() {
+fn a_filter_marks_new_and_last_records() {
     let lines = Selection::lines(hasher());
     let read = lines.read(b"a\nb\na\nc\nb\n", false).unwrap();
     let filter = BloomFilter::for_capacity(100, 1e-9, &[], hasher()).unwrap();

@@ -1,11 +1,10 @@
-//! [`StableBloomFilter`]: cells that decay, so that a stream without end leaves room for itself.
+//! [`StableBloomFilter`]: cells that decay, so that an endless stream never fills them.
 //!
-//! Deng and Rafiei, 2006; the law and the choice of sizes are in [`crate::sizing::stable`]. Adding a
-//! key looks at its K cells, decrements P neighbouring cells from a random start on (wrapping at
-//! the end), and sets the K cells to Max = 2^d - 1. Cells of d bits lie LSB first in words, cell
-//! `c` at bit `c d`. The positions of a key are scheme `mcg`'s below m; the start of the `t`-th key
-//! (t from 0, kept in the file) is `fastrange(x, m)` with x the finalised SplitMix64 of
-//! `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
+//! Deng and Rafiei, 2006; the law and the choice of sizes are in [`crate::sizing::stable`]. Adding a key reads its K
+//! cells, decrements P neighbouring cells from a random start on (wrapping at the end), and sets the K cells to Max =
+//! 2^d - 1. Cells of d bits lie LSB first in words, cell `c` at bit `c d`. The positions of a key are scheme `mcg`'s
+//! below m; the start of the `t`-th key (t from 0, stored in the file) is `fastrange(x, m)` with x the finalised
+//! SplitMix64 of `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
 
 use std::convert::Infallible;
 
@@ -24,12 +23,12 @@ use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::kept::{cleared, kept_in};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::traits::written;
+use crate::structure::memories::{clear_method, memory_methods};
+use crate::structure::traits::write_methods;
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
-/// Keys fetched ahead; each asks for K lines and those of its decrements.
+/// Keys fetched ahead; each needs K lines and those of its decrements.
 const AHEAD: usize = 12;
 /// Lines of a run of decrements that are fetched ahead; the processor sees to the rest of a run.
 const FETCHED: u64 = 2;
@@ -162,7 +161,7 @@ impl<const D: u32> Cells<D> {
         }
     }
 
-    /// True when a cell of `hash` was 0.
+    /// True if a cell of `hash` was 0.
     #[inline(always)]
     fn add(words: &mut [u64], shape: &Stable, hash: u64, start: u64) -> bool {
         let new = !Self::contains_steadily(words, shape, hash);
@@ -227,14 +226,14 @@ macro_rules! dispatch {
     };
 }
 
-/// Where the decrements of key number `tick` begin.
+/// The cell at which the decrements of key number `tick` begin.
 #[inline(always)]
 fn start_of(seed: u64, tick: u64, num_cells: u64) -> u64 {
     fastrange(splitmix::at(seed, tick), num_cells)
 }
 
 impl StableBloomFilter {
-    /// An empty filter: see [`Stable::for_capacity`] for what `capacity` means.
+    /// An empty filter: see [`Stable::for_capacity`] for the meaning of `capacity`.
     pub fn construct(
         capacity: u64,
         fpr: f64,
@@ -280,7 +279,7 @@ impl StableBloomFilter {
 }
 
 impl Filter for StableBloomFilter {
-    kept_in! {
+    memory_methods! {
         STABLE, Scheme::Mcg as u16, load; memory: CELLS;
         |a, b| (a.shape, a.load.capacity, a.load.added, a.ticks) == (b.shape, b.load.capacity, b.load.added, b.ticks)
             && a.load.target_fpr == b.load.target_fpr
@@ -297,7 +296,7 @@ impl Filter for StableBloomFilter {
 
     load_answers!();
 
-    /// Keys that were not remembered when they were added; forgotten ones are not taken off.
+    /// Keys that were not remembered when they were added; forgotten ones are not subtracted.
     fn num_added(&self) -> u64 {
         self.load.added
     }
@@ -329,10 +328,10 @@ impl Addable for StableBloomFilter {
         }
     }
 
-    // A stream never fills it: nothing more to say of room.
-    written!(memory);
+    // A stream never fills it, so no method about free space is needed.
+    write_methods!(memory);
 
-    cleared!(memory; ticks = 0);
+    clear_method!(memory; ticks = 0);
 }
 
 impl Positioned for StableBloomFilter {

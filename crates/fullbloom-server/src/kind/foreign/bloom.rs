@@ -1,4 +1,4 @@
-//! `RedisBloom`'s Bloom filter as a kind.
+//! The Bloom filter of `RedisBloom` as a [`Kind`].
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -12,19 +12,18 @@ use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
 use fullbloom_core::structure::parts::Parts;
 
-use super::general::general;
-use super::rows::{ROWS, check_options, number};
+use super::{DumpFormat, ROWS, number};
 use crate::fault::{Fault, Result};
-use crate::kind::{Exchange, Keying, Kind, Spec};
+use crate::kind::{Keying, Kind, Spec};
 
-/// Bytes that the program counts beside those of the cells.
+/// The bytes that RedisBloom counts in addition to the cells.
 const OVERHEAD: u64 = 32;
 const LAYER_OVERHEAD: u64 = 64;
 const MOST_EXPANSION: u64 = 32_768;
 
 /// Capacity, rate, expansion, and whether it grows.
-fn made(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
-    check_options(spec, &["capacity", "fpr", "expansion", "scaling"])?;
+fn parse_options(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
+    spec.check_names(&spec.kind, &["capacity", "fpr", "expansion", "scaling"])?;
     let capacity = number(spec, "capacity", None, u64::MAX)?;
     let rate = spec.option("fpr").unwrap_or("0.01");
     let error = rate.parse().map_err(|_| Fault::invalid(format!("fpr must be a number, got {rate:?}")))?;
@@ -34,12 +33,12 @@ fn made(spec: &Spec) -> Result<(u64, f64, u32, bool)> {
 }
 
 pub(super) fn create(spec: &Spec) -> Result<Chain> {
-    let (capacity, error, expansion, scaling) = made(spec)?;
+    let (capacity, error, expansion, scaling) = parse_options(spec)?;
     Ok(Chain::construct(capacity, error, expansion, scaling)?)
 }
 
 pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
-    let (capacity, error, _, scaling) = made(spec)?;
+    let (capacity, error, _, scaling) = parse_options(spec)?;
     Ok(Chain::cell_bytes(capacity, error, scaling)?)
 }
 
@@ -50,55 +49,43 @@ fn line(layer: &Layer) -> String {
     format!("bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{entries} size:{items} ratio:{ratio}")
 }
 
-impl Exchange for Chain {
-    fn header(&self) -> Vec<u8> {
-        Chain::header(self)
+/// `%g`: a number with six digits, as C prints it.
+fn general(number: f64) -> String {
+    let scientific = format!("{number:.5e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let short = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text.to_string(),
+    };
+    if (-4..6).contains(&exponent) {
+        return short(&format!("{number:.*}", (5 - exponent).max(0) as usize));
     }
-    fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
-        Chain::piece(self, number)
-    }
-    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
-        Ok(Chain::load(self, number, bytes)?)
-    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", short(digits), exponent.unsigned_abs())
+}
+
+impl DumpFormat for Chain {
+    foreign_dump!();
     fn tables(&self) -> u64 {
         self.layers().len() as u64
     }
-    fn lines(&self) -> Vec<String> {
+    fn debug_lines(&self) -> Vec<String> {
         let first = format!("size:{}", self.items());
         std::iter::once(first).chain(self.layers().iter().map(line)).collect()
     }
 }
 
 impl Kind for Chain {
+    foreign_kind!();
     fn variant(&self) -> &'static Variant {
         &ROWS[0]
-    }
-    fn hasher(&self) -> KeyHasher {
-        KeyHasher::seeded(0)
     }
     fn keying(&self) -> Keying {
         Keying::Foreign(2, |key, words| words.extend_from_slice(&hash(key)))
     }
     fn capacity(&self) -> u64 {
         Chain::capacity(self)
-    }
-    fn target_fpr(&self) -> f64 {
-        self.target()
-    }
-    fn num_added(&self) -> u64 {
-        self.items()
-    }
-    fn fpr(&self) -> f64 {
-        Chain::fpr(self)
-    }
-    fn fill(&self) -> f64 {
-        Chain::fill(self)
-    }
-    fn nbytes(&self) -> u64 {
-        Chain::nbytes(self)
-    }
-    fn estimated(&self) -> Option<(f64, f64)> {
-        None
     }
     fn info(&self) -> Vec<(&'static str, Value)> {
         let layers = self.layers().len() as u64;
@@ -113,16 +100,10 @@ impl Kind for Chain {
             ("counted_bytes", Value::Number(OVERHEAD + LAYER_OVERHEAD * layers + Chain::nbytes(self))),
         ]
     }
-    fn container(&self) -> Container<'_> {
-        Chain::container(self)
-    }
-    fn duplicate(&self) -> Result<Box<dyn Kind>> {
-        Ok(Box::new(self.try_clone()?))
-    }
-    fn writes(&self, words: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+    fn visit_written_words(&self, words: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
         Chain::writes(self, words.as_chunks().0, word)
     }
-    fn of_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
+    fn with_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
         let cells = (0..self.layers().len() as u32).map(|layer| parts.take_foreign(layer));
         Ok(Box::new(self.with_cells(cells.collect::<fullbloom_core::Result<_>>()?)?))
     }
@@ -130,21 +111,6 @@ impl Kind for Chain {
         for (key, found) in words.as_chunks().0.iter().zip(found) {
             *found = u8::from(Chain::contains(self, *key));
         }
-    }
-    fn bound(&mut self, max_bytes: u64) {
-        Chain::bound(self, max_bytes);
-    }
-    fn share(&mut self, growth: Arc<dyn Growth>) {
-        Chain::share(self, growth);
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn exchange(&self) -> Option<&dyn Exchange> {
-        Some(self)
-    }
-    fn exchange_mut(&mut self) -> Option<&mut dyn Exchange> {
-        Some(self)
     }
     fn add(&mut self, words: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
         for (at, key) in words.as_chunks().0.iter().enumerate() {
@@ -154,5 +120,19 @@ impl Kind for Chain {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::general;
+
+    #[test]
+    fn numbers_print_as_in_c() {
+        let rows = [(0.005, "0.005"), (0.0025, "0.0025"), (7.8125e-5, "7.8125e-05"), (1e-10, "1e-10"), (0.25, "0.25")];
+        for (number, text) in rows.into_iter().chain([(123_456.7, "123457"), (1e6, "1e+06"), (0.0, "0")]) {
+            assert_eq!(general(number), text);
+        }
+        assert_eq!(general(0.000_123_456_78), "0.000123457");
     }
 }

@@ -1,4 +1,4 @@
-//! `RedisBloom`'s cuckoo filter as a kind.
+//! The cuckoo filter of `RedisBloom` as a [`Kind`].
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,16 +11,16 @@ use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
 
-use super::rows::{ROWS, check_options, number};
+use super::{DumpFormat, ROWS, number};
 use crate::fault::Result;
-use crate::kind::{Exchange, Keying, Kind, Spec};
+use crate::kind::{Keying, Kind, Spec};
 
-/// Bytes that the program counts beside those of the cells.
+/// The bytes that RedisBloom counts in addition to the cells.
 const OVERHEAD: u64 = 40;
 const TABLE_OVERHEAD: u64 = 16;
 
-fn shape(spec: &Spec) -> Result<Shape> {
-    check_options(spec, &["capacity", "bucket_size", "iterations", "expansion"])?;
+fn parse_options(spec: &Spec) -> Result<Shape> {
+    spec.check_names(&spec.kind, &["capacity", "bucket_size", "iterations", "expansion"])?;
     let capacity = number(spec, "capacity", None, u64::MAX)?;
     let narrow = |name, default, most| number(spec, name, Some(default), most).map(|number| number as u16);
     let [bucket_size, iterations] = [narrow("bucket_size", 2, 255)?, narrow("iterations", 20, 65_535)?];
@@ -28,24 +28,16 @@ fn shape(spec: &Spec) -> Result<Shape> {
 }
 
 pub(super) fn create(spec: &Spec) -> Result<Cuckoo> {
-    Ok(Cuckoo::construct(shape(spec)?)?)
+    Ok(Cuckoo::construct(parse_options(spec)?)?)
 }
 
 pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
-    Ok(shape(spec)?.cell_bytes()?)
+    Ok(parse_options(spec)?.cell_bytes()?)
 }
 
-impl Exchange for Cuckoo {
-    fn header(&self) -> Vec<u8> {
-        Cuckoo::header(self)
-    }
-    fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
-        Cuckoo::piece(self, number)
-    }
-    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
-        Ok(Cuckoo::load(self, number, bytes)?)
-    }
-    fn lines(&self) -> Vec<String> {
+impl DumpFormat for Cuckoo {
+    foreign_dump!();
+    fn debug_lines(&self) -> Vec<String> {
         let shape = self.shape();
         let (size, buckets, iterations, expansion) =
             (shape.bucket_size, shape.buckets, shape.iterations, shape.expansion);
@@ -64,35 +56,15 @@ impl Exchange for Cuckoo {
 }
 
 impl Kind for Cuckoo {
+    foreign_kind!();
     fn variant(&self) -> &'static Variant {
         &ROWS[1]
-    }
-    fn hasher(&self) -> KeyHasher {
-        KeyHasher::seeded(0)
     }
     fn keying(&self) -> Keying {
         Keying::Foreign(1, |key, words| words.push(hash(key)))
     }
     fn capacity(&self) -> u64 {
         Cuckoo::nbytes(self)
-    }
-    fn target_fpr(&self) -> f64 {
-        self.target()
-    }
-    fn num_added(&self) -> u64 {
-        self.items()
-    }
-    fn fpr(&self) -> f64 {
-        Cuckoo::fpr(self)
-    }
-    fn fill(&self) -> f64 {
-        Cuckoo::fill(self)
-    }
-    fn nbytes(&self) -> u64 {
-        Cuckoo::nbytes(self)
-    }
-    fn estimated(&self) -> Option<(f64, f64)> {
-        None
     }
     fn info(&self) -> Vec<(&'static str, Value)> {
         let (shape, tables) = (self.shape(), self.tables().len() as u64);
@@ -111,31 +83,10 @@ impl Kind for Cuckoo {
             ("counted_bytes", Value::Number(OVERHEAD + TABLE_OVERHEAD * tables + Cuckoo::nbytes(self))),
         ]
     }
-    fn container(&self) -> Container<'_> {
-        Cuckoo::container(self)
-    }
-    fn duplicate(&self) -> Result<Box<dyn Kind>> {
-        Ok(Box::new(self.try_clone()?))
-    }
     fn contains(&self, words: &[u64], found: &mut [u8]) {
         for (key, found) in words.iter().zip(found) {
             *found = u8::from(Cuckoo::contains(self, *key));
         }
-    }
-    fn bound(&mut self, max_bytes: u64) {
-        Cuckoo::bound(self, max_bytes);
-    }
-    fn share(&mut self, growth: Arc<dyn Growth>) {
-        Cuckoo::share(self, growth);
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn exchange(&self) -> Option<&dyn Exchange> {
-        Some(self)
-    }
-    fn exchange_mut(&mut self) -> Option<&mut dyn Exchange> {
-        Some(self)
     }
     fn add(&mut self, words: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
         for (at, &key) in words.iter().enumerate() {

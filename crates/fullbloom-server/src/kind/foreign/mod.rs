@@ -1,37 +1,137 @@
-//! Filters as another program keeps them: kinds that no row of the registry is of, since their keys are not hashes of
-//! 64 bits.
-//!
-//! * `rows`: their rows, and what options say; `general`: `%g`, as C prints numbers;
-//! * `bloom`, `cuckoo`: [`Kind`] for each.
+//! The filters of `RedisBloom`. They have no row in the registry, because their keys are not hashes of 64 bits.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use fullbloom_core::container::file::Opened;
+use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::foreign::redisbloom::{bloom::Chain, cuckoo::Cuckoo, file};
-use fullbloom_core::registry::Variant;
+use fullbloom_core::registry::{FalseNegatives, Variant};
 
 use super::{Flavour, Kind, Settings, Spec};
 use crate::fault::{Code, Fault, Result};
 
+/// The methods of [`Kind`] that both filters implement in the same way.
+macro_rules! foreign_kind {
+    () => {
+        forward!(Self: fpr -> f64, fill -> f64, nbytes -> u64, container -> Container<'_>);
+        fn hasher(&self) -> KeyHasher {
+            KeyHasher::seeded(0)
+        }
+        fn target_fpr(&self) -> f64 {
+            self.target()
+        }
+        fn num_added(&self) -> u64 {
+            self.items()
+        }
+        fn duplicate(&self) -> Result<Box<dyn Kind>> {
+            Ok(Box::new(self.try_clone()?))
+        }
+        fn bound(&mut self, max_bytes: u64) {
+            Self::bound(self, max_bytes);
+        }
+        fn share(&mut self, growth: Arc<dyn Growth>) {
+            Self::share(self, growth);
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+        fn dump_format(&self) -> Option<&dyn DumpFormat> {
+            Some(self)
+        }
+        fn dump_format_mut(&mut self) -> Option<&mut dyn DumpFormat> {
+            Some(self)
+        }
+    };
+}
+
+/// The methods of [`DumpFormat`] that both filters implement in the same way.
+macro_rules! foreign_dump {
+    () => {
+        forward!(Self: header -> Vec<u8>);
+        fn chunk(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
+            self.piece(number)
+        }
+        fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
+            Ok(Self::load(self, number, bytes)?)
+        }
+    };
+}
+
 mod bloom;
 mod cuckoo;
-mod general;
-mod rows;
 
-use rows::ROWS;
+pub(super) const ROW: Variant = Variant {
+    id: file::BLOOM,
+    name: "redisbloom",
+    class: "RedisBloomFilter",
+    adds: "key",
+    entry: &["key"],
+    family: "foreign",
+    capabilities: &["add", "grow"],
+    stage: false,
+    layouts: &[],
+    ns: [0.0, 0.0],
+    false_negatives: FalseNegatives::Never,
+    merging: "",
+    formula: "",
+    paper: "",
+    role: "",
+    once: false,
+    fixed: &[],
+};
+
+static ROWS: [Variant; 2] = [
+    ROW,
+    Variant {
+        id: file::CUCKOO,
+        name: "redisbloom-cuckoo",
+        class: "RedisBloomCuckooFilter",
+        capabilities: &["add", "remove", "count", "grow"],
+        false_negatives: FalseNegatives::OnMisuse,
+        once: true,
+        ..ROW
+    },
+];
+
+/// The number given as an option, or its default.
+fn number(spec: &Spec, name: &str, default: Option<u64>, most: u64) -> Result<u64> {
+    let Some(text) = spec.option(name) else {
+        return default.ok_or_else(|| Fault::invalid(format!("{name} is missing; give {name}=...")));
+    };
+    let number = text.parse().ok().filter(|&number| number <= most);
+    number.ok_or_else(|| Fault::invalid(format!("{name} must be a whole number of at most {most}, got {text:?}")))
+}
+
+/// A filter in the dump format of `RedisBloom`.
+pub trait DumpFormat {
+    /// The header of its dump.
+    fn header(&self) -> Vec<u8>;
+    /// The chunk with this number, from 1 on, and the number under which it is loaded.
+    fn chunk(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)>;
+    /// Loads a chunk; an error changes nothing.
+    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
+    /// The lines of `BF.DEBUG`.
+    fn debug_lines(&self) -> Vec<String>;
+    /// The number of tables or layers that a lookup visits.
+    fn tables(&self) -> u64;
+    /// Frees the space of removed keys.
+    fn compact(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
 
 /// The row of this name.
 pub(super) fn by_name(name: &str) -> Option<&'static Variant> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// The kind that a program takes for its own, of a flavour.
-pub fn for_flavour(flavour: Flavour) -> &'static str {
+/// The kind of RedisBloom for a family of commands.
+pub fn kind_of_flavour(flavour: Flavour) -> &'static str {
     ROWS[usize::from(flavour == Flavour::Cuckoo)].name
 }
 
-/// A new filter, if it is of one of these kinds.
+/// Creates a filter, if the kind is one of these.
 pub(super) fn create(spec: &Spec) -> Option<Result<Box<dyn Kind>>> {
     let row = by_name(&spec.kind)?;
     Some(match row.id {
@@ -40,13 +140,13 @@ pub(super) fn create(spec: &Spec) -> Option<Result<Box<dyn Kind>>> {
     })
 }
 
-/// Bytes of cells that it would take, if it is of one of these kinds.
+/// The bytes of cells that it would take, if the kind is one of these.
 pub(super) fn nbytes_for(spec: &Spec) -> Option<Result<u64>> {
     let row = by_name(&spec.kind)?;
     Some(if row.id == file::BLOOM { bloom::nbytes(spec) } else { cuckoo::nbytes(spec) })
 }
 
-/// The filter in the bytes of a file of `variant`, if that is one of these kinds.
+/// Loads a filter from the bytes of a file, if `variant` is one of these kinds.
 pub(super) fn load(variant: u16, bytes: &[u8], max_bytes: u64) -> Option<Result<Box<dyn Kind>>> {
     match variant {
         file::BLOOM => Some(Chain::from_file(bytes, max_bytes).map(|f| Box::new(f) as _).map_err(Fault::from)),
@@ -55,9 +155,9 @@ pub(super) fn load(variant: u16, bytes: &[u8], max_bytes: u64) -> Option<Result<
     }
 }
 
-/// The filter in a file, if it is of one of these kinds.
+/// Loads the filter in a file, if it is one of these kinds.
 pub(super) fn open(path: &Path, max_bytes: u64) -> Option<Result<Box<dyn Kind>>> {
-    let file = Opened::new(path).ok()?;
+    let file = OpenFile::new(path).ok()?;
     let variant = file.parsed.header.variant;
     ROWS.iter().find(|row| row.id == variant)?;
     match file.map(path) {
@@ -66,9 +166,9 @@ pub(super) fn open(path: &Path, max_bytes: u64) -> Option<Result<Box<dyn Kind>>>
     }
 }
 
-/// The filter that the header of a dump tells of, its cells to come, and how it is treated.
-pub fn of_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Settings, Box<dyn Kind>)> {
-    let spec = Spec { kind: for_flavour(flavour).into(), ..Spec::default() };
+/// Creates the filter that the header of a dump describes, and its settings. Its cells follow in chunks.
+pub fn from_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Settings, Box<dyn Kind>)> {
+    let spec = Spec { kind: kind_of_flavour(flavour).into(), ..Spec::default() };
     let settings = Settings { flavour, ..Settings::of(spec) };
     match flavour {
         Flavour::Bloom => {
@@ -85,6 +185,6 @@ pub fn of_header(flavour: Flavour, header: &[u8], max_bytes: u64) -> Result<(Set
             let notes = numbers.iter().map(|(name, number)| (name.to_string(), u64::from(*number))).collect();
             Ok((Settings { notes: Arc::new(notes), ..settings }, Box::new(filter)))
         }
-        Flavour::Any | Flavour::Note => Err(Fault::new(Code::Format, "no header tells of such a filter")),
+        Flavour::Any | Flavour::Note => Err(Fault::new(Code::Format, "a header of this family describes no filter")),
     }
 }

@@ -1,8 +1,8 @@
-//! Words as numbers.
+//! Arguments as numbers and texts.
 
-use super::super::halt::{Done, Halt};
+use crate::resp::error::{CommandError, CommandResult};
 
-/// A whole number, written as servers write it: no sign but a minus, no zeros in front.
+/// An integer as Redis accepts it: without a plus sign and without leading zeros.
 pub(super) fn integer(word: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(word).ok()?;
     let number = text.parse::<i64>().ok()?;
@@ -10,7 +10,7 @@ pub(super) fn integer(word: &[u8]) -> Option<i64> {
     plain.then_some(number)
 }
 
-/// A real number that is one, and not too small for one.
+/// A real number. Rejects NaN, and numbers so small that they would become zero.
 pub(super) fn real(word: &[u8]) -> Option<f64> {
     let number = std::str::from_utf8(word).ok()?.parse::<f64>().ok()?;
     let digits = word.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or_default();
@@ -18,19 +18,19 @@ pub(super) fn real(word: &[u8]) -> Option<f64> {
     (!number.is_nan() && !vanished).then_some(number)
 }
 
-/// [`integer`], or the refusal of servers.
-pub(super) fn an_integer(word: &[u8]) -> Done<i64> {
-    integer(word).ok_or_else(|| Halt::text("ERR value is not an integer or out of range"))
+/// [`integer`], or the error that Redis returns.
+pub(super) fn parse_integer(word: &[u8]) -> CommandResult<i64> {
+    integer(word).ok_or_else(|| CommandError::new("ERR value is not an integer or out of range"))
 }
 
-/// True for a word, in letters of any size.
+/// Compares a word with a keyword, case-insensitive.
 pub(super) fn is(word: &[u8], known: &str) -> bool {
     word.eq_ignore_ascii_case(known.as_bytes())
 }
 
-/// Text that is no more than that.
-pub(super) fn text(word: &[u8]) -> Done<&str> {
-    std::str::from_utf8(word).map_err(|_| Halt::text("ERR a word is not UTF-8"))
+/// A word that must be UTF-8.
+pub(super) fn text(word: &[u8]) -> CommandResult<&str> {
+    std::str::from_utf8(word).map_err(|_| CommandError::new("ERR a word is not UTF-8"))
 }
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_plainly() {
+    fn integers_have_one_form() {
         for (word, number) in [("0", 0), ("-1", -1), ("9223372036854775807", i64::MAX)] {
             assert_eq!(integer(word.as_bytes()), Some(number));
         }

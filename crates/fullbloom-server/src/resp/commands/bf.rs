@@ -1,55 +1,34 @@
-//! `BF.*`, as `RedisBloom` has it.
+//! `BF.*`, as in `RedisBloom`.
 
 use std::sync::Arc;
 
-use super::super::command::{Command, ONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, wrong_arity};
-use super::super::parse::Args;
-use super::super::session::Session;
 use super::arguments::{integer, is, real};
-use super::looking;
-use super::making::number_of;
 use crate::fault::{Code, Fault};
-use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign};
+use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign, info_number};
+use crate::resp::error::{CommandError, CommandResult, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::session::Session;
 use crate::store::Entry;
 
-const WRITE: u16 = flag::WRITE | flag::FAST;
-const READ: u16 = flag::FAST;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command("bf.reserve", -4, WRITE, ONE, Scope::Write, reserve, "Makes a filter of a rate and a capacity"),
-    command("bf.add", 3, WRITE, ONE, Scope::Write, add, "Adds a key to a filter, which is made if there is none"),
-    command("bf.madd", -3, WRITE, ONE, Scope::Write, add_many, "Adds keys to a filter, which is made if there is none"),
-    command("bf.insert", -4, WRITE, ONE, Scope::Write, insert, "Adds keys to a filter, which is made as it is told"),
-    command("bf.exists", 3, READ, ONE, Scope::Read, exists, "Tells whether a key may have been added"),
-    command("bf.mexists", -3, READ, ONE, Scope::Read, exist, "Tells of each key whether it may have been added"),
-    command("bf.card", 2, READ, ONE, Scope::Read, card, "How many keys were added that were new"),
-    command("bf.info", -2, flag::SLOW, ONE, Scope::Read, info, "What is known of a filter"),
-    command("bf.debug", 2, flag::SLOW, ONE, Scope::Read, debug, "What is known of a filter, in lines"),
-];
-
-/// What is refused everywhere else, too: larger filters are made by kind.
+/// RedisBloom's limit; `BLOOM.CREATE` creates larger filters.
 const MOST: i64 = 1 << 30;
 const MOST_EXPANSION: i64 = 32_768;
-/// Rates above this one are made this one.
+/// Higher rates are lowered to this one.
 const HIGHEST_RATE: f64 = 0.25;
 
-/// What a filter is made with.
-struct Made {
+struct ReserveOptions {
     error: f64,
     capacity: i64,
     expansion: i64,
     scaling: bool,
 }
 
-impl Default for Made {
+impl Default for ReserveOptions {
     fn default() -> Self {
-        Made { error: 0.01, capacity: 100, expansion: 2, scaling: true }
+        ReserveOptions { error: 0.01, capacity: 100, expansion: 2, scaling: true }
     }
 }
 
-/// A rate that a filter may be asked for.
 fn allowed_error(error: f64) -> Option<f64> {
     (error > 0.0 && error < 1.0).then_some(error.min(HIGHEST_RATE))
 }
@@ -58,90 +37,75 @@ fn is_allowed(capacity: &i64) -> bool {
     (1..=MOST).contains(capacity)
 }
 
-/// Makes a filter.
-fn make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
-    let scaling = made.scaling && made.expansion > 0;
-    if session.server.store.options.plain {
-        return make_foreign(session, name, made, scaling);
-    }
-    let row = kind::by_role(if scaling { "growing" } else { "plain" });
-    let mut spec = session.spec(row.name)?;
-    if scaling {
-        // A filter has room for no stage that is 1024 times the one before.
-        spec = spec.with("initial_capacity", made.capacity).with("growth", made.expansion.min(1024));
+/// Creates a filter: with `--plain` one of RedisBloom, which can be exchanged with it.
+fn create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> CommandResult<Arc<Entry>> {
+    let scaling = options.scaling && options.expansion > 0;
+    let fpr = format!("{:e}", options.error);
+    let spec = if session.server.store.options.plain {
+        let spec = Spec { kind: foreign::kind_of_flavour(Flavour::Bloom).into(), ..Spec::default() };
+        let spec = spec.with("capacity", options.capacity).with("fpr", fpr);
+        spec.with("expansion", options.expansion).with("scaling", u8::from(scaling))
+    } else if scaling {
+        // No stage can be 1024 times as large as the stage before it.
+        let spec = session.spec(kind::by_role("growing").name)?.with("initial_capacity", options.capacity);
+        spec.with("growth", options.expansion.min(1024)).with("fpr", fpr)
     } else {
-        spec = spec.with("capacity", made.capacity);
-    }
-    let spec = spec.with("fpr", format!("{:e}", made.error));
-    let notes = if scaling { vec![("expansion".to_string(), made.expansion as u64)] } else { Vec::new() };
+        session.spec(kind::by_role("plain").name)?.with("capacity", options.capacity).with("fpr", fpr)
+    };
+    let notes = scaling.then_some(("expansion".to_string(), options.expansion as u64)).into_iter().collect();
     let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
     session.create(name, settings, None)
 }
 
-/// Makes a filter as `RedisBloom` does, to go there and back.
-fn make_foreign(session: &mut Session, name: &[u8], made: &Made, scaling: bool) -> Done<Arc<Entry>> {
-    let spec = Spec { kind: foreign::for_flavour(Flavour::Bloom).into(), ..Spec::default() };
-    let spec = spec.with("capacity", made.capacity).with("fpr", format!("{:e}", made.error));
-    let spec = spec.with("expansion", made.expansion).with("scaling", u8::from(scaling));
-    let notes = scaling.then_some(("expansion".to_string(), made.expansion as u64)).into_iter().collect();
-    let settings = Settings { flavour: Flavour::Bloom, strict: !scaling, notes: Arc::new(notes), ..Settings::of(spec) };
-    session.create(name, settings, None)
-}
-
-/// The filter of this name; one is made if there is none.
 #[inline]
-fn get_or_make(session: &mut Session, name: &[u8], made: &Made) -> Done<Arc<Entry>> {
-    match session.find_as(name, Flavour::Bloom)? {
-        Some(entry) => Ok(entry),
-        // Another client may have made it since.
-        None => make(session, name, made).or_else(|halt| session.find_as(name, Flavour::Bloom)?.ok_or(halt)),
-    }
+fn get_or_create(session: &mut Session, name: &[u8], options: &ReserveOptions) -> CommandResult<Arc<Entry>> {
+    session.get_or_create(name, Flavour::Bloom, |session| create(session, name, options))
 }
 
-fn reserve(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn reserve(session: &mut Session, args: Args<'_>) -> CommandResult {
     if args.len() > 7 {
         return Err(wrong_arity("bf.reserve"));
     }
-    let error = real(args.at(2)).ok_or_else(|| Halt::text("ERR bad error rate"))?;
-    let range = || Halt::text("ERR error rate must be in the range (0.000000, 1.000000)");
+    let error = real(args.at(2)).ok_or_else(|| CommandError::new("ERR bad error rate"))?;
+    let range = || CommandError::new("ERR error rate must be in the range (0.000000, 1.000000)");
     let error = allowed_error(error).ok_or_else(range)?;
-    let capacity = integer(args.at(3)).ok_or_else(|| Halt::text("ERR bad capacity"))?;
+    let capacity = integer(args.at(3)).ok_or_else(|| CommandError::new("ERR bad capacity"))?;
     if !is_allowed(&capacity) {
-        return Err(Halt::text(format!("ERR capacity must be in the range [1, {MOST}]")));
+        return Err(CommandError::new(format!("ERR capacity must be in the range [1, {MOST}]")));
     }
     let place = |word: &str| args.iter().skip(4).position(|arg| is(arg, word)).map(|at| at + 4);
     if place("BACKEND").is_some() {
-        return Err(Halt::text(
-            "ERR this port makes filters in memory; ask the HTTP port for one with another backend",
+        return Err(CommandError::new(
+            "ERR this port creates filters in memory; use the HTTP port for another backend",
         ));
     }
-    let mut made = Made { error, capacity, scaling: place("NONSCALING").is_none(), ..Made::default() };
+    let mut options =
+        ReserveOptions { error, capacity, scaling: place("NONSCALING").is_none(), ..ReserveOptions::default() };
     if let Some(at) = place("EXPANSION") {
         if at + 1 == args.len() {
-            return Err(Halt::text("ERR no expansion"));
+            return Err(CommandError::new("ERR no expansion"));
         }
-        made.expansion = integer(args.at(at + 1)).ok_or_else(|| Halt::text("ERR bad expansion"))?;
-        if !made.scaling && made.expansion != 0 {
-            return Err(Halt::text("Nonscaling filters cannot expand"));
+        options.expansion = integer(args.at(at + 1)).ok_or_else(|| CommandError::new("ERR bad expansion"))?;
+        if !options.scaling && options.expansion != 0 {
+            return Err(CommandError::new("Nonscaling filters cannot expand"));
         }
-        if !(0..=MOST_EXPANSION).contains(&made.expansion) {
-            return Err(Halt::text(format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]")));
+        if !(0..=MOST_EXPANSION).contains(&options.expansion) {
+            return Err(CommandError::new(format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]")));
         }
     }
     if session.find_as(args.at(1), Flavour::Bloom)?.is_some() {
-        return Err(Halt::text("ERR item exists"));
+        return Err(CommandError::new("ERR item exists"));
     }
-    make(session, args.at(1), &made)?;
-    session.reply.ok();
-    Ok(())
+    create(session, args.at(1), &options)?;
+    session.ok()
 }
 
-fn add(session: &mut Session, args: Args<'_>) -> Done {
-    let entry = get_or_make(session, args.at(1), &Made::default())?;
-    session.ready(&entry)?;
+pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {
+    let entry = get_or_create(session, args.at(1), &ReserveOptions::default())?;
+    session.check_not_busy(&entry)?;
     session.hash(&entry, args.from(2))?;
-    match store_keys(session, &entry) {
-        (_, Some(fault)) => Err(refusal(fault)),
+    match add_keys(session, &entry) {
+        (_, Some(fault)) => Err(insert_error(fault)),
         _ => {
             session.reply.boolean(session.flags[0] != 0);
             Ok(())
@@ -149,57 +113,57 @@ fn add(session: &mut Session, args: Args<'_>) -> Done {
     }
 }
 
-fn add_many(session: &mut Session, args: Args<'_>) -> Done {
-    let entry = get_or_make(session, args.at(1), &Made::default())?;
+pub(super) fn add_many(session: &mut Session, args: Args<'_>) -> CommandResult {
+    let entry = get_or_create(session, args.at(1), &ReserveOptions::default())?;
     add_all(session, &entry, args.from(2))
 }
 
-/// Adds keys: an answer each; after one that is refused there are none.
-fn add_all(session: &mut Session, entry: &Arc<Entry>, keys: Args<'_>) -> Done {
-    session.ready(entry)?;
+/// Adds keys and returns one result per key; after an error it stops.
+fn add_all(session: &mut Session, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {
+    session.check_not_busy(entry)?;
     session.hash(entry, keys)?;
-    let (done, fault) = store_keys(session, entry);
+    let (done, fault) = add_keys(session, entry);
     let Some(fault) = fault else {
         session.reply.booleans(&session.flags);
         return Ok(());
     };
-    let Halt::Text(text) = refusal(fault) else { return Ok(()) };
+    let CommandError::Refused(text) = insert_error(fault) else { return Ok(()) };
     session.reply.array(done + 1);
     session.flags[..done].iter().for_each(|&flag| session.reply.boolean(flag != 0));
     session.reply.error(&text);
     Ok(())
 }
 
-fn refusal(fault: Fault) -> Halt {
+fn insert_error(fault: Fault) -> CommandError {
     match fault.code {
-        Code::Full => Halt::text("ERR non scaling filter is full"),
-        Code::Limit => Halt::text(format!("ERR problem inserting into filter: {}", fault.text)),
+        Code::Full => CommandError::new("ERR non scaling filter is full"),
+        Code::Limit => CommandError::new(format!("ERR problem inserting into filter: {}", fault.text)),
         _ => fault.into(),
     }
 }
 
-/// Adds the keys whose hashes are at hand: how many were dealt with, and why not all of them.
-fn store_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>) {
+/// Adds the hashed keys. Returns how many it processed, and why it stopped early.
+fn add_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>) {
     let store = session.server.store.clone();
     let full = |keys: usize| {
-        let filter = entry.look();
+        let filter = entry.read();
         filter.num_added() + keys as u64 > filter.capacity()
     };
     let keys = session.flags.len();
     if !entry.settings.strict || !full(keys) {
         return match store.add(entry, &session.hashes, &mut session.flags) {
             Ok(lsn) => {
-                session.note(lsn);
+                session.record(lsn);
                 (keys, None)
             }
             Err(fault) => (0, Some(fault)),
         };
     }
-    // A key that is there already takes no room.
+    // A key that is already present takes no space.
     let mut done = (keys, None);
     for at in 0..keys {
-        let (mut found, words) = ([0], &session.hashes[entry.text.words(at)]);
-        entry.look().contains(words, &mut found);
+        let (mut found, words) = ([0], &session.hashes[entry.keying.words(at)]);
+        entry.read().contains(words, &mut found);
         if found == [0]
             && let Err(fault) = store.add(entry, words, &mut session.flags[at..=at])
         {
@@ -207,12 +171,12 @@ fn store_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault
             break;
         }
     }
-    session.note_state(entry);
+    session.record_state(entry);
     done
 }
 
-fn insert(session: &mut Session, args: Args<'_>) -> Done {
-    let (mut made, mut create, mut at) = (Made::default(), true, 2);
+pub(super) fn insert(session: &mut Session, args: Args<'_>) -> CommandResult {
+    let (mut options, mut create, mut at) = (ReserveOptions::default(), true, 2);
     let arity = || wrong_arity("bf.insert");
     loop {
         let word = args.at(at);
@@ -223,24 +187,26 @@ fn insert(session: &mut Session, args: Args<'_>) -> Done {
             Some(b'i') => break,
             Some(b'n') => match letter(2) {
                 Some(b'c') => create = false,
-                _ => made.scaling = false,
+                _ => options.scaling = false,
             },
             Some(b'e' | b'c') if at >= args.len() => return Err(arity()),
             Some(b'e') if letter(1) == Some(b'r') => {
-                made.error = real(value).and_then(allowed_error).ok_or_else(|| Halt::text("Bad error rate"))?;
+                options.error =
+                    real(value).and_then(allowed_error).ok_or_else(|| CommandError::new("Bad error rate"))?;
                 at += 1;
             }
             Some(b'e') => {
                 let expansion = integer(value).filter(|expansion| (0..=MOST_EXPANSION).contains(expansion));
-                made.expansion = expansion.ok_or_else(|| Halt::text("Bad expansion"))?;
+                options.expansion = expansion.ok_or_else(|| CommandError::new("Bad expansion"))?;
                 at += 1;
             }
             Some(b'c') => {
-                made.capacity = integer(value).filter(is_allowed).ok_or_else(|| Halt::text("Bad capacity"))?;
+                options.capacity =
+                    integer(value).filter(is_allowed).ok_or_else(|| CommandError::new("Bad capacity"))?;
                 at += 1;
             }
             _ if at > args.len() => return Err(arity()),
-            _ => return Err(Halt::text("Unknown argument received")),
+            _ => return Err(CommandError::new("Unknown argument received")),
         }
     }
     if at >= args.len() {
@@ -248,27 +214,31 @@ fn insert(session: &mut Session, args: Args<'_>) -> Done {
     }
     let entry = match session.find_as(args.at(1), Flavour::Bloom)? {
         Some(entry) => entry,
-        None if create => get_or_make(session, args.at(1), &made)?,
+        None if create => get_or_create(session, args.at(1), &options)?,
         None => return Err(Fault::missing().into()),
     };
     add_all(session, &entry, args.from(at))
 }
 
-fn exists(session: &mut Session, args: Args<'_>) -> Done {
-    looking::one(session, args, Flavour::Cuckoo)
+pub(super) fn exists(session: &mut Session, args: Args<'_>) -> CommandResult {
+    session.look_up(args, Flavour::Cuckoo)?;
+    session.reply.boolean(session.flags[0] != 0);
+    Ok(())
 }
 
-fn exist(session: &mut Session, args: Args<'_>) -> Done {
-    looking::each(session, args, Flavour::Cuckoo)
+pub(super) fn exists_many(session: &mut Session, args: Args<'_>) -> CommandResult {
+    session.look_up(args, Flavour::Cuckoo)?;
+    session.reply.booleans(&session.flags);
+    Ok(())
 }
 
-fn card(session: &mut Session, args: Args<'_>) -> Done {
-    let items = session.find_as(args.at(1), Flavour::Bloom)?.map_or(0, |entry| entry.look().num_added());
+pub(super) fn card(session: &mut Session, args: Args<'_>) -> CommandResult {
+    let items = session.find_as(args.at(1), Flavour::Bloom)?.map_or(0, |entry| entry.read().num_added());
     session.reply.count(items);
     Ok(())
 }
 
-/// Names of what `BF.INFO` tells, as it is asked for and as it is told.
+/// The fields of `BF.INFO`: as the client names them, and as the reply names them.
 const FIELDS: [(&str, &str); 5] = [
     ("CAPACITY", "Capacity"),
     ("SIZE", "Size"),
@@ -277,44 +247,44 @@ const FIELDS: [(&str, &str); 5] = [
     ("EXPANSION", "Expansion rate"),
 ];
 
-fn facts(entry: &Entry) -> [Option<u64>; 5] {
+fn fields(entry: &Entry) -> [Option<u64>; 5] {
     let expansion = entry.settings.note("expansion");
-    entry.over(|filter| {
-        let stages = number_of(filter, "stages").unwrap_or(1);
-        let nbytes = number_of(filter, "counted_bytes").unwrap_or_else(|| filter.nbytes());
+    entry.with_whole(|filter| {
+        let stages = info_number(filter, "stages").unwrap_or(1);
+        let nbytes = info_number(filter, "counted_bytes").unwrap_or_else(|| filter.nbytes());
         [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
     })
 }
 
-fn info(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     if args.len() > 3 {
         return Err(wrong_arity("bf.info"));
     }
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
-    let facts = facts(&entry);
+    let fields = fields(&entry);
     if args.len() == 3 {
         let field = FIELDS.iter().position(|(name, _)| is(args.at(2), name));
-        let field = field.ok_or_else(|| Halt::text("Invalid information value"))?;
-        if session.reply.three {
+        let field = field.ok_or_else(|| CommandError::new("Invalid information value"))?;
+        if session.reply.is_resp3 {
             session.reply.map(1);
             session.reply.simple(FIELDS[field].1);
         } else {
             session.reply.array(1);
         }
-        session.reply.maybe(facts[field]);
+        session.reply.count_or_null(fields[field]);
         return Ok(());
     }
     session.reply.map(FIELDS.len());
-    for ((_, name), fact) in FIELDS.iter().zip(facts) {
+    for ((_, name), fact) in FIELDS.iter().zip(fields) {
         session.reply.simple(name);
-        session.reply.maybe(fact);
+        session.reply.count_or_null(fact);
     }
     Ok(())
 }
 
-/// Of a filter that is one layer, or told as one.
-fn own_lines(filter: &dyn Kind) -> Vec<String> {
-    let hashes = number_of(filter, "num_hashes").unwrap_or(0);
+/// Describes a filter as a single layer.
+fn describe_layer(filter: &dyn Kind) -> Vec<String> {
+    let hashes = info_number(filter, "num_hashes").unwrap_or(0);
     let (bytes, capacity, items, ratio) = (filter.nbytes(), filter.capacity(), filter.num_added(), filter.target_fpr());
     let bits = bytes * 8;
     vec![
@@ -325,11 +295,11 @@ fn own_lines(filter: &dyn Kind) -> Vec<String> {
     ]
 }
 
-fn debug(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn debug(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
-    let lines = entry.over(|filter| match filter.exchange() {
-        Some(foreign) => foreign.lines(),
-        None => own_lines(filter),
+    let lines = entry.with_whole(|filter| match filter.dump_format() {
+        Some(foreign) => foreign.debug_lines(),
+        None => describe_layer(filter),
     });
     session.reply.array(lines.len());
     lines.iter().for_each(|line| session.reply.text(line));

@@ -1,55 +1,39 @@
-//! What a client says about itself.
+//! Commands about the connection and its client.
 
-use super::super::command::{Command, NONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
-use super::super::parse::Args;
-use super::super::session::Session;
 use super::arguments::{integer, is};
 use super::service::VERSION;
-
-const ANY: u16 = flag::FAST;
-const FIRST: u16 = flag::FAST | flag::NO_AUTH | flag::AT_ONCE;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command("hello", -1, FIRST, NONE, Scope::Nothing, hello, "Takes a version of the protocol"),
-    command("auth", -2, FIRST, NONE, Scope::Nothing, auth, "Says who the client is"),
-    command("quit", -1, FIRST, NONE, Scope::Nothing, quit, "Closes the connection"),
-    command("reset", 1, FIRST, NONE, Scope::Nothing, reset, "Forgets what the client said"),
-    command("ping", -1, ANY, NONE, Scope::Nothing, ping, "Answers"),
-    command("echo", 2, ANY, NONE, Scope::Nothing, echo, "Answers with what was said"),
-    command("select", 2, ANY, NONE, Scope::Nothing, select, "Takes database 0, the only one"),
-    command("client", -2, ANY, NONE, Scope::Nothing, client, "Who is connected"),
-];
+use crate::resp::error::{CommandError, CommandResult, unknown_subcommand, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::session::Session;
 
 const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
-fn log_in(session: &mut Session, token: &[u8]) -> Done {
-    if session.server.options.gate.is_none() {
-        return Err(Halt::text(
+fn log_in(session: &mut Session, token: &[u8]) -> CommandResult {
+    if session.server.options.authenticator.is_none() {
+        return Err(CommandError::new(
             "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
              configuration is correct?",
         ));
     }
-    if session.open(token) { Ok(()) } else { Err(Halt::text(WRONG_PASS)) }
+    if session.log_in(token) { Ok(()) } else { Err(CommandError::new(WRONG_PASS)) }
 }
 
-fn auth(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn auth(session: &mut Session, args: Args<'_>) -> CommandResult {
     if args.len() > 3 {
-        return Err(Halt::text("ERR syntax error"));
+        return Err(CommandError::new("ERR syntax error"));
     }
     log_in(session, args.at(args.len() - 1))?;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
-fn hello(session: &mut Session, args: Args<'_>) -> Done {
-    let mut three = session.reply.three;
+pub(super) fn hello(session: &mut Session, args: Args<'_>) -> CommandResult {
+    let mut three = session.reply.is_resp3;
     if args.len() > 1 {
         let version = integer(args.at(1));
-        let version = version.ok_or_else(|| Halt::text("ERR Protocol version is not an integer or out of range"))?;
+        let version =
+            version.ok_or_else(|| CommandError::new("ERR Protocol version is not an integer or out of range"))?;
         if !(2..=3).contains(&version) {
-            return Err(Halt::text("NOPROTO unsupported protocol version"));
+            return Err(CommandError::new("NOPROTO unsupported protocol version"));
         }
         three = version == 3;
     }
@@ -60,15 +44,15 @@ fn hello(session: &mut Session, args: Args<'_>) -> Done {
             log_in(session, args.at(at + 2))?;
             at += 3;
         } else if is(args.at(at), "SETNAME") && left >= 1 {
-            name = Some(plain_name(args.at(at + 1))?);
+            name = Some(check_client_name(args.at(at + 1))?);
             at += 2;
         } else {
             let word = args.at(at).escape_ascii();
-            return Err(Halt::text(format!("ERR Syntax error in HELLO option '{word}'")));
+            return Err(CommandError::new(format!("ERR Syntax error in HELLO option '{word}'")));
         }
     }
     if session.grant.is_none() {
-        return Err(Halt::text(
+        return Err(CommandError::new(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
              <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the \
              same time",
@@ -77,7 +61,7 @@ fn hello(session: &mut Session, args: Args<'_>) -> Done {
     if let Some(name) = name {
         session.client.about.lock().name = name;
     }
-    session.reply.three = three;
+    session.reply.is_resp3 = three;
     let (id, reply) = (session.client.id, &mut session.reply);
     reply.map(7);
     for (field, text) in [("server", "redis"), ("version", VERSION)] {
@@ -93,24 +77,23 @@ fn hello(session: &mut Session, args: Args<'_>) -> Done {
         reply.text(text);
     }
     reply.text("modules");
-    super::service::modules(reply);
+    super::service::write_modules(reply);
     Ok(())
 }
 
-fn quit(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn quit(session: &mut Session, _: Args<'_>) -> CommandResult {
     session.closing = true;
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
-fn reset(session: &mut Session, _: Args<'_>) -> Done {
-    session.forget_client();
+pub(super) fn reset(session: &mut Session, _: Args<'_>) -> CommandResult {
+    session.reset();
     session.client.about.lock().name.clear();
     session.reply.simple("RESET");
     Ok(())
 }
 
-fn ping(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn ping(session: &mut Session, args: Args<'_>) -> CommandResult {
     match args.len() {
         1 => session.reply.simple("PONG"),
         2 => session.reply.bulk(args.at(1)),
@@ -119,34 +102,34 @@ fn ping(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn echo(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn echo(session: &mut Session, args: Args<'_>) -> CommandResult {
     session.reply.bulk(args.at(1));
     Ok(())
 }
 
-fn select(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn select(session: &mut Session, args: Args<'_>) -> CommandResult {
     match integer(args.at(1)) {
         Some(0) => session.reply.ok(),
-        Some(_) => return Err(Halt::text("ERR DB index is out of range")),
-        None => return Err(Halt::text("ERR value is not an integer or out of range")),
+        Some(_) => return Err(CommandError::new("ERR DB index is out of range")),
+        None => return Err(CommandError::new("ERR value is not an integer or out of range")),
     }
     Ok(())
 }
 
-/// A name that fits into a line of words.
-fn plain_name(name: &[u8]) -> Done<String> {
+/// Validates a name, which must fit into one word of a line.
+fn check_client_name(name: &[u8]) -> CommandResult<String> {
     let plain = name.len() <= 128 && name.iter().all(|byte| (b'!'..=b'~').contains(byte));
     match std::str::from_utf8(name) {
         Ok(name) if plain => Ok(name.to_string()),
-        _ => Err(Halt::text("ERR Client names cannot contain spaces, newlines or special characters.")),
+        _ => Err(CommandError::new("ERR Client names cannot contain spaces, newlines or special characters.")),
     }
 }
 
-fn client(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn client(session: &mut Session, args: Args<'_>) -> CommandResult {
     let (word, words) = (args.at(1).to_ascii_lowercase(), args.len());
     match (word.as_slice(), words) {
         (b"setname", 3) => {
-            let name = plain_name(args.at(2))?;
+            let name = check_client_name(args.at(2))?;
             session.client.about.lock().name = name;
             session.reply.ok();
         }
@@ -157,15 +140,15 @@ fn client(session: &mut Session, args: Args<'_>) -> Done {
         (b"setinfo", 4) => set_info(session, args)?,
         (b"id", 2) => session.reply.count(session.client.id),
         (b"info", 2) => {
-            let line = session.client.line() + "\n";
+            let line = session.client.describe() + "\n";
             session.reply.verbatim(&line);
         }
         (b"list", _) => {
-            // Addresses of others are for those who look after the service.
+            // Only administrators see the addresses of other clients.
             let all = session.grant.as_ref().is_some_and(|grant| grant.admin);
             let (me, clients) = (session.client.id, session.server.clients.all());
             let seen = clients.iter().filter(|client| all || client.id == me);
-            let lines: String = seen.map(|client| client.line() + "\n").collect();
+            let lines: String = seen.map(|client| client.describe() + "\n").collect();
             session.reply.verbatim(&lines);
         }
         (b"no-evict" | b"no-touch", 3) => session.reply.ok(),
@@ -177,9 +160,9 @@ fn client(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn set_info(session: &mut Session, args: Args<'_>) -> Done {
-    let text = plain_name(args.at(3))
-        .map_err(|_| Halt::text("ERR lib-name cannot contain spaces, newlines or special characters."))?;
+fn set_info(session: &mut Session, args: Args<'_>) -> CommandResult {
+    let text = check_client_name(args.at(3))
+        .map_err(|_| CommandError::new("ERR lib-name cannot contain spaces, newlines or special characters."))?;
     let mut about = session.client.about.lock();
     if is(args.at(2), "LIB-NAME") {
         about.library = text;
@@ -187,9 +170,8 @@ fn set_info(session: &mut Session, args: Args<'_>) -> Done {
         about.version = text;
     } else {
         let word = args.at(2).escape_ascii();
-        return Err(Halt::text(format!("ERR Unrecognized option '{word}'")));
+        return Err(CommandError::new(format!("ERR Unrecognized option '{word}'")));
     }
     drop(about);
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }

@@ -1,64 +1,36 @@
-//! Filters as bytes: whole, by `BLOOM.DUMP` and `BLOOM.RESTORE`, or in pieces as `RedisBloom` has them.
+//! Dumps: whole files by `BLOOM.DUMP` and `BLOOM.RESTORE`, or chunks as in `RedisBloom`.
 //!
-//! A piece is asked for by a number: 0 asks for the head; `p`, which the answer before it told, for what is next, and is
-//! answered with `p` plus the length of what is given. Pieces are loaded under the numbers that they came with.
+//! A client requests a chunk by its position. Position 0 requests the head. Each reply contains the next position,
+//! which is the last one plus the length of the chunk. A chunk is loaded under the position that came with it.
+//!
+//! Chunks of RedisBloom's own filters show the filter as it is at the time of each request. A client that needs all
+//! chunks of one state must keep the filter from changing, as with RedisBloom.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use fullbloom_core::container::{Parsed, Verify};
-
-use super::super::command::{Command, ONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, wrong_arity};
-use super::super::parse::Args;
-use super::super::session::Session;
-use super::super::transfer::Transfers;
 use super::arguments::{integer, is};
-use super::exchange;
 use crate::fault::{Code, Fault};
-use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign, settings};
+use crate::kind::{DumpFormat, Flavour, Kind, Settings, Spec, foreign, settings};
+use crate::resp::error::{CommandError, CommandResult, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::session::Session;
+use crate::resp::transfer::Transfers;
 use crate::store::{Entry, Snapshot};
 
-const WRITE: u16 = flag::WRITE | flag::SLOW;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command("bloom.dump", 2, flag::SLOW, ONE, Scope::Read, dump, "The file of a filter"),
-    command("bloom.restore", -3, WRITE, ONE, Scope::Write, restore, "Makes a filter of a file: name bytes [REPLACE]"),
-    command("bf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Bloom), "A filter in pieces"),
-    command("cf.scandump", 3, flag::SLOW, ONE, Scope::Read, |s, a| scan(s, a, Flavour::Cuckoo), "A filter in pieces"),
-    command(
-        "bf.loadchunk",
-        4,
-        WRITE,
-        ONE,
-        Scope::Write,
-        |s, a| load(s, a, Flavour::Bloom),
-        "Takes a piece of a filter",
-    ),
-    command(
-        "cf.loadchunk",
-        4,
-        WRITE,
-        ONE,
-        Scope::Write,
-        |s, a| load(s, a, Flavour::Cuckoo),
-        "Takes a piece of a filter",
-    ),
-];
-
-/// How a head begins; the length of what follows it (8 bytes, little-endian) and the filter's settings stand behind.
+/// The start of a head. The length of the file (8 bytes, little-endian) and the filter's settings follow it.
 const HEAD: &[u8; 8] = b"FULLBLM1";
-/// Number of a head, and of a header.
+/// The position of the head of a file, and of the header of RedisBloom.
 const HEADER: i64 = 1;
 
-fn dump(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn dump(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
     let most = session.server.store.options.limits.request_bytes;
     let too_large = |nbytes: u64| {
         let text = format!("ERR the file has {nbytes} bytes, an answer at most {most}: use BF.SCANDUMP");
-        Err(Halt::text(text))
+        Err(CommandError::new(text))
     };
-    // Cells alone, so that no copy is made for nothing.
+    // The cells alone, so that no copy is made in vain.
     if entry.nbytes() > most as u64 {
         return too_large(entry.nbytes());
     }
@@ -67,89 +39,80 @@ fn dump(session: &mut Session, args: Args<'_>) -> Done {
         return too_large(file.nbytes());
     }
     if !session.exclusive {
-        session.reply.send(file);
+        session.reply.file(file);
         return Ok(());
     }
-    // Among the answers of a transaction its bytes come in their place.
-    answer_with(session, &file, 0..file.nbytes())
+    // In a transaction, its bytes are part of the array of replies.
+    reply_with_file(session, &file, 0..file.nbytes())
 }
 
-/// Answers with bytes of a file.
-fn answer_with(session: &mut Session, file: &Snapshot, range: Range<u64>) -> Done {
+fn reply_with_file(session: &mut Session, file: &Snapshot, range: Range<u64>) -> CommandResult {
     let length = range.end - range.start;
     session.reply.ensure(length as usize + 64)?;
     session.reply.bulk_with(length, |out| file.append(range, out))?;
     Ok(())
 }
 
-/// The filter in the bytes of a file, and what it is made of.
+/// The filter in the bytes of a file, and its spec.
 fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), Fault> {
-    let header = Parsed::new(bytes, Verify::Header)?.header;
-    let (seed, keyed) = (header.seed, header.secret_fingerprint != 0);
-    let store = &session.server.store;
-    let secret = keyed.then(|| store.master().secret_of(seed));
-    let filter = kind::load(bytes, secret, store.options.limits.filter_bytes).map_err(|fault| {
-        if keyed && fault.code == Code::Invalid {
-            return Fault::invalid(
-                "the filter is keyed with the secret of another service; make filters to exchange with keyed no",
-            );
-        }
-        fault
-    })?;
-    Ok((Spec { kind: filter.variant().name.into(), seed, keyed, ..Spec::default() }, filter))
+    let (spec, filter) = session.server.store.read_filter(bytes)?;
+    match filter {
+        Err(fault) if spec.keyed && fault.code == Code::Invalid => Err(Fault::invalid(
+            "the filter is keyed with the secret of another service; create filters for exchange with keyed no",
+        )),
+        filter => Ok((spec, filter?)),
+    }
 }
 
-fn restore(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn restore(session: &mut Session, args: Args<'_>) -> CommandResult {
     let replace = match args.len() {
         3 => false,
         4 if is(args.at(3), "REPLACE") => true,
-        4 => return Err(Halt::text("ERR syntax error")),
+        4 => return Err(CommandError::new("ERR syntax error")),
         _ => return Err(wrong_arity("bloom.restore")),
     };
-    // Until it is one of the filters, and counted with them.
+    // Until the filter is counted with all others.
     let _held = session.server.store.budget().take(args.at(2).len() as u64)?;
     let (spec, filter) = filter_in(session, args.at(2))?;
     let (_, lsn) = session.server.store.restore(args.at(1), Settings::of(spec), filter, replace)?;
-    session.note(lsn);
-    session.rest();
-    session.reply.ok();
-    Ok(())
+    session.release();
+    session.ok_after(lsn)
 }
 
-fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
+pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> CommandResult {
     let bloom = flavour == Flavour::Bloom;
     let number = integer(args.at(2)).filter(|&number| bloom || number >= 0);
-    let wrong = Halt::text(if bloom { "Second argument must be numeric" } else { "Invalid position" });
+    let wrong = CommandError::new(if bloom { "Second argument must be numeric" } else { "Invalid position" });
     let entry = match session.find_as(args.at(1), flavour) {
         _ if !bloom && number.is_none() => return Err(wrong),
         found => found?.ok_or_else(Fault::missing)?,
     };
     let Some(at) = number else { return Err(wrong) };
-    // A filter of the other family's program goes out as a file, as those of the service do.
-    if entry.settings.spec.kind == foreign::for_flavour(flavour) {
-        let cells = entry.nbytes().min(exchange::PIECE);
+    // Filters of RedisBloom are sent in its dump format, all others as a file.
+    if entry.settings.spec.kind == foreign::kind_of_flavour(flavour) {
+        let cells = entry.nbytes().min(PIECE);
         session.reply.ensure(cells as usize + 4096)?;
-        return entry.over(|filter| match filter.exchange() {
+        return entry.with_whole(|filter| match filter.dump_format() {
             Some(foreign) => {
-                exchange::scan(session, foreign, at, flavour, filter.num_added() == 0);
+                scan_foreign(session, foreign, at, flavour, filter.num_added() == 0);
                 Ok(())
             }
-            None => Err(bad()),
+            None => Err(bad_data()),
         });
     }
     if at == 0 {
-        return begin(session, &entry);
+        return begin_scan(session, &entry);
     }
-    let piece = session.server.transfers.piece(entry.id, at);
-    let over = || Halt::text("ERR the dump is over, or was left for a minute: begin with 0");
+    let piece = session.server.transfers.chunk(entry.id, at);
+    let over = || CommandError::new("ERR the dump has ended, or had no request for a minute: start again with 0");
     let (next, file, range) = piece.ok_or_else(over)?;
     session.reply.array(2);
     session.reply.integer(next);
-    answer_with(session, &file, range)
+    reply_with_file(session, &file, range)
 }
 
-/// Answers with the head, and keeps what follows it.
-fn begin(session: &mut Session, entry: &Entry) -> Done {
+/// Replies with the head, and keeps the file for the chunks that follow.
+fn begin_scan(session: &mut Session, entry: &Entry) -> CommandResult {
     let file = entry.snapshot(session.server.store.budget())?;
     let length = file.nbytes();
     let number = session.server.transfers.begin(entry.id, file)?;
@@ -162,62 +125,122 @@ fn begin(session: &mut Session, entry: &Entry) -> Done {
     Ok(())
 }
 
-fn bad() -> Halt {
-    Halt::text("ERR received bad data")
+fn bad_data() -> CommandError {
+    CommandError::new("ERR received bad data")
 }
 
-/// The settings and the length that a head tells.
-fn head_of(bytes: &[u8]) -> Option<(Settings, u64)> {
+/// The settings and the length in a head.
+fn parse_head(bytes: &[u8]) -> Option<(Settings, u64)> {
     let (total, line) = bytes.strip_prefix(HEAD)?.split_first_chunk::<8>()?;
     let (_, _, settings) = settings::parse(std::str::from_utf8(line).ok()?).ok()?;
-    // What notes are called is written into lines of the log and of the manifest.
+    // Names of notes become part of lines in the log and the manifest.
     let plain = |(name, _): &(String, u64)| name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_lowercase());
     let modest = settings.notes.len() <= 8 && settings.notes.iter().all(plain);
     modest.then_some((settings, u64::from_le_bytes(*total)))
 }
 
-fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> Done {
+pub(super) fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> CommandResult {
     let bloom = flavour == Flavour::Bloom;
     let number = integer(args.at(2)).filter(|&number| bloom || number != 0);
-    let number = number
-        .ok_or_else(|| Halt::text(if bloom { "ERR Second argument must be numeric" } else { "Invalid position" }))?;
+    let number = number.ok_or_else(|| {
+        CommandError::new(if bloom { "ERR Second argument must be numeric" } else { "Invalid position" })
+    })?;
     let piece = args.at(3);
     match session.find_as(args.at(1), flavour)? {
-        Some(_) if number == HEADER && !bloom => Err(Halt::text("ERR item exists")),
-        Some(entry) if entry.settings.spec.kind == foreign::for_flavour(flavour) => {
-            exchange::load(session, &entry, number, piece, flavour)
+        Some(_) if number == HEADER && !bloom => Err(CommandError::new("ERR item exists")),
+        Some(entry) if entry.settings.spec.kind == foreign::kind_of_flavour(flavour) => {
+            load_foreign(session, &entry, number, piece, flavour)
         }
-        Some(_) => Err(bad()),
-        None if Transfers::is_head(number) && piece.starts_with(HEAD) => expect(session, args.at(1), piece, flavour),
-        None if number != HEADER => go_on(session, args.at(1), number, piece),
-        None => exchange::begin(session, args.at(1), piece, flavour),
+        Some(_) => Err(bad_data()),
+        None if Transfers::is_head(number) && piece.starts_with(HEAD) => {
+            begin_load(session, args.at(1), piece, flavour)
+        }
+        None if number != HEADER => receive_chunk(session, args.at(1), number, piece),
+        None => begin_foreign(session, args.at(1), piece, flavour),
     }
 }
 
-/// Waits for the bytes of a file, which a head tells of.
-fn expect(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> Done {
+/// Prepares to receive the file that a head announces.
+fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour) -> CommandResult {
     let fits = |settings: &Settings| settings.flavour == flavour || settings.flavour == Flavour::Any;
-    let (settings, total) = head_of(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad)?;
+    let (settings, total) = parse_head(head).filter(|(settings, _)| fits(settings)).ok_or_else(bad_data)?;
     if total > session.server.store.options.limits.filter_bytes {
-        return Err(Halt::text("ERR Insufficient memory to create filter"));
+        return Err(CommandError::new("ERR Insufficient memory to create filter"));
     }
     let (client, budget) = (session.client.id, session.server.store.budget());
-    session.server.transfers.expect(name, settings, total, client, budget);
-    session.reply.ok();
-    Ok(())
+    session.server.transfers.begin_incoming(name, settings, total, client, budget);
+    session.ok()
 }
 
-/// Takes in bytes of the file that is waited for, and makes a filter of them once they are whole.
-fn go_on(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> Done {
-    if let Some(whole) = session.server.transfers.take(name, number, piece, session.client.id)? {
+/// Receives a chunk of a file, and creates the filter once the file is complete.
+fn receive_chunk(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> CommandResult {
+    if let Some(whole) = session.server.transfers.receive(name, number, piece, session.client.id)? {
         let _held = session.server.store.budget().take(whole.bytes.len() as u64)?;
         let (spec, filter) = filter_in(session, &whole.bytes)?;
-        // What it is made of stands in the file; how it is treated, in the head.
+        // The spec is that of the file, the other settings are those of the head.
         let settings = Settings { spec, ..whole.settings };
         let (_, lsn) = session.server.store.restore(name, settings, filter, false)?;
-        session.note(lsn);
-        session.rest();
+        session.record(lsn);
+        session.release();
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
+}
+
+/// The largest chunk of RedisBloom, in bytes.
+const PIECE: u64 = 16 << 20;
+
+/// Replies with the chunk at a position, and the position under which it is loaded.
+fn scan_foreign(session: &mut Session, filter: &dyn DumpFormat, number: i64, flavour: Flavour, empty: bool) {
+    let reply = &mut session.reply;
+    reply.array(2);
+    let bloom = flavour == Flavour::Bloom;
+    match filter.chunk(number) {
+        _ if empty && !bloom => {
+            reply.integer(0);
+            reply.null();
+        }
+        _ if number == 0 => {
+            reply.integer(1);
+            reply.bulk(&filter.header());
+        }
+        Some((next, piece)) => {
+            reply.integer(next);
+            reply.bulk(&piece);
+        }
+        None => {
+            reply.integer(0);
+            if bloom { reply.bulk(b"") } else { reply.null() }
+        }
+    }
+}
+
+fn load_error(fault: Fault, flavour: Flavour) -> CommandError {
+    match (fault.code, flavour) {
+        (Code::Limit, _) => CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)),
+        (Code::Format, Flavour::Cuckoo) => CommandError::new(fault.text),
+        _ => fault.into(),
+    }
+}
+
+/// Creates the filter that a header describes; its cells follow in chunks.
+fn begin_foreign(session: &mut Session, name: &[u8], header: &[u8], flavour: Flavour) -> CommandResult {
+    let most = session.server.store.options.limits.filter_bytes;
+    let (settings, filter) = foreign::from_header(flavour, header, most).map_err(|fault| load_error(fault, flavour))?;
+    let options = session.server.store.restore(name, settings, filter, false);
+    let (_, lsn) = options.map_err(|fault| load_error(fault, flavour))?;
+    session.release();
+    session.ok_after(lsn)
+}
+
+fn load_foreign(
+    session: &mut Session,
+    entry: &Arc<Entry>,
+    number: i64,
+    piece: &[u8],
+    flavour: Flavour,
+) -> CommandResult {
+    session.check_not_busy(entry)?;
+    let done = session.server.store.load_piece(entry, number, piece);
+    session.record(done.map_err(|fault| load_error(fault, flavour))?);
+    session.ok()
 }

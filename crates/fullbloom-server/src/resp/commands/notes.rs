@@ -1,39 +1,23 @@
 //! `SET` and `GET`: notes, small texts beside the filters.
 
-use super::super::command::{Command, ONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt, WRONG_TYPE};
-use super::super::parse::Args;
-use super::super::session::Session;
-use super::arguments::{an_integer, is};
+use super::arguments::{is, parse_integer};
 use crate::kind::Note;
-use crate::store::{self, Entry, Until};
+use crate::resp::error::{CommandError, CommandResult, WRONG_TYPE};
+use crate::resp::parser::Args;
+use crate::resp::session::Session;
+use crate::store::{self, Entry, NoteExpiry};
 
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command(
-        "set",
-        -3,
-        flag::WRITE | flag::FAST,
-        ONE,
-        Scope::Write,
-        set,
-        "Sets a note, a small text beside the filters",
-    ),
-    command("get", 2, flag::FAST, ONE, Scope::Read, get, "The text of a note"),
-];
-
-/// What `SET` is told beside the text.
 #[derive(Default)]
 struct Options {
     present: Option<bool>,
     get: bool,
-    until: Option<Until>,
+    until: Option<NoteExpiry>,
 }
 
 impl Options {
-    fn read(words: Args<'_>) -> Done<Self> {
+    fn read(words: Args<'_>) -> CommandResult<Self> {
         let (mut options, mut at) = (Options::default(), 0);
-        let syntax = || Halt::text("ERR syntax error");
+        let syntax = || CommandError::new("ERR syntax error");
         while at < words.len() {
             let word = words.at(at);
             at += 1;
@@ -42,10 +26,10 @@ impl Options {
                 options.present = present;
             } else if is(word, "GET") {
                 options.get = true;
-            } else if is(word, "KEEPTTL") && options.until.is_none_or(|until| until == Until::Kept) {
-                options.until = Some(Until::Kept);
+            } else if is(word, "KEEPTTL") && options.until.is_none_or(|until| until == NoteExpiry::Keep) {
+                options.until = Some(NoteExpiry::Keep);
             } else if options.until.is_none() && at < words.len() && TIMES.iter().any(|(name, ..)| is(word, name)) {
-                options.until = Some(Until::At(due(word, words.at(at))?));
+                options.until = Some(NoteExpiry::At(parse_expiry(word, words.at(at))?));
                 at += 1;
             } else {
                 return Err(syntax());
@@ -55,55 +39,54 @@ impl Options {
     }
 }
 
-/// Times, with the milliseconds of one, and whether they are counted from now.
+/// The expiry options: name, milliseconds per unit, and whether the time counts from now.
 const TIMES: [(&str, i64, bool); 4] = [("EX", 1000, true), ("PX", 1, true), ("EXAT", 1000, false), ("PXAT", 1, false)];
 
-/// When a note is to be dropped, in milliseconds since 1970.
-fn due(option: &[u8], word: &[u8]) -> Done<u64> {
-    let number = an_integer(word)?;
+/// When a note expires, in milliseconds since 1970.
+fn parse_expiry(option: &[u8], word: &[u8]) -> CommandResult<u64> {
+    let number = parse_integer(word)?;
     let (_, unit, relative) = *TIMES.iter().find(|(name, ..)| is(option, name)).unwrap_or(&TIMES[0]);
     let from = if relative { store::now() as i64 } else { 0 };
     let due = number.checked_mul(unit).and_then(|span| span.checked_add(from)).filter(|_| number > 0);
-    due.map(|due| due as u64).ok_or_else(|| Halt::text("ERR invalid expire time in 'set' command"))
+    due.map(|due| due as u64).ok_or_else(|| CommandError::new("ERR invalid expire time in 'set' command"))
 }
 
-fn set(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn set(session: &mut Session, args: Args<'_>) -> CommandResult {
     let options = Options::read(args.from(3))?;
-    // One whose time has come is dropped, and in the log, before another takes its place.
+    // Drops and logs an expired note before another takes its name.
     session.find(args.at(1))?;
-    let until = options.until.unwrap_or(Until::Always);
+    let until = options.until.unwrap_or(NoteExpiry::Never);
     let noted = session.server.store.set_note(args.at(1), args.at(2), options.present, until)?;
     let is_filter = noted.before.as_ref().is_some_and(|before| !before.is_note());
     if is_filter && (options.get || options.present != Some(false)) {
-        return Err(Halt::text(WRONG_TYPE));
+        return Err(CommandError::new(WRONG_TYPE));
     }
     if let Some(lsn) = noted.lsn {
-        session.note(lsn);
-        session.rest();
+        session.record(lsn);
+        session.release();
     }
     match noted.lsn {
-        _ if options.get => tell(session, noted.before.as_deref()),
+        _ if options.get => write_value(session, noted.before.as_deref()),
         Some(_) => session.reply.ok(),
         None => session.reply.null(),
     }
     Ok(())
 }
 
-fn get(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn get(session: &mut Session, args: Args<'_>) -> CommandResult {
     let found = session.find(args.at(1))?;
     match &found {
-        Some(entry) if !entry.is_note() => return Err(Halt::text(WRONG_TYPE)),
-        Some(note) => session.note_state(note),
-        None => session.note_names(),
+        Some(entry) if !entry.is_note() => return Err(CommandError::new(WRONG_TYPE)),
+        Some(note) => session.record_state(note),
+        None => session.record_names(),
     }
-    tell(session, found.as_deref());
+    write_value(session, found.as_deref());
     Ok(())
 }
 
-/// Answers with the text of a note.
-fn tell(session: &mut Session, note: Option<&Entry>) {
+fn write_value(session: &mut Session, note: Option<&Entry>) {
     match note {
         None => session.reply.null(),
-        Some(entry) => session.reply.bulk(Note::text_of(entry.look().as_ref()).unwrap_or_default()),
+        Some(entry) => session.reply.bulk(Note::text_of(entry.read().as_ref()).unwrap_or_default()),
     }
 }

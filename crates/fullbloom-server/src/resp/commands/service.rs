@@ -1,36 +1,22 @@
-//! What concerns the service as a whole.
+//! Commands about the whole service.
 
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::super::command::{Command, NONE, command, flag};
-use super::super::gate::{Pattern, Scope};
-use super::super::halt::{Done, Halt, unknown_subcommand, wrong_arity};
-use super::super::parse::Args;
-use super::super::reply::Reply;
-use super::super::session::Session;
 use super::arguments::is;
 use super::keyspace::pattern;
+use crate::auth::pattern::Pattern;
+use crate::resp::error::{CommandError, CommandResult, unknown_subcommand, wrong_arity};
+use crate::resp::parser::Args;
+use crate::resp::reply::Reply;
+use crate::resp::session::Session;
 
-/// The release of the server that clients take this one for.
+/// The release of Redis that this server reports.
 pub(super) const VERSION: &str = "7.4.0";
-/// The release of the module that clients take `BF.*` and `CF.*` for.
+/// The release of RedisBloom that this server reports.
 const MODULE: i64 = 20_800;
 
-const ADMIN: u16 = flag::SLOW | flag::ADMIN;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command("info", -1, flag::FAST, NONE, Scope::Read, info, "What is known of the service"),
-    command("config", -2, flag::FAST | flag::ADMIN, NONE, Scope::Read, config, "Settings of the service"),
-    command("time", 1, flag::FAST, NONE, Scope::Nothing, time, "Seconds since 1970, and microseconds"),
-    command("module", -2, flag::FAST, NONE, Scope::Read, module, "What else it can do"),
-    command("save", 1, ADMIN, NONE, Scope::Admin, save, "Writes what changed to disk"),
-    command("bgsave", -1, ADMIN, NONE, Scope::Admin, save_later, "Begins to write what changed to disk"),
-    command("lastsave", 1, flag::FAST, NONE, Scope::Read, last_save, "When that was done last"),
-];
-
-/// The modules that clients ask after.
-pub(super) fn modules(reply: &mut Reply) {
+pub(super) fn write_modules(reply: &mut Reply) {
     reply.array(1);
     reply.map(4);
     reply.text("name");
@@ -43,15 +29,14 @@ pub(super) fn modules(reply: &mut Reply) {
     reply.array(0);
 }
 
-fn module(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn module(session: &mut Session, args: Args<'_>) -> CommandResult {
     if !is(args.at(1), "LIST") {
         return Err(unknown_subcommand("MODULE", args.at(1)));
     }
-    modules(&mut session.reply);
+    write_modules(&mut session.reply);
     Ok(())
 }
 
-/// Sections of `INFO` with their lines.
 fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let (server, store) = (&session.server, &session.server.store);
     let counters = &server.counters;
@@ -88,10 +73,10 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
                 ("used_memory_dataset", store.nbytes().to_string()),
                 ("maxmemory", store.options.limits.total_bytes.to_string()),
                 ("maxmemory_policy", text("noeviction")),
-                ("clients_memory", store.budget().held().to_string()),
-                ("clients_memory_peak", store.budget().highest().to_string()),
+                ("clients_memory", store.budget().used().to_string()),
+                ("clients_memory_peak", store.budget().peak().to_string()),
                 ("clients_memory_limit", store.budget().most().to_string()),
-                ("clients_memory_refused", store.budget().refused().to_string()),
+                ("clients_memory_refused", store.budget().refusals().to_string()),
             ],
         ),
         (
@@ -99,7 +84,7 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
             vec![
                 ("loading", text("0")),
                 ("rdb_bgsave_in_progress", u8::from(server.saving.load(Ordering::Relaxed)).to_string()),
-                ("rdb_last_save_time", server.saved.load(Ordering::Relaxed).to_string()),
+                ("rdb_last_save_time", server.last_saved.load(Ordering::Relaxed).to_string()),
                 ("aof_enabled", u8::from(store.options.folder.is_some()).to_string()),
                 ("aof_last_write_status", text(if trouble.is_some() { "err" } else { "ok" })),
                 ("log_durability", text(store.durability().name())),
@@ -121,7 +106,7 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
     ]
 }
 
-fn info(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     let wanted = |name: &str| {
         args.len() == 1
             || args
@@ -146,16 +131,14 @@ fn info(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-/// Patterns of one `CONFIG GET`.
 const MOST_PATTERNS: usize = 64;
 
-fn config(session: &mut Session, args: Args<'_>) -> Done {
+pub(super) fn config(session: &mut Session, args: Args<'_>) -> CommandResult {
     if is(args.at(1), "RESETSTAT") && args.len() == 2 {
-        session.reply.ok();
-        return Ok(());
+        return session.ok();
     }
     if !is(args.at(1), "GET") {
-        return Err(Halt::text("ERR settings are those the service was started with; there is CONFIG GET"));
+        return Err(CommandError::new("ERR settings cannot be changed while the service runs; use CONFIG GET"));
     }
     if args.len() < 3 {
         return Err(wrong_arity("config|get"));
@@ -175,13 +158,13 @@ fn config(session: &mut Session, args: Args<'_>) -> Done {
         ("timeout", "0".to_string()),
     ];
     if args.len() > 2 + MOST_PATTERNS {
-        return Err(Halt::text(format!("ERR CONFIG GET takes at most {MOST_PATTERNS} patterns")));
+        return Err(CommandError::new(format!("ERR CONFIG GET takes at most {MOST_PATTERNS} patterns")));
     }
     let patterns: Vec<Pattern> = args
         .from(2)
         .iter()
         .map(|word| pattern(word).and_then(|_| pattern(&word.to_ascii_lowercase())))
-        .collect::<Done<_>>()?;
+        .collect::<CommandResult<_>>()?;
     let wanted = |name: &str| patterns.iter().any(|pattern| pattern.matches(name.as_bytes()));
     let found: Vec<_> = settings.iter().filter(|(name, _)| wanted(name)).collect();
     session.reply.map(found.len());
@@ -192,7 +175,7 @@ fn config(session: &mut Session, args: Args<'_>) -> Done {
     Ok(())
 }
 
-fn time(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn time(session: &mut Session, _: Args<'_>) -> CommandResult {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     session.reply.array(2);
     session.reply.text(&since.as_secs().to_string());
@@ -202,26 +185,25 @@ fn time(session: &mut Session, _: Args<'_>) -> Done {
 
 const BUSY: &str = "ERR Background save already in progress";
 
-fn save(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn save(session: &mut Session, _: Args<'_>) -> CommandResult {
     if !session.server.save()? {
-        return Err(Halt::text(BUSY));
+        return Err(CommandError::new(BUSY));
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
-fn save_later(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn save_later(session: &mut Session, _: Args<'_>) -> CommandResult {
     if session.server.saving.load(Ordering::Acquire) {
-        return Err(Halt::text(BUSY));
+        return Err(CommandError::new(BUSY));
     }
     let server = session.server.clone();
     let begun = std::thread::Builder::new().name("fullbloom-save".into()).spawn(move || drop(server.save()));
-    begun.map_err(|error| Halt::text(format!("ERR no thread to save on: {error}")))?;
+    begun.map_err(|error| CommandError::new(format!("ERR no thread to save on: {error}")))?;
     session.reply.simple("Background saving started");
     Ok(())
 }
 
-fn last_save(session: &mut Session, _: Args<'_>) -> Done {
-    session.reply.count(session.server.saved.load(Ordering::Relaxed));
+pub(super) fn last_save(session: &mut Session, _: Args<'_>) -> CommandResult {
+    session.reply.count(session.server.last_saved.load(Ordering::Relaxed));
     Ok(())
 }

@@ -1,77 +1,63 @@
-//! `MULTI` and `EXEC`: commands that are done one after the other with no other connection's between them.
+//! `MULTI` and `EXEC`: commands that execute without interference from other connections.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::RwLockWriteGuard;
 
-use super::super::command::{ALL, Command, NONE, command, flag};
-use super::super::gate::Scope;
-use super::super::halt::{Done, Halt};
-use super::super::parse::Args;
-use super::super::session::Session;
-use super::super::transaction::Transaction;
+use crate::resp::error::{CommandError, CommandResult};
+use crate::resp::parser::Args;
+use crate::resp::session::Session;
+use crate::resp::transaction::Transaction;
 use crate::store::{Entry, Store};
 
-const AT_ONCE: u16 = flag::FAST | flag::AT_ONCE;
-
-pub(super) const COMMANDS: &[Command<Session>] = &[
-    command("multi", 1, AT_ONCE, NONE, Scope::Nothing, multi, "Puts off the commands that follow"),
-    command("exec", 1, flag::SLOW | flag::AT_ONCE, NONE, Scope::Nothing, exec, "Does what was put off, as one"),
-    command("discard", 1, AT_ONCE, NONE, Scope::Nothing, discard, "Forgets what was put off"),
-    command("watch", -2, AT_ONCE, ALL, Scope::Read, watch, "Is not to be had"),
-    command("unwatch", 1, AT_ONCE, NONE, Scope::Nothing, unwatch, "Does nothing: nothing is watched"),
-];
-
-/// Bytes of answers of one transaction, beyond which no more is done.
+/// Once the replies of one transaction have more bytes than this, its other commands are not executed.
 const MOST_ANSWERED: usize = 64 << 20;
-/// Time for which others wait with a transaction that waits.
-const PATIENCE: Duration = Duration::from_millis(5);
+/// How long a waiting transaction holds up other clients before it lets them continue.
+const TIMEOUT: Duration = Duration::from_millis(5);
 
-fn multi(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn multi(session: &mut Session, _: Args<'_>) -> CommandResult {
     if session.transaction.is_some() {
-        return Err(Halt::text("ERR MULTI calls can not be nested"));
+        return Err(CommandError::new("ERR MULTI calls can not be nested"));
     }
     session.transaction = Some(Transaction::new(session.server.store.budget()));
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
-fn discard(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn discard(session: &mut Session, _: Args<'_>) -> CommandResult {
     if session.transaction.take().is_none() {
-        return Err(Halt::text("ERR DISCARD without MULTI"));
+        return Err(CommandError::new("ERR DISCARD without MULTI"));
     }
-    session.reply.ok();
-    Ok(())
+    session.ok()
 }
 
-fn watch(_: &mut Session, _: Args<'_>) -> Done {
-    Err(Halt::text("ERR WATCH is not supported: MULTI and EXEC are done as one without it"))
+pub(super) fn watch(_: &mut Session, _: Args<'_>) -> CommandResult {
+    Err(CommandError::new("ERR WATCH is not supported: MULTI and EXEC execute as one without it"))
 }
 
-fn unwatch(session: &mut Session, _: Args<'_>) -> Done {
-    session.reply.ok();
-    Ok(())
+pub(super) fn unwatch(session: &mut Session, _: Args<'_>) -> CommandResult {
+    session.ok()
 }
 
-/// Waits until nobody makes a change, and keeps others from it. Who waits for a long change lets others go on meanwhile.
-fn alone(store: &Store) -> RwLockWriteGuard<'_, ()> {
+/// Waits until no change is in progress, and excludes other changes. While it waits for a long change, other clients
+/// continue.
+fn lock_exclusively(store: &Store) -> RwLockWriteGuard<'_, ()> {
     loop {
-        if let Some(alone) = store.turn.try_write_for(PATIENCE) {
+        if let Some(alone) = store.transaction_lock.try_write_for(TIMEOUT) {
             return alone;
         }
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(TIMEOUT);
     }
 }
 
-fn exec(session: &mut Session, _: Args<'_>) -> Done {
+pub(super) fn exec(session: &mut Session, _: Args<'_>) -> CommandResult {
     let Some(transaction) = session.transaction.take() else {
-        return Err(Halt::text("ERR EXEC without MULTI"));
+        return Err(CommandError::new("ERR EXEC without MULTI"));
     };
-    if transaction.is_spoiled() {
-        return Err(Halt::text("EXECABORT Transaction discarded because of previous errors."));
+    if transaction.is_aborted() {
+        return Err(CommandError::new("EXECABORT Transaction discarded because of previous errors."));
     }
-    let caps = session.all_caps();
+    let caps = session.full_caps();
     let mut saved: Option<Arc<Entry>> = None;
     transaction.each(&caps, |command, args| {
         for name in command.keys(args) {
@@ -80,23 +66,25 @@ fn exec(session: &mut Session, _: Args<'_>) -> Done {
     });
     if let Some(entry) = saved {
         session.transaction = Some(transaction);
-        return Err(Halt::Wait(entry));
+        return Err(CommandError::Busy(entry));
     }
     let server = session.server.clone();
-    let alone = alone(&server.store);
+    let alone = lock_exclusively(&server.store);
     session.exclusive = true;
     session.reply.array(transaction.len());
     transaction.each(&caps, |command, args| {
         let from = session.reply.out.len();
         if from > MOST_ANSWERED {
-            session.reply.error(&format!("ERR not done: the answers before it have more than {MOST_ANSWERED} bytes"));
-        } else if let Err(Halt::Text(text)) = session.do_now(command, args) {
+            session
+                .reply
+                .error(&format!("ERR not executed: the replies before it have more than {MOST_ANSWERED} bytes"));
+        } else if let Err(CommandError::Refused(text)) = session.execute(command, args) {
             session.reply.out.truncate(from);
             session.reply.error(&text);
         }
     });
     session.exclusive = false;
     drop(alone);
-    server.freed.notify_waiters();
+    server.transaction_ended.notify_waiters();
     Ok(())
 }

@@ -1,29 +1,36 @@
-//! The filters that a client's commands are about, and the hashes of their keys.
+//! The filters that a client's commands use, and the hashes of their keys.
 
 use std::sync::Arc;
 
-use super::super::halt::{Done, Halt, WRONG_TYPE, too_long};
-use super::super::parse::Args;
+use super::super::parser::Args;
 use super::Session;
-use super::known::Known;
 use crate::fault::{Code, Fault};
-use crate::kind::Flavour;
-use crate::store::{self, Entry, Lsn};
+use crate::kind::{Flavour, Spec};
+use crate::resp::error::{CommandError, CommandResult, WRONG_TYPE, too_long};
+use crate::store::{self, Entry, Lsn, Settings};
+
+/// The filter that was used last.
+pub(super) struct CachedEntry {
+    /// The epoch of the catalogue at that time.
+    epoch: u64,
+    name: Vec<u8>,
+    entry: Arc<Entry>,
+}
 
 impl Session {
-    /// The filter or note of this name, if there is one.
+    /// The filter or note of this name, if it exists.
     #[inline]
-    pub(in crate::resp) fn find(&mut self, name: &[u8]) -> Done<Option<Arc<Entry>>> {
+    pub(in crate::resp) fn find(&mut self, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
         let epoch = self.server.store.epoch();
-        let alike = |known: &&Known| known.epoch == epoch && known.name == name;
-        if let Some(known) = self.known.as_ref().filter(alike)
+        let alike = |known: &&CachedEntry| known.epoch == epoch && known.name == name;
+        if let Some(known) = self.cached.as_ref().filter(alike)
             && known.entry.expires().is_none_or(|at| at > store::now())
         {
             return Ok(Some(known.entry.clone()));
         }
         match self.server.store.get(name) {
             Ok(entry) => {
-                self.known = Some(Known { epoch, name: name.to_vec(), entry: entry.clone() });
+                self.cached = Some(CachedEntry { epoch, name: name.to_vec(), entry: entry.clone() });
                 Ok(Some(entry))
             }
             Err(fault) if fault.code == Code::Missing => Ok(None),
@@ -31,64 +38,90 @@ impl Session {
         }
     }
 
-    /// The filter of this name, if there is one, and it is not of the other sort.
+    /// The filter of this name, if it exists. Refuses a filter of the other family.
     #[inline]
-    pub(in crate::resp) fn find_as(&mut self, name: &[u8], flavour: Flavour) -> Done<Option<Arc<Entry>>> {
+    pub(in crate::resp) fn find_as(&mut self, name: &[u8], flavour: Flavour) -> CommandResult<Option<Arc<Entry>>> {
         match self.find(name)? {
             Some(entry) if entry.settings.flavour != flavour && entry.settings.flavour != Flavour::Any => {
-                Err(Halt::text(WRONG_TYPE))
+                Err(CommandError::new(WRONG_TYPE))
             }
             found => Ok(found),
         }
     }
 
+    /// The filter of this name; if it does not exist, `create` creates it.
+    #[inline]
+    pub(in crate::resp) fn get_or_create(
+        &mut self,
+        name: &[u8],
+        flavour: Flavour,
+        create: impl FnOnce(&mut Session) -> CommandResult<Arc<Entry>>,
+    ) -> CommandResult<Arc<Entry>> {
+        match self.find_as(name, flavour)? {
+            Some(entry) => Ok(entry),
+            // Another client may have created it in the meantime.
+            None => create(self).or_else(|error| self.find_as(name, flavour)?.ok_or(error)),
+        }
+    }
+
     /// The filter of this name.
-    pub(in crate::resp) fn get(&mut self, name: &[u8]) -> Done<Arc<Entry>> {
+    pub(in crate::resp) fn get(&mut self, name: &[u8]) -> CommandResult<Arc<Entry>> {
         match self.find(name)? {
-            Some(entry) if entry.is_note() => Err(Halt::text(WRONG_TYPE)),
+            Some(entry) if entry.is_note() => Err(CommandError::new(WRONG_TYPE)),
             found => found.ok_or_else(|| Fault::missing().into()),
         }
     }
 
-    /// Before a change of a filter.
+    /// Before a change: fails while a task over the whole filter is running.
     #[inline]
-    pub(in crate::resp) fn ready(&self, entry: &Arc<Entry>) -> Done {
-        if entry.is_busy() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
+    pub(in crate::resp) fn check_not_busy(&self, entry: &Arc<Entry>) -> CommandResult {
+        if entry.is_busy() && !self.exclusive { Err(CommandError::Busy(entry.clone())) } else { Ok(()) }
     }
 
-    /// Before a look at a filter.
+    /// Before a lookup: fails while the whole filter is being changed.
     #[inline]
-    pub(in crate::resp) fn ready_to_look(&self, entry: &Arc<Entry>) -> Done {
-        if entry.is_changing() && !self.exclusive { Err(Halt::Wait(entry.clone())) } else { Ok(()) }
+    pub(in crate::resp) fn check_not_changing(&self, entry: &Arc<Entry>) -> CommandResult {
+        if entry.is_changing() && !self.exclusive { Err(CommandError::Busy(entry.clone())) } else { Ok(()) }
     }
 
-    /// After a change: its answer is sent when it is as safe as the service promises.
+    /// After a change: the reply waits until the change is as durable as the service promises.
     #[inline]
-    pub(in crate::resp) fn note(&mut self, lsn: Lsn) {
-        if self.waits {
-            self.noted = true;
-            self.changed = self.changed.max(Some(lsn));
+    pub(in crate::resp) fn record(&mut self, lsn: Lsn) {
+        if self.waits_for_disk {
+            self.recorded = true;
+            self.pending_lsn = self.pending_lsn.max(Some(lsn));
         }
     }
 
-    /// After an answer that rests on what a filter holds, whoever has put it there; see [`Session::note`].
+    /// After a reply that depends on the contents of a filter, whoever changed them; see [`Session::record`].
     #[inline]
-    pub(in crate::resp) fn note_state(&mut self, entry: &Entry) {
-        self.note(Lsn(entry.version()));
+    pub(in crate::resp) fn record_state(&mut self, entry: &Entry) {
+        self.record(Lsn(entry.version()));
     }
 
-    /// After an answer that rests on which names there are, or until when; see [`Session::note`].
-    pub(in crate::resp) fn note_names(&mut self) {
-        self.note(self.server.store.catalogued());
+    /// After a reply that depends on which names exist, or when they expire; see [`Session::record`].
+    pub(in crate::resp) fn record_names(&mut self) {
+        self.record(self.server.store.catalogue_lsn());
     }
 
-    /// Makes `hashes` those of the keys, and `flags` as long.
+    pub(in crate::resp) fn ok(&mut self) -> CommandResult {
+        self.reply.ok();
+        Ok(())
+    }
+
+    /// Replies with OK after a change.
+    pub(in crate::resp) fn ok_after(&mut self, lsn: Lsn) -> CommandResult {
+        self.record(lsn);
+        self.ok()
+    }
+
+    /// Hashes the keys and clears one flag for each.
     #[inline]
-    pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> Done {
-        self.ready_to_look(entry)?;
+    pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {
+        self.check_not_changing(entry)?;
         let limits = &self.server.store.options.limits;
         if keys.len() > limits.batch_keys {
-            return Err(Halt::text(format!(
+            return Err(CommandError::new(format!(
                 "ERR a request has at most {} keys, not {}",
                 limits.batch_keys,
                 keys.len()
@@ -99,15 +132,56 @@ impl Session {
             if key.len() > limits.key_bytes {
                 return Err(too_long(limits.key_bytes));
             }
-            entry.text.push(key, &mut self.hashes);
+            entry.keying.push(key, &mut self.hashes);
         }
         self.clear_flags(entry);
         Ok(())
     }
 
-    /// As many flags as keys whose hashes are at hand, none set.
+    /// Clears one flag for each hashed key.
     pub(in crate::resp) fn clear_flags(&mut self, entry: &Entry) {
         self.flags.clear();
-        self.flags.resize(self.hashes.len() / entry.text.width(), 0);
+        self.flags.resize(self.hashes.len() / entry.keying.width(), 0);
+    }
+
+    /// Looks up the keys that follow the name and sets their flags. A filter that does not exist, or is of the family
+    /// `other`, has no keys.
+    pub(in crate::resp) fn look_up(&mut self, args: Args<'_>, other: Flavour) -> CommandResult {
+        match self.find(args.at(1))?.filter(|entry| entry.settings.flavour != other && !entry.is_note()) {
+            None => {
+                self.flags.clear();
+                self.flags.resize(args.len() - 2, 0);
+            }
+            Some(entry) => {
+                self.hash(&entry, args.from(2))?;
+                self.server.store.contains(&entry, &self.hashes, &mut self.flags);
+            }
+        }
+        Ok(())
+    }
+
+    /// The spec of a new filter of a kind: a random seed, and keyed if the kind can be and the service allows it.
+    pub(in crate::resp) fn spec(&self, kind: &str) -> CommandResult<Spec> {
+        let keyed = self.server.store.is_keyed_by_default(kind);
+        Ok(Spec { kind: kind.to_string().into(), seed: u64::from_le_bytes(store::random()?), keyed, ..Spec::default() })
+    }
+
+    /// Creates a filter; `expires` is in milliseconds since 1970.
+    pub(in crate::resp) fn create(
+        &mut self,
+        name: &[u8],
+        settings: Settings,
+        expires: Option<u64>,
+    ) -> CommandResult<Arc<Entry>> {
+        match self.server.store.create_with_expiry(name, settings, expires) {
+            Ok((entry, lsn)) => {
+                self.record(lsn);
+                Ok(entry)
+            }
+            Err(fault) if fault.code == Code::Limit => {
+                Err(CommandError::new(format!("ERR Insufficient memory to create filter: {}", fault.text)))
+            }
+            Err(fault) => Err(fault.into()),
+        }
     }
 }

@@ -11,7 +11,7 @@ from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
 from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage.module import open_strings
-from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class AsyncRedisBloomFilter(StoredFilter):
     """An approximate set of keys that all clients of a Redis or Valkey server share.
 
     In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
-    methods are those of `RedisBloomFilter`, awaited; ``contains`` stands for ``in`` and ``merge`` for ``|=``.
+    methods are those of `RedisBloomFilter`, awaited; ``contains`` replaces ``in``, ``merge`` replaces ``|=``.
     Single keys that tasks add or look up at the same time travel as one batch: keys that arrive while a batch
     is on its way form the next one, so that 64 tasks take few round trips instead of 64. Each task gets its
     own answer, or its own copy of the batch's error. Cancelling a task harms no other, and its key may have
@@ -43,8 +43,8 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     The same keys set the same bits as in a `BloomFilter` with these parameters, in one string or in several
     (``shards``), so ``dump``, ``load`` and merging work in both directions. Of clients that add one new key
-    at a time, exactly one is told that it is new. An add that had to be sent twice, because the connection
-    broke, may report its own key as known.
+    at a time, exactly one gets the answer that it is new. An add that had to be sent twice, because the
+    connection broke, may report its own key as known.
 
     ``backend="module"`` stores a new filter in one of the server's own (BF.* of RedisBloom, Redis 8,
     valkey-bloom) instead of strings; "auto" does so if the server answers that it has them. Such a filter
@@ -93,14 +93,14 @@ class AsyncRedisBloomFilter(StoredFilter):
             capacity,
             fpr,
             shards,
+            seed,
+            secret,
+            allow_eviction,
             layout,
             scheme,
             hash,
-            seed,
-            secret,
-            allow_eviction=allow_eviction,
-            backend=backend,
-            ttl=ttl,
+            backend,
+            ttl,
         )
         self = cls.__new__(cls)
         await self._open(client, options)
@@ -108,7 +108,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         return self
 
     async def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
-        self._transport = await transport_of(client, options.name)
+        self._transport = await create_transport(client, options.name)
         self._run = self._transport.run
         options = replace(options, spread=self._transport.shards())
         self._storage = await self._run(open_strings(options, data))
@@ -120,7 +120,7 @@ class AsyncRedisBloomFilter(StoredFilter):
     async def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
         options = OpenOptions(name, secret=secret)
-        transport = await transport_of(client, name)
+        transport = await create_transport(client, name)
         if await transport.run(create.wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
@@ -171,8 +171,8 @@ class AsyncRedisBloomFilter(StoredFilter):
 
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
-        options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
-        transport = await transport_of(client, options.name)
+        options = OpenOptions(name, capacity, fpr, shards, layout=layout, scheme=scheme)
+        transport = await create_transport(client, options.name)
         return await transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 
     async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
@@ -183,7 +183,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         return bool(await self._adds.put(self._storage.cells.one(key).hashes))
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
-        """Tell whether a key was probably added. One round trip."""
+        """Return whether a key was probably added. One round trip."""
         return bool(await self._lookups.put(self._storage.cells.one(key).hashes))
 
     async def update(self, /, *keys: Keys) -> None:

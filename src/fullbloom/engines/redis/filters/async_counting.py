@@ -9,7 +9,7 @@ from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
 from fullbloom.engines.redis.storage.counters import Counters
-from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class AsyncRedisCountingFilter(StoredFilter):
     """An approximate multiset of keys that all clients of a Redis or Valkey server share.
 
     In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
-    methods are those of `RedisCountingFilter`, awaited; ``contains`` stands for ``in``. Single keys that
+    methods are those of `RedisCountingFilter`, awaited; ``contains`` replaces ``in``. Single keys that
     tasks add, count or remove at the same time travel as one batch of each kind, as those of
     `AsyncRedisBloomFilter` do. Cancelling a task harms no other, and its key may have been added or removed.
     Use it in one event loop at a time.
@@ -37,7 +37,7 @@ class AsyncRedisCountingFilter(StoredFilter):
 
     A key that was added more often than removed is always found, as long as only keys were removed that had
     been added. A counter that reached its maximum stays there, and none falls below 0, whatever clients do
-    at the same time. Of clients that remove a key's last occurrence at the same moment, one is told True;
+    at the same time. Of clients that remove a key's last occurrence at the same moment, one gets True;
     until the others have given back what they took, keys that share counters with it may be missed. When a
     connection breaks, keys whose add was not answered are added again, and may be counted twice; a removal is
     not repeated, and EngineUnavailable says that it may have been done.
@@ -70,14 +70,14 @@ class AsyncRedisCountingFilter(StoredFilter):
     ) -> Self:
         """Open or create the filter."""
         confirmed = parse_acks(acks)
-        options = CountingOptions(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
+        options = CountingOptions(name, capacity, fpr, shards, seed, secret, allow_eviction, counter_bits)
         self = cls.__new__(cls)
         await self._open(client, options)
         self._storage.acks = confirmed
         return self
 
     async def _open(self, client: Any, options: CountingOptions) -> None:
-        self._transport = await transport_of(client, options.name)
+        self._transport = await create_transport(client, options.name)
         self._run = self._transport.run
         manifest = await self._run(open_counting(options, self._transport.shards()))
         storage = self._storage = Counters(options.name, manifest, options.secret)
@@ -103,7 +103,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         return await self._removals.put(self._storage.cells.hash(key)) > 0
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
-        """Tell whether a key is probably present. One round trip."""
+        """Return whether a key is probably present. One round trip."""
         return await self.count(key) > 0
 
     async def count(self, key: Key, /) -> int:

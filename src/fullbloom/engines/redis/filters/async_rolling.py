@@ -9,7 +9,7 @@ from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
 from fullbloom.engines.redis.storage.windows import Window
-from fullbloom.engines.redis.transport.async_transport import transport_of
+from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class AsyncRedisRollingFilter(StoredFilter):
     """A time window over a stream that all clients of a Redis or Valkey server share.
 
     In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
-    methods are those of `RedisRollingFilter`, awaited; ``contains`` stands for ``in``. Single keys that tasks
+    methods are those of `RedisRollingFilter`, awaited; ``contains`` replaces ``in``. Single keys that tasks
     add or look up at the same time travel as one batch, as those of `AsyncRedisBloomFilter` do. Cancelling a
     task harms no other, and its key may have been added. Use it in one event loop at a time.
 
@@ -38,7 +38,7 @@ class AsyncRedisRollingFilter(StoredFilter):
 
     Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
     given parameters must match those of an existing window. Of clients that add one new key at a time exactly
-    one is told that it is new, except while a generation changes. Raises EngineError or a subclass;
+    one gets the answer that it is new, except while a generation changes. Raises EngineError or a subclass;
     FilterLost, for every client, when strings of a generation within the window are lost, until that
     generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
     refused without ``allow_eviction=True``.
@@ -71,14 +71,14 @@ class AsyncRedisRollingFilter(StoredFilter):
     ) -> Self:
         """Open or create the window."""
         options = RollingOptions(
-            name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction
+            name, capacity, fpr, shards, seed, secret, allow_eviction, window, generations
         )
         self = cls.__new__(cls)
         await self._open(client, options)
         return self
 
     async def _open(self, client: Any, options: RollingOptions) -> None:
-        self._transport = await transport_of(client, options.name)
+        self._transport = await create_transport(client, options.name)
         self._run = self._transport.run
         manifest = await self._run(open_rolling(options, self._transport.shards()))
         self._storage = Window(options.name, manifest, options.secret)
@@ -94,7 +94,7 @@ class AsyncRedisRollingFilter(StoredFilter):
         return bool(await self._adds.put(self._storage.hasher.one(key).hashes))
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
-        """Tell whether a key was probably added within the window. One round trip."""
+        """Return whether a key was probably added within the window. One round trip."""
         return bool(await self._lookups.put(self._storage.hasher.one(key).hashes))
 
     async def update(self, /, *keys: Keys) -> None:

@@ -14,7 +14,7 @@ from fullbloom.engines.redis.protocol import open as opening
 from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.connections import KeyBatcher
-from fullbloom.engines.redis.transport.sync_transport import transport_of
+from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
     from typing import Self
@@ -38,8 +38,8 @@ class RedisBloomFilter(StoredFilter):
 
     The same keys set the same bits as in a `BloomFilter` with these parameters, in one string or in several
     (``shards``), so ``dump``, ``load`` and merging work in both directions. Of clients that add one new key
-    at a time, exactly one is told that it is new. An add that had to be sent twice, because the connection
-    broke, may report its own key as known.
+    at a time, exactly one gets the answer that it is new. An add that had to be sent twice, because the
+    connection broke, may report its own key as known.
 
     ``backend="module"`` stores a new filter in one of the server's own (BF.* of RedisBloom, Redis 8,
     valkey-bloom) instead of strings; "auto" does so if the server answers that it has them. Such a filter
@@ -87,20 +87,20 @@ class RedisBloomFilter(StoredFilter):
             capacity,
             fpr,
             shards,
+            seed,
+            secret,
+            allow_eviction,
             layout,
             scheme,
             hash,
-            seed,
-            secret,
-            allow_eviction=allow_eviction,
-            backend=backend,
-            ttl=ttl,
+            backend,
+            ttl,
         )
         self._open(client, options)
         self._storage.acks = confirmed
 
     def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
-        self._transport = transport_of(client, options.name)
+        self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         options = replace(options, spread=self._transport.shards())
         self._storage = self._run(open_strings(options, data))
@@ -112,7 +112,7 @@ class RedisBloomFilter(StoredFilter):
     def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
         options = OpenOptions(name, secret=secret)
-        transport = transport_of(client, name)
+        transport = create_transport(client, name)
         if transport.run(create.wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
@@ -163,8 +163,8 @@ class RedisBloomFilter(StoredFilter):
 
         Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
         """
-        options = OpenOptions(name, capacity, fpr, shards, layout, scheme)
-        transport = transport_of(client, options.name)
+        options = OpenOptions(name, capacity, fpr, shards, layout=layout, scheme=scheme)
+        transport = create_transport(client, options.name)
         return transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
 
     def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
@@ -175,7 +175,7 @@ class RedisBloomFilter(StoredFilter):
         return bool(self._adds.put(self._storage.cells.one(key).hashes))
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key was probably added. One round trip."""
+        """Return whether a key was probably added. One round trip."""
         return bool(self._lookups.put(self._storage.cells.one(key).hashes))
 
     def update(self, /, *keys: Keys) -> None:

@@ -12,7 +12,7 @@ from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.connections import KeyBatcher
-from fullbloom.engines.redis.transport.sync_transport import transport_of
+from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.verify import Verification
@@ -31,7 +31,7 @@ class RedisCountingFilter(StoredFilter):
 
     A key that was added more often than removed is always found, as long as only keys were removed that had
     been added. A counter that reached its maximum stays there, and none falls below 0, whatever clients do
-    at the same time. Of clients that remove a key's last occurrence at the same moment, one is told True;
+    at the same time. Of clients that remove a key's last occurrence at the same moment, one gets True;
     until the others have given back what they took, keys that share counters with it may be missed. When a
     connection breaks, keys whose add was not answered are added again, and may be counted twice; a removal is
     not repeated, and EngineUnavailable says that it may have been done.
@@ -63,12 +63,12 @@ class RedisCountingFilter(StoredFilter):
     ) -> None:
         """Open or create the filter."""
         confirmed = parse_acks(acks)
-        options = CountingOptions(name, capacity, fpr, counter_bits, shards, seed, secret, allow_eviction)
+        options = CountingOptions(name, capacity, fpr, shards, seed, secret, allow_eviction, counter_bits)
         self._open(client, options)
         self._storage.acks = confirmed
 
     def _open(self, client: Any, options: CountingOptions) -> None:
-        self._transport = transport_of(client, options.name)
+        self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         manifest = self._run(open_counting(options, self._transport.shards()))
         storage = self._storage = Counters(options.name, manifest, options.secret)
@@ -94,7 +94,7 @@ class RedisCountingFilter(StoredFilter):
         return self._removals.put(self._storage.cells.hash(key)) > 0
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key is probably present. One round trip."""
+        """Return whether a key is probably present. One round trip."""
         return self.count(key) > 0
 
     def count(self, key: Key, /) -> int:

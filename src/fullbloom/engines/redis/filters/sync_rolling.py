@@ -12,7 +12,7 @@ from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.connections import KeyBatcher
-from fullbloom.engines.redis.transport.sync_transport import transport_of
+from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.verify import Verification
@@ -33,7 +33,7 @@ class RedisRollingFilter(StoredFilter):
 
     Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
     given parameters must match those of an existing window. Of clients that add one new key at a time exactly
-    one is told that it is new, except while a generation changes. Raises EngineError or a subclass;
+    one gets the answer that it is new, except while a generation changes. Raises EngineError or a subclass;
     FilterLost, for every client, when strings of a generation within the window are lost, until that
     generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
     refused without ``allow_eviction=True``.
@@ -65,12 +65,12 @@ class RedisRollingFilter(StoredFilter):
     ) -> None:
         """Open or create the window."""
         options = RollingOptions(
-            name, capacity, fpr, window, generations, shards, seed, secret, allow_eviction
+            name, capacity, fpr, shards, seed, secret, allow_eviction, window, generations
         )
         self._open(client, options)
 
     def _open(self, client: Any, options: RollingOptions) -> None:
-        self._transport = transport_of(client, options.name)
+        self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         manifest = self._run(open_rolling(options, self._transport.shards()))
         self._storage = Window(options.name, manifest, options.secret)
@@ -86,7 +86,7 @@ class RedisRollingFilter(StoredFilter):
         return bool(self._adds.put(self._storage.hasher.one(key).hashes))
 
     def __contains__(self, key: Key, /) -> bool:
-        """Tell whether a key was probably added within the window. One round trip."""
+        """Return whether a key was probably added within the window. One round trip."""
         return bool(self._lookups.put(self._storage.hasher.one(key).hashes))
 
     def update(self, /, *keys: Keys) -> None:

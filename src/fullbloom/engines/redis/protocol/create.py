@@ -1,10 +1,10 @@
 """Creates, replaces and deletes filters, so that stopping halfway leaves nothing under a filter's name.
 
-Creating a filter begins with its manifest, in the state "building" and with a time to live, set only if there
-is none. The strings follow, each under a temporary key first, and with a time to live as well. Once all
-strings exist, the manifest loses its time to live and says "closing", the strings get their final time to
-live, and the manifest says "ready". A client that stops in between leaves only keys that expire, or a state
-that the next client completes. Clients that find "building" wait. Deleting a filter sets the state
+Creating a filter begins with its manifest, in the state "building" and with a time to live, set only if it
+does not exist. The strings follow, each under a temporary key first, and with a time to live as well. Once
+all strings exist, the manifest loses its time to live and says "closing", the strings get their final time
+to live, and the manifest says "ready". A client that stops in between leaves only keys that expire, or a
+state that the next client completes. Clients that find "building" wait. Deleting a filter sets the state
 "deleting", and removes the manifest last.
 
 Clients resend commands that may have been executed before a connection broke. The id of the manifest and the
@@ -33,8 +33,8 @@ from fullbloom.engines.redis.protocol.manifest import (
     READY,
     Manifest,
     expiry_command,
-    generation_of,
     parse_manifest,
+    read_generation,
 )
 from fullbloom.engines.redis.protocol.requests import (
     MAX_TEXT_BYTES,
@@ -84,7 +84,7 @@ class Overtaken(Exception):
 
 
 def read_manifest(name: str) -> Steps[tuple[bytes, Manifest] | None]:
-    """Return the manifest of a name, as bytes and parsed; None if there is none."""
+    """Return the manifest of a name, as bytes and parsed; None if it does not exist."""
     key = Names(name).manifest
     data = yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)
     return None if data is None else (data, parse_manifest(name, data))
@@ -97,7 +97,7 @@ def wait_limit() -> Steps[float]:
 
 
 def wait_until_ready(name: str) -> Steps[Manifest | None]:
-    """Return the manifest of a filter once it is ready; None if there is no filter."""
+    """Return the manifest of a filter once it is ready; None if the filter does not exist."""
     start, limit = time.monotonic(), (yield from wait_limit())
     while True:
         stored = yield from read_manifest(name)
@@ -216,7 +216,7 @@ def _claim_name(one: _NewString) -> Steps[bool]:
 
 
 def _has_name(one: _NewString) -> Steps[bool]:
-    """Tell whether a string has its final key."""
+    """Return whether a string has its final key."""
     if not one.tag:
         return bool((yield from read_number(one.key, b"EXISTS", one.key)))
     return (yield from read_part(one.key, one.nbytes, len(one.tag))) == one.tag
@@ -250,7 +250,7 @@ def _reserve(key: bytes, manifest: Manifest) -> Steps[None]:
 
 
 def _close(name: str, manifest: Manifest) -> Steps[Manifest | None]:
-    """Set the strings' final time to live; None if they had expired before, so that nobody had the filter."""
+    """Set the strings' final time to live; None if they had expired before, so no client had the filter."""
     names, (command, *when) = Names.of(name, manifest), expiry_command(manifest)
     for key in names.bits:
         yield from call(key, command, key, *when)
@@ -364,7 +364,7 @@ def _replace_string(one: _NewString, after: Manifest) -> Steps[None]:
                 raise
             except EngineError:  # no scripts; or the string is gone, which the next command reports
                 tag = yield from read_part(one.key, one.nbytes, len(one.tag))
-                mine, theirs = generation_of(one.tag), generation_of(tag)
+                mine, theirs = read_generation(one.tag), read_generation(tag)
                 if tag[:OWNER_BYTES] == one.tag[:OWNER_BYTES] and theirs > mine:
                     raise Overtaken from None
             else:

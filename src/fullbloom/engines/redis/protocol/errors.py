@@ -109,16 +109,16 @@ def unreachable(name: str, why: str) -> EngineUnavailable:
     """Return the error for a server that cannot be reached; ``why`` is the client library's text."""
     reason = f" ({escape(why).rstrip('.')})" if why else ""
     return EngineUnavailable(
-        f"filter {name!r}: the server cannot be reached, or closed the connection{reason}; pending adds may "
-        "have been done"
+        f"filter {name!r}: the server cannot be reached, or closed the connection{reason}; "
+        "pending adds may have been done"
     )
 
 
 def timeout(name: str) -> EngineTimeout:
     """Return the error for a server that takes too long."""
     return EngineTimeout(
-        f"filter {name!r}: the server did not answer within the client's timeout; pending adds may have been "
-        "done"
+        f"filter {name!r}: the server did not answer within the client's timeout; "
+        "pending adds may have been done"
     )
 
 

@@ -90,7 +90,7 @@ def recreate(storage: _Storage, old: Manifest) -> Steps[None]:
 
 
 def adopt_successor(storage: _Storage) -> Steps[bool]:
-    """Adopt the filter that another client created after the expiry; False if there is none."""
+    """Adopt the filter that another client created after the expiry; False if it does not exist."""
     manifest = yield from create.wait_until_ready(storage.name)
     if manifest is None or manifest.id == storage.manifest.id:
         return False

@@ -148,7 +148,7 @@ class WindowState:
                     known.pop(one, None)
 
     def may_have_changed(self, now: CurrentGenerations) -> bool:
-        """Tell whether another client may have begun a generation of the window unnoticed."""
+        """Return whether another client may have begun a generation of the window unnoticed."""
         unsettled = range(max(now.first, min(self.settled, now.earliest)), now.latest + 1)
         return not self.recorded.keys() >= set(unsettled)
 
@@ -185,8 +185,8 @@ def recorded_generations(name: str, manifest: Manifest) -> dict[int, RecordedGen
         return parse_record(manifest.begun, _owner(manifest))
     except ValueError:
         raise FormatError(
-            f"filter {name!r}: the record of its generations was changed or damaged; delete the filter and "
-            "create it again"
+            f"filter {name!r}: the record of its generations was changed or damaged; "
+            "delete the filter and create it again"
         ) from None
 
 
@@ -201,7 +201,7 @@ def draw_tag(tag: bytes) -> bytes:
 
 
 def is_same_window(tag: bytes, other: bytes) -> bool:
-    """Tell whether two tags belong to the same window, which was not cleared in between."""
+    """Return whether two tags belong to the same window, which was not cleared in between."""
     return len(tag) == len(other) and tag[:-_RANDOM_BYTES] == other[:-_RANDOM_BYTES]
 
 

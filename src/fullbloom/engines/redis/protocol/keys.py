@@ -12,6 +12,7 @@ which selects one node for all.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from array import array
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -238,25 +239,25 @@ class Snapshot:
         return self.manifest.other_shards > 0 and self.manifest.other_cut > self.manifest.cut
 
     def is_as_known(self, shard: int, tag: bytes) -> bool:
-        """Tell whether a tag is the known one."""
+        """Return whether a tag is the known one."""
         return len(tag) == self.tags.nbytes and tag.startswith(self.tags.stable[shard])
 
     def is_own(self, shard: int, tag: bytes) -> bool:
-        """Tell whether a tag belongs to this filter, in any generation."""
+        """Return whether a tag belongs to this filter, in any generation."""
         if self.manifest.backend == MODULE:
             return tag == EXISTS
         return self.manifest.is_own(shard, tag)
 
-    def epoch_of(self, tag: bytes) -> int:
+    def read_epoch(self, tag: bytes) -> int:
         """Return the epoch in a tag."""
-        return 0 if self.manifest.backend == MODULE else self.manifest.epoch_of(tag)
+        return 0 if self.manifest.backend == MODULE else self.manifest.read_epoch(tag)
 
     def with_tag(self, shard: int, tag: bytes) -> Snapshot:
         """Return a copy with another tag of a shard, whose string was replaced, and without known keys."""
         stable = list(self.tags.stable)
         stable[shard] = tag[: len(stable[shard])]
         epochs = list(self.epochs)
-        epochs[shard] = self.epoch_of(tag)
+        epochs[shard] = self.read_epoch(tag)
         tags = Tags(tuple(stable), self.tags.nbytes)
         return replace(self, tags=tags, epochs=epochs, acknowledged=self.forget_keys())
 
@@ -269,8 +270,8 @@ class Snapshot:
         return self.cells.range(shard)[1]
 
 
-class StoredCells:
-    """What Bloom filters and counting filters have in common: what a client knows of the filter."""
+class StoredCells(ABC):
+    """The common base of Bloom and counting filters: the client's knowledge of the filter."""
 
     snapshot: Snapshot
 
@@ -284,9 +285,9 @@ class StoredCells:
         self._lock = Lock()
         self.adopt(manifest)
 
+    @abstractmethod
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
-        raise NotImplementedError
 
     @property
     def manifest(self) -> Manifest:

@@ -132,13 +132,13 @@ class Manifest:
         return self.tag(shard)[: TAG_BYTES if self.version == 1 else STABLE_BYTES]
 
     def is_own(self, shard: int, tag: bytes) -> bool:
-        """Tell whether a tag belongs to a shard of this filter, in any generation."""
+        """Return whether a tag belongs to a shard of this filter, in any generation."""
         mine = self.tag(shard)
         if len(tag) != TAG_BYTES or tag[:OWNER_BYTES] != mine[:OWNER_BYTES]:
             return False
         return self.version > 1 or tag[STABLE_BYTES:] == mine[STABLE_BYTES:]
 
-    def epoch_of(self, tag: bytes) -> int:
+    def read_epoch(self, tag: bytes) -> int:
         """Return the epoch in a tag; tags of version 1 have none."""
         return int.from_bytes(tag[STABLE_BYTES:], "big") if self.version > 1 else 0
 
@@ -190,8 +190,8 @@ class Manifest:
         kinds = [field for field in ("window", "counter_bits") if expected.get(field) is not None]
         if any(bool(getattr(self, field)) != bool(expected[field]) for field in kinds):
             raise IncompatibleFilters(
-                f"the filter {name!r} on the server is a {self.kind}; open it with that class, or choose "
-                "another name"
+                f"the filter {name!r} on the server is a {self.kind}; "
+                "open it with that class, or choose another name"
             )
         parts = [
             f"{field} ({_format(field, getattr(self, field))} there, {_format(field, value)} asked for)"
@@ -211,7 +211,7 @@ def _format(field: str, value: Any) -> str:
     return repr(value)
 
 
-def generation_of(tag: bytes) -> int:
+def read_generation(tag: bytes) -> int:
     """Return the generation in a tag."""
     return int.from_bytes(tag[OWNER_BYTES:STABLE_BYTES], "little")
 
@@ -290,8 +290,8 @@ def parse_manifest(name: str, data: bytes) -> Manifest:
         fits = type(version) is int and version in _VERSIONS and type(rule) is int and rule == KEY_RULE
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(
-            f"the key {name + ':fullbloom'!r} on the server does not hold a Fullbloom filter; choose another "
-            "name"
+            f"the key {name + ':fullbloom'!r} on the server does not hold a Fullbloom filter; "
+            "choose another name"
         ) from None
     if not fits:
         raise FormatError(

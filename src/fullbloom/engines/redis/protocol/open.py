@@ -31,19 +31,38 @@ DEFAULT_FPR = 0.01
 
 
 @dataclass(frozen=True)
-class OpenOptions:
-    """The parameters of a Bloom filter; None for any value, or the default of a new filter."""
+class FilterOptions:
+    """The parameters of any filter; None for any value, or the default of a new filter."""
 
     name: str
     capacity: int | None = None
     fpr: float | None = None
     shards: int | None = None
-    layout: str | None = None
-    scheme: str | None = None
-    hash: str | None = None
     seed: int | None = None
     secret: bytes | None = None
     allow_eviction: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if error := find_name_error(self.name):
+            raise ParameterError(error)
+
+    def need_capacity(self) -> int:
+        """Return the capacity of a new filter; FilterLost without one."""
+        if self.capacity is None:
+            raise FilterLost(
+                f"there is no filter {self.name!r} on the server; give a capacity and it is created"
+            )
+        return self.capacity
+
+
+@dataclass(frozen=True)
+class OpenOptions(FilterOptions):
+    """The parameters of a Bloom filter."""
+
+    layout: str | None = None
+    scheme: str | None = None
+    hash: str | None = None
     #: "strings", "module" (BF.* of the server), or "auto": the module if the server has it.
     backend: str | None = None
     #: Seconds until a new filter expires.
@@ -55,8 +74,7 @@ class OpenOptions:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        if error := find_name_error(self.name):
-            raise ParameterError(error)
+        super().__post_init__()
         if self.backend not in {None, "auto", STRINGS, MODULE}:
             raise ParameterError(f"backend must be 'strings', 'module' or 'auto', got {self.backend!r}")
         if self.ttl is not None:
@@ -81,12 +99,12 @@ class OpenOptions:
             info["capacity"],
             info["target_fpr"],
             shards,
+            info["seed"],
+            secret,
+            allow_eviction,
             info["layout"],
             info["scheme"],
             info["hash"],
-            info["seed"],
-            secret,
-            allow_eviction=allow_eviction,
             ttl=ttl,
             shape=(info["num_bits"], info["num_hashes"]),
         )
@@ -112,12 +130,8 @@ class OpenOptions:
 
     def manifest(self, backend: str = STRINGS) -> Manifest:
         """Return the manifest of a new filter."""
-        if self.capacity is None:
-            raise FilterLost(
-                f"there is no filter {self.name!r} on the server; give a capacity and it is created"
-            )
-        fpr = DEFAULT_FPR if self.fpr is None else self.fpr
-        layout, bits, probes = plan.choose_shape(self.capacity, fpr, self.layout, self.scheme)
+        capacity, fpr = self.need_capacity(), DEFAULT_FPR if self.fpr is None else self.fpr
+        layout, bits, probes = plan.choose_shape(capacity, fpr, self.layout, self.scheme)
         bits, probes = self.shape or (bits, probes)
         spread = 1 if backend == MODULE else self.spread
         cells = _core.WireCells(
@@ -133,7 +147,7 @@ class OpenOptions:
         return Manifest(
             id=secrets.token_hex(16),
             backend=backend,
-            capacity=self.capacity,
+            capacity=capacity,
             fpr=float(fpr),
             layout=layout,
             scheme=cells.scheme,
@@ -177,7 +191,7 @@ def parse_acks(replicas: Any) -> Acks | None:
     return Acks(replicas, _ACKS_TIMEOUT) if replicas else None
 
 
-def fingerprint_of(secret: bytes | None) -> str:
+def compute_fingerprint(secret: bytes | None) -> str:
     """Return the fingerprint of a secret."""
     return format_fingerprint(_core.WireCells(512, 8, secret=secret).secret_fingerprint)
 
@@ -188,7 +202,7 @@ def format_fingerprint(number: int) -> str:
 
 
 def _choose_backend(options: OpenOptions, server: plan.ServerInfo) -> str:
-    """Return the backend of a new filter, by what the server tells that it has."""
+    """Return the backend of a new filter, by the modules that the server reports."""
     if options.backend in {None, STRINGS}:
         return STRINGS
     given: dict[str, Any] = {name: getattr(options, name) for name in ("layout", "scheme", "hash", "shape")}
@@ -287,50 +301,33 @@ _DEFAULT_BITS = 4
 
 
 @dataclass(frozen=True)
-class CountingOptions:
-    """The parameters of a counting filter; None for any value, or the default of a new filter."""
+class CountingOptions(FilterOptions):
+    """The parameters of a counting filter."""
 
-    name: str
-    capacity: int | None
-    fpr: float | None
-    counter_bits: int | None
-    shards: int | None
-    seed: int | None
-    secret: bytes | None
-    allow_eviction: bool
-
-    def __post_init__(self) -> None:
-        """Check the name."""
-        if error := find_name_error(self.name):
-            raise ParameterError(error)
+    counter_bits: int | None = None
 
     def requirements(self) -> dict[str, Any]:
         """Return the values that the manifest must have."""
         fields = ("capacity", "fpr", "counter_bits", "shards", "seed")
         return {field: getattr(self, field) for field in fields} | {
             "window": 0.0,
-            "secret": fingerprint_of(self.secret),
+            "secret": compute_fingerprint(self.secret),
         }
 
     def manifest(self, spread: int) -> Manifest:
         """Return the manifest of a new filter, in ``spread`` shards if it has that many lines."""
-        if self.capacity is None:
-            raise FilterLost(
-                f"there is no filter {self.name!r} on the server; give a capacity and it is created"
-            )
+        capacity = self.need_capacity()
         bits = _DEFAULT_BITS if self.counter_bits is None else self.counter_bits
         if bits not in _WIDTHS:
             raise ParameterError(f"counter_bits must be 2, 4 or 8, got {bits!r}")
         fpr, seed = DEFAULT_FPR if self.fpr is None else self.fpr, self.seed or 0
-        shape = _core.CountingBloomFilter(
-            self.capacity, fpr, counter_bits=bits, layout=COUNTER_LAYOUT, seed=seed
-        )
+        shape = _core.CountingBloomFilter(capacity, fpr, counter_bits=bits, layout=COUNTER_LAYOUT, seed=seed)
         num_bits = shape.num_counters * bits
         shards = plan.choose_shards(COUNTER_LAYOUT, num_bits, spread) if self.shards is None else self.shards
         return Manifest(
             id=secrets.token_hex(16),
             backend=STRINGS,
-            capacity=self.capacity,
+            capacity=capacity,
             fpr=float(fpr),
             layout=COUNTER_LAYOUT,
             scheme="",
@@ -339,7 +336,7 @@ class CountingOptions:
             num_hashes=shape.num_hashes,
             shards=shards,
             seed=seed,
-            secret=fingerprint_of(self.secret),
+            secret=compute_fingerprint(self.secret),
             counter_bits=bits,
         )
 
@@ -372,23 +369,15 @@ _MIN_WINDOW = 0.1
 
 
 @dataclass(frozen=True)
-class RollingOptions:
-    """The parameters of a window; None for any value, or the default of a new window."""
+class RollingOptions(FilterOptions):
+    """The parameters of a window."""
 
-    name: str
-    capacity: int | None
-    fpr: float | None
-    window: float | None
-    generations: int | None
-    shards: int | None
-    seed: int | None
-    secret: bytes | None
-    allow_eviction: bool
+    window: float | None = None
+    generations: int | None = None
 
     def __post_init__(self) -> None:
         """Check the name."""
-        if error := find_name_error(self.name):
-            raise ParameterError(error)
+        super().__post_init__()
         if self.window is not None:
             object.__setattr__(self, "window", float(self.window))
 
@@ -397,7 +386,7 @@ class RollingOptions:
         fields = ("capacity", "fpr", "window", "generations", "shards", "seed")
         return {field: getattr(self, field) for field in fields} | {
             "counter_bits": 0,
-            "secret": fingerprint_of(self.secret),
+            "secret": compute_fingerprint(self.secret),
         }
 
     def manifest(self, spread: int) -> Manifest:
@@ -431,7 +420,7 @@ class RollingOptions:
             num_hashes=cells.num_hashes,
             shards=cells.shards,
             seed=self.seed or 0,
-            secret=fingerprint_of(self.secret),
+            secret=compute_fingerprint(self.secret),
             window=self.window,
             generations=generations,
             state=READY,

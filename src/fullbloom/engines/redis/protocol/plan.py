@@ -1,8 +1,8 @@
-"""Plans: memory and bandwidth of a filter before it is created, and what servers tell of themselves."""
+"""Plans: memory and bandwidth of a filter before it is created, and reports of servers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ STRING_COMMANDS = (b"SETRANGE", b"GETRANGE", b"BITFIELD", b"BITCOUNT")
 
 @dataclass(frozen=True)
 class Durability:
-    """Settings that protect a server's acknowledged data; None for what it does not tell."""
+    """Settings that protect a server's acknowledged data; None for those that it does not report."""
 
     #: True if it logs its commands.
     log: bool | None
@@ -73,15 +73,15 @@ class Durability:
         if self.replicas and self.least_replicas == 0:
             warnings.append(
                 f"it takes writes without its replicas ({self.replicas} connected, min-replicas-to-write 0), "
-                "so a failover loses keys that none of them had; set min-replicas-to-write 1, or open the "
-                "filter with acks=1"
+                "so a failover loses keys that none of them had; "
+                "set min-replicas-to-write 1, or open the filter with acks=1"
             )
         return warnings
 
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """What a server tells of itself; None for what it does not tell."""
+    """A server's report of itself; None for facts that it does not report."""
 
     version: str | None
     #: Changes with each start.
@@ -96,7 +96,7 @@ class ServerInfo:
     strings: bool = True
 
     def evicts(self, *, ending: bool) -> bool:
-        """Tell whether it may evict keys: with ``ending`` those with a time to live, else those without."""
+        """Return whether it may evict keys: with ``ending`` those with a time to live, else those without."""
         policies = ("allkeys", "volatile") if ending else ("allkeys",)
         return bool(self.maxmemory) and (self.policy or "").startswith(policies)
 
@@ -184,7 +184,7 @@ def _decode(value: Any) -> str:
 
 
 def optional_text(value: Any) -> str | None:
-    """Return a value as printable text; None if there is none."""
+    """Return a value as printable text; None for None."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return None if value is None else escape(str(value))
@@ -214,7 +214,7 @@ class Node:
     name: str
     shards: int
     nbytes: int
-    #: Its memory limit and what it uses; None if it does not tell.
+    #: Its memory limit and the memory in use; None if it does not report them.
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
@@ -245,7 +245,7 @@ class Plan:
     #: Bytes of the longest string, and of all.
     shard_bytes: int
     nbytes: int
-    #: The server's memory limit and what it uses, None if it does not tell; in a cluster those of the node
+    #: The server's memory limit and use, None if it does not report them; in a cluster those of the node
     #: with the least room, and the policy of one that evicts, if any does.
     maxmemory: int | None
     used_memory: int | None
@@ -265,12 +265,8 @@ class Plan:
     #: Each node of a cluster that gets shards or the manifest; the server alone otherwise.
     nodes: tuple[Node, ...]
     #: How the server, or which nodes, may lose acknowledged keys: no log of commands on disk, one that is
-    #: synced late, writes without replicas. There are no warnings about what a server does not tell.
+    #: synced late, writes without replicas. There are no warnings about unreported facts.
     warnings: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the plan as a dict."""
-        return asdict(self)
 
     def refuse(self, name: str, *, allow_eviction: bool) -> None:
         """Raise EngineFull or EngineRefused if the filter should not be created."""

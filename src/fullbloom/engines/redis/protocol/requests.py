@@ -273,7 +273,7 @@ class JoinedExchange:
             part.restart()
 
     def buffers(self) -> Iterator[bytes]:
-        """Yield what is to be sent, writing each buffer while the server is busy with the previous one."""
+        """Yield the buffers to send, writing each buffer while the server is busy with the previous one."""
         for number, batch in enumerate(self._batches):
             if number == len(self.parts):
                 self.parts.append(batch.batch.exchange(batch.shards))

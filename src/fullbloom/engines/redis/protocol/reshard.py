@@ -40,7 +40,7 @@ from fullbloom.engines.redis.protocol.manifest import (
     TAG_BYTES,
     Manifest,
     expiry_command,
-    generation_of,
+    read_generation,
 )
 from fullbloom.engines.redis.protocol.requests import (
     MAX_ATTEMPTS,
@@ -223,7 +223,7 @@ def _abandon(strings: Strings, manifest: Manifest, new: Snapshot) -> Steps[None]
 
 
 def _has_left(manifest: Manifest, cut: int) -> bool:
-    """Tell whether a filter has left the strings of a layout version, and is not moving to or from them."""
+    """Return whether a filter has left the strings of a layout version, and is not moving to or from them."""
     return cut < manifest.cut and not (manifest.other_shards and manifest.other_cut == cut)
 
 
@@ -261,7 +261,7 @@ def _set_generation(part: Snapshot, shard: int, generation: int) -> Steps[bool]:
         tag = yield from read_part(key, at, TAG_BYTES)
         if not part.is_own(shard, tag):
             return False
-        if generation_of(tag) < generation:
+        if read_generation(tag) < generation:
             yield from read_number(key, b"SETRANGE", key, at + OWNER_BYTES, number)
         return True
 

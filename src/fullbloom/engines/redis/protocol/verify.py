@@ -44,7 +44,7 @@ class Verification:
     rolled_back: bool = False
 
     def __bool__(self) -> bool:
-        """Tell whether nothing is known to be lost."""
+        """Return whether nothing is known to be lost."""
         return self.ok
 
 
@@ -93,7 +93,7 @@ def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verificati
         except FilterLost:
             lost.append(shard)
             continue
-        rolled_back |= known.epoch_of(tag) < epochs[shard]
+        rolled_back |= known.read_epoch(tag) < epochs[shard]
         if not known.is_as_known(shard, tag):  # cleared or loaded by another client: its keys are unknown
             strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0

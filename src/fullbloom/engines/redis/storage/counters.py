@@ -136,7 +136,7 @@ class Counters(StoredCells):
         taken, snapshot = (yield from self.count(keys, start)).then(), self.snapshot
         try:
             yield from self._send(snapshot, taken, once=True, changing=True)
-        except FullbloomError:  # nobody knows which of them are removed
+        except FullbloomError:  # it is unknown which of them are removed
             snapshot.acknowledged.drop(taken.hashes(all=True))
             raise
         snapshot.acknowledged.drop(taken.hashes(all=False))
@@ -182,7 +182,7 @@ class Counters(StoredCells):
     def _check(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
         """Raise if a string is in an earlier state than the one known before the batch was sent."""
         if snapshot.is_as_known(shard, tag):
-            epoch = snapshot.epoch_of(tag)
+            epoch = snapshot.read_epoch(tag)
             if epoch < known:
                 self.rolled_back = True
                 raise errors.rollback(self.name)
@@ -208,7 +208,7 @@ class Counters(StoredCells):
         return manifest
 
     def _sweep(self, snapshot: CounterSnapshot, missing: list[int]) -> Steps[None]:
-        """Delete what a change left where there is no filter, as far as the server can be reached."""
+        """Delete strings that a change wrote without a filter, as far as the server can be reached."""
         with suppress(FullbloomError):
             for shard in missing:
                 key, nbytes = snapshot.names.bits[shard], snapshot.nbytes(shard)

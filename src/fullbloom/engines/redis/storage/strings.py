@@ -156,7 +156,7 @@ class Strings(StoredCells):
                 continue
             attempts.append(answers)
             if settled:
-                return any_of(attempts) if adding else attempts[-1]
+                return combine_answers(attempts) if adding else attempts[-1]
         raise AssertionError  # count() does not end
 
     def _send(
@@ -227,7 +227,7 @@ class Strings(StoredCells):
                 return late
         else:
             for shard, tag, _, _ in replies:
-                self._check_epoch(part, shard, part.epoch_of(tag), known[shard])
+                self._check_epoch(part, shard, part.read_epoch(tag), known[shard])
         if adding:
             for shard, _, _, bits in replies:
                 part.acknowledged.bits[shard] += bits
@@ -270,7 +270,7 @@ class Strings(StoredCells):
         return self.explain_loss(f"the cells of shard {shard}", key, known)
 
     def _sweep(self, part: Snapshot, changed: list[ShardReply]) -> Steps[None]:
-        """Delete what an add left where there is no filter, as far as the server can be reached."""
+        """Delete strings that an add wrote without a filter, as far as the server can be reached."""
         if part.manifest.backend == MODULE:
             return
         with suppress(FullbloomError):
@@ -417,7 +417,7 @@ def _raise_epoch(part: Snapshot, shard: int) -> Steps[int]:
 
 
 def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
-    """Tell whether the later of two generations holds other keys, rather than being a step of a reshard."""
+    """Return whether the later of two generations holds other keys, rather than being a step of a reshard."""
     return old.view == new.view and not new.manifest.other_shards
 
 
@@ -436,7 +436,7 @@ def _select_answers(
     return bytes(answers)
 
 
-def any_of(answers: list[bytes]) -> bytes:
+def combine_answers(answers: list[bytes]) -> bytes:
     """Return 1 for each key for which any of the answers is 1."""
     if len(answers) == 1:
         return answers[0]

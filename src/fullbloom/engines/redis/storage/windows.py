@@ -56,7 +56,7 @@ from fullbloom.engines.redis.protocol.requests import (
     try_call,
 )
 from fullbloom.engines.redis.protocol.verify import Verification
-from fullbloom.engines.redis.storage.strings import PORTION, any_of, run_portions
+from fullbloom.engines.redis.storage.strings import PORTION, combine_answers, run_portions
 from fullbloom.errors import (
     EngineError,
     EngineFull,
@@ -146,7 +146,7 @@ class Window:
         answers = yield from self._query(state, portion, known, (), now if may_have_changed else None)
         if more := [one for one in state.live(now) if one not in known]:
             answers += yield from self._query(state, portion, more, ())
-        return any_of([bytes(len(portion)), *answers])
+        return combine_answers([bytes(len(portion)), *answers])
 
     def _add(self, state: WindowState, portion: _Portion) -> Steps[bytes]:
         """Add to the present generation and look up the older ones: a key is new if all of them lacked it."""
@@ -156,7 +156,7 @@ class Window:
             now = yield from self._now()
             present = sorted({now.earliest, now.latest} - written)
             if not present:
-                return any_of([portion.new, any_of(found or []).translate(_NEGATE)])
+                return combine_answers([portion.new, combine_answers(found or []).translate(_NEGATE)])
             for generation in present:
                 yield from self._begin(state, generation)
             if found is None and state.may_have_changed(now):
@@ -204,7 +204,7 @@ class Window:
             answers.append(batch.answers)
             if adding and generation in missing.missing:
                 # If the window was cleared, a key that is new in a missing string was in no other.
-                portion.new = any_of([portion.new, batch.answers])
+                portion.new = combine_answers([portion.new, batch.answers])
         if reading is not None:
             self._learn(state, replies[-1][0].states[0][1], reading)
         if missing.missing:
@@ -260,7 +260,7 @@ class Window:
                 raise _Retry
             if not generations.is_same_window(tag, one.tag):
                 raise EngineNameTaken(
-                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is none of its "
+                    f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is not one of its "
                     "strings; delete that key"
                 )
         now = yield from self._now()

@@ -74,7 +74,7 @@ def _timeouts(seconds: float) -> dict[str, float]:
 
 
 def ping(client: Any) -> bool:
-    """Tell whether the server responds, or any primary of the cluster."""
+    """Return whether the server responds, or any primary of the cluster."""
     if not hasattr(client, "nodes_manager"):
         return bool(client.ping())
     for node in client.get_primaries():

@@ -30,7 +30,7 @@ from fullbloom.engines.redis.transport.cluster import (
     default_shards,
     follow_call,
     pause_after,
-    retries_of,
+    read_max_retries,
     route_batch,
     run_side_by_side,
 )
@@ -44,7 +44,7 @@ from fullbloom.engines.redis.transport.connections import (
     async_node_at,
     async_node_connection,
     async_sleep,
-    timeout_of,
+    read_timeout,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class AsyncTransport:
         if isinstance(request, Sleep):
             return await async_sleep(request.seconds)
         if isinstance(request, QueryTimeout):
-            return timeout_of(self.client)
+            return read_timeout(self.client)
         with translate_errors(self.name):
             if isinstance(request, Locate):
                 return self._address(request.key)
@@ -189,10 +189,12 @@ class AsyncClusterTransport(AsyncTransport):
 
     async def _call(self, request: Call) -> Any:
         await async_initialize(self.client)
-        return await self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
+        return await self._drive(
+            follow_call(request, self._node, self._node_at, read_max_retries(self.client))
+        )
 
     def _route(self, batch: SendBatch) -> Generator[Action, Any, list[WireExchange]]:
-        return route_batch(batch, self._node, self._node_at, retries_of(self.client))
+        return route_batch(batch, self._node, self._node_at, read_max_retries(self.client))
 
     async def _send(self, batch: SendBatch) -> list[WireExchange]:
         await async_initialize(self.client)
@@ -247,7 +249,7 @@ class AsyncClusterTransport(AsyncTransport):
             await manager.initialize()
 
 
-async def transport_of(client: Any, name: str) -> AsyncTransport:
+async def create_transport(client: Any, name: str) -> AsyncTransport:
     """Return the transport for a client; ParameterTypeError for an object that is not one."""
     async_check_client(client)
     if not hasattr(client, "nodes_manager"):

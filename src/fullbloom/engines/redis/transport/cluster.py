@@ -50,7 +50,7 @@ _BROKEN = (
 SHARDS_A_PRIMARY = 16
 
 
-def retries_of(client: Any) -> int:
+def read_max_retries(client: Any) -> int:
     """Return how often the client retries a command."""
     return int(client.retry.get_retries())
 
@@ -109,7 +109,7 @@ Action = ExchangeAll | AskNode | MoveSlot | RenewMap | Delay
 
 
 def may_be_failover(error: Exception) -> bool:
-    """Tell whether the map may have changed: not after a wrong password, or if the pool is full."""
+    """Return whether the map may have changed: not after a wrong password, or if the pool is full."""
     is_broken = isinstance(error, _BROKEN)
     return is_broken and not isinstance(
         error, (redis_errors.AuthenticationError, redis_errors.MaxConnectionsError)
@@ -223,7 +223,7 @@ class _Retry:
         return True
 
     def actions(self, failures: int) -> Generator[Action, Any, None]:
-        """Yield what is to be done before the next try."""
+        """Yield the steps before the next try."""
         yield from self.moves.values()
         if self.broken or self.is_down:
             yield RenewMap(self.broken, failures)

@@ -66,8 +66,8 @@ def _has_connections(client: Any) -> bool:
     return hasattr(client, "nodes_manager") or hasattr(client, "connection_pool")
 
 
-def timeout_of(client: Any) -> float | None:
-    """Return the seconds for which a client waits for an answer; None where it waits for ever."""
+def read_timeout(client: Any) -> float | None:
+    """Return the seconds for which a client waits for a reply; None without a limit."""
     kwargs = getattr(getattr(client, "connection_pool", None), "connection_kwargs", None)
     if kwargs is None:
         manager = getattr(client, "nodes_manager", None)

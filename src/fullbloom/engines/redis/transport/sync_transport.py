@@ -32,11 +32,12 @@ from fullbloom.engines.redis.transport.cluster import (
     default_shards,
     follow_call,
     pause_after,
-    retries_of,
+    read_max_retries,
     route_batch,
     run_side_by_side,
 )
 from fullbloom.engines.redis.transport.connections import (
+    read_timeout,
     sync_all,
     sync_check_client,
     sync_connection,
@@ -46,7 +47,6 @@ from fullbloom.engines.redis.transport.connections import (
     sync_node_at,
     sync_node_connection,
     sync_sleep,
-    timeout_of,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Transport:
         if isinstance(request, Sleep):
             return sync_sleep(request.seconds)
         if isinstance(request, QueryTimeout):
-            return timeout_of(self.client)
+            return read_timeout(self.client)
         with translate_errors(self.name):
             if isinstance(request, Locate):
                 return self._address(request.key)
@@ -189,10 +189,10 @@ class ClusterTransport(Transport):
 
     def _call(self, request: Call) -> Any:
         sync_initialize(self.client)
-        return self._drive(follow_call(request, self._node, self._node_at, retries_of(self.client)))
+        return self._drive(follow_call(request, self._node, self._node_at, read_max_retries(self.client)))
 
     def _route(self, batch: SendBatch) -> Generator[Action, Any, list[WireExchange]]:
-        return route_batch(batch, self._node, self._node_at, retries_of(self.client))
+        return route_batch(batch, self._node, self._node_at, read_max_retries(self.client))
 
     def _send(self, batch: SendBatch) -> list[WireExchange]:
         sync_initialize(self.client)
@@ -247,7 +247,7 @@ class ClusterTransport(Transport):
             manager.initialize()
 
 
-def transport_of(client: Any, name: str) -> Transport:
+def create_transport(client: Any, name: str) -> Transport:
     """Return the transport for a client; ParameterTypeError for an object that is not one."""
     sync_check_client(client)
     if not hasattr(client, "nodes_manager"):

@@ -66,7 +66,7 @@ class About:
     def service(self, request: CurrentRequest) -> dict[str, Any]:
         """State and settings of the service; a token for some filters does not see which were skipped."""
         node = self._node
-        salvaged = [] if request.grant.patterns else node.service.salvaged
+        salvaged = [] if request.grant.patterns else node.service.skipped
         return {
             "version": fullbloom.__version__,
             "node": node.id,
@@ -89,12 +89,12 @@ class About:
     def nodes(self) -> dict[str, Any]:
         """The nodes of the registry; silent is the number of seconds since a node last reported."""
         node = self._node
-        rows = node.registry.nodes.listed()
-        return {"nodes": [{**row, "silent": node.others.silent(str(row["id"]))} for row in rows]}
+        rows = node.registry.nodes.list_all()
+        return {"nodes": [{**row, "silent": node.peers.silence(str(row["id"]))} for row in rows]}
 
     def forget_node(self, node: Annotated[str, Path(max_length=64)]) -> Response:
         """Forget a node that has long been silent, with its names and statistics; its folder is kept."""
-        self._node.others.let_go(node)
+        self._node.peers.remove(node)
         return Response(status_code=204)
 
     def checkpoint(self) -> dict[str, int]:

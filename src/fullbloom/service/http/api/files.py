@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query, Response
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from fullbloom.service import backup, rests
+from fullbloom.service import backup
+from fullbloom.service.data_folder import BACKUP_PREFIX
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import bodies, keys, schemas, static_filters, streaming
 from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, wanted_versions
@@ -73,7 +74,7 @@ class Files:
 
     def dump(self, request: CurrentRequest, name: NameInPath) -> Response:
         """The filter as a file, which fullbloom.open reads; a keyed one with its secret."""
-        store = self._node.store(name)
+        store = self._node.find_backend(name)
         tag = make_etag(store, name)
         if is_not_modified(request, tag):
             return Response(status_code=304, headers=etag_header(tag))
@@ -124,14 +125,14 @@ class Files:
 
     def secret(self, name: NameInPath) -> dict[str, Any]:
         """Seed and secret (hexadecimal) of a filter's key hash: to open its file, or hash keys as it does."""
-        seed, own, base = self._node.store(name).hashing(name)
+        seed, own, base = self._node.find_backend(name).hashing(name)
         return {"seed": seed, "secret": None if own is None else own.hex(), "hash": base}
 
     def backup(self) -> Response:
         """A backup of all filters, and of the registry if it is a file: a tar for fullbloom restore."""
         if self._service.durability is None:
             raise Refused("unsupported", "the service keeps nothing")
-        folder = tempfile.mkdtemp(prefix=rests.PREFIX, dir=self._node.settings.data)
+        folder = tempfile.mkdtemp(prefix=BACKUP_PREFIX, dir=self._node.settings.data)
         try:
             path = backup.write(self._node, folder)
         except BaseException:

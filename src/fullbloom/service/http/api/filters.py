@@ -17,8 +17,8 @@ from fullbloom.service.failures import Refused
 from fullbloom.service.http import schemas
 from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, wanted_versions
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
-from fullbloom.service.node import kind_of
-from fullbloom.service.redis import BACKEND, Asked
+from fullbloom.service.node import default_kind
+from fullbloom.service.redis import BACKEND, RedisFilter
 
 if TYPE_CHECKING:
     from fullbloom.service.node import Node
@@ -70,16 +70,16 @@ class Filters:
     ) -> Any:
         """Create a filter."""
         request.grant.check(WRITE, new.name)
-        kind = new.kind or kind_of(grow=new.grow, window=new.window)
+        kind = new.kind or default_kind(grow=new.grow, window=new.window)
         make = self._node.create_shared if new.backend == BACKEND else self._node.create
         info = make(new.name, kind, _options(new, kind), **self._settings(new, kind))
         response.headers["location"] = f"/v1/filters/{new.name}"
-        response.headers.update(etag_header(make_etag(self._node.store(new.name), new.name)))
+        response.headers.update(etag_header(make_etag(self._node.find_backend(new.name), new.name)))
         return info
 
     def inspect(self, request: CurrentRequest, name: NameInPath) -> Any:
         """State and parameters of a filter; its cells are counted."""
-        store = self._node.store(name)
+        store = self._node.find_backend(name)
         tag = make_etag(store, name)
         if is_not_modified(request, tag):
             return Response(status_code=304, headers=etag_header(tag))
@@ -88,7 +88,7 @@ class Filters:
 
     def change(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Change) -> Any:
         """Rename a filter, set its TTL, or both in one step."""
-        store = self._node.store(name)
+        store = self._node.find_backend(name)
         store.version(name)
         versions = wanted_versions(request)
         expires = _milliseconds(wanted.expire)
@@ -99,7 +99,7 @@ class Filters:
             self._node.rename(name, wanted.name, replace=wanted.replace, versions=versions, expires=until)
         elif given:
             store.expire(name, expires, versions=versions)
-        return store.info(name) if isinstance(store, Asked) else self._node.put(wanted.name or name)
+        return store.info(name) if isinstance(store, RedisFilter) else self._node.record(wanted.name or name)
 
     def delete(self, request: CurrentRequest, name: NameInPath) -> Response:
         """Delete a filter and its statistics."""
@@ -109,20 +109,20 @@ class Filters:
 
     def clear(self, request: CurrentRequest, name: NameInPath) -> Response:
         """Remove every key."""
-        self._node.store(name).clear(name, versions=wanted_versions(request))
+        self._node.find_backend(name).clear(name, versions=wanted_versions(request))
         return Response(status_code=204)
 
     def advance(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Time) -> Response:
         """Advance the time of a filter with a window; the service also does so periodically."""
         now = time.time() if wanted.now is None else wanted.now
-        self._node.store(name).advance(name, now, versions=wanted_versions(request))
+        self._node.find_backend(name).advance(name, now, versions=wanted_versions(request))
         return Response(status_code=204)
 
     def merge(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Source) -> Any:
         """Add the keys of another filter."""
         request.grant.check(READ, wanted.source)
         self._node.merge(name, wanted.source, versions=wanted_versions(request))
-        return self._node.store(name).info(name)
+        return self._node.find_backend(name).info(name)
 
     def clone(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Copy) -> Any:
         """Copy a filter to another name."""
@@ -138,8 +138,8 @@ class Filters:
         limit: Annotated[int, Query(ge=1, le=10_000)] = _MAX_PAGE,
     ) -> Response:
         """Statistics over time, the newest first; times in milliseconds since 1970."""
-        self._node.store(name).version(name)
-        samples = self._node.registry.snapshots.of(name, since=since, until=until, most=limit)
+        self._node.find_backend(name).version(name)
+        samples = self._node.registry.snapshots.load(name, since=since, until=until, most=limit)
         history = schemas.History(samples=[schemas.Sample(**sample) for sample in samples])
         return Response(history.model_dump_json(), media_type="application/json")
 
@@ -150,7 +150,7 @@ class Filters:
     def _find_info(self, name: str) -> dict[str, Any] | None:
         try:
             # Without a query to the registry for a name that was in Redis a moment ago.
-            store = self._node.shared.known(name) or self._service
+            store = self._node.shared.find_known(name) or self._service
             info: dict[str, Any] = store.info(name, counted=False)
         except (Fault, Refused):  # deleted meanwhile
             return None
@@ -172,7 +172,7 @@ def _milliseconds(seconds: float | None) -> int | None:
 def _options(new: schemas.NewFilter, kind: str) -> dict[str, str]:
     """Return the parameters of the kind as texts; the native module rejects unknown ones."""
     try:
-        known = {name for name, *_ in structures.row_named(kind)["parameters"]}
+        known = {name for name, *_ in structures.get_row(kind)["parameters"]}
     except KeyError:
         known = set()
     options = {name: _format(value) for name, value in new.options.items()}

@@ -78,7 +78,7 @@ class Keys:
         self, name: NameInPath, key: Annotated[str, Query(max_length=4096)]
     ) -> dict[str, list[int]]:
         """The cells of a text key."""
-        return {"positions": self._node.store(name).positions(name, key.encode())}
+        return {"positions": self._node.find_backend(name).positions(name, key.encode())}
 
     def _describe(self, action: str, text: str) -> None:
         content = {

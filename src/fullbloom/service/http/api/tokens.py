@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Response
 
+from fullbloom.service.data_folder import record_tokens
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import schemas
-from fullbloom.service.registry.tokens import NOBODY
-from fullbloom.service.remembered import remember_tokens
+from fullbloom.service.registry.tokens import LAST_REVOKED
 
 if TYPE_CHECKING:
     from fullbloom.service.node import Node
@@ -32,22 +32,22 @@ class Tokens:
 
     def list_tokens(self) -> dict[str, Any]:
         """All tokens, without their secrets."""
-        return {"tokens": self._rows.listed()}
+        return {"tokens": self._rows.list_all()}
 
     def create(self, new: Annotated[schemas.NewToken, Body()]) -> dict[str, str]:
         """Create a token; it is shown once."""
-        remember_tokens(self._node.settings.data)
+        record_tokens(self._node.settings.data)
         token = self._rows.create(new.name, new.scopes, new.patterns)
         if token is None:
             raise Refused("exists", f"there is a token {new.name}; revoke it first")
-        self._node.learn_tokens()
+        self._node.load_tokens()
         return {"name": new.name, "token": token}
 
     def revoke(self, name: Annotated[str, Path(max_length=128)]) -> Response:
         """Revoke a token. After the last one every request is rejected until a token is created."""
         if not self._rows.revoke(name):
             raise Refused("missing", "no token has this name")
-        known = self._node.learn_tokens()
+        known = self._node.load_tokens()
         if not known:
-            _LOG.warning(NOBODY)
+            _LOG.warning(LAST_REVOKED)
         return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Run by Alembic with a connection at hand."""
+"""Runs the migrations; Alembic executes this file with a connection."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Create them."""
     op.create_table(
         "nodes",
         sa.Column("id", sa.String(64), primary_key=True),

@@ -1,4 +1,4 @@
-"""Filters that live on a server of their own belong to no node, and have a secret and counters here."""
+"""Filters on a Redis server belong to no node, and have a secret and counters in the registry."""
 
 from __future__ import annotations
 

@@ -1,0 +1,135 @@
+"""Guarantee: the site builds without a warning, needs no network, and its search finds every public name."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import fullbloom
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = ROOT / "build" / "docs"
+PYTHON = BUILT / "venv" / "bin" / "python"
+HTML = BUILT / "html"
+CLICKS = 3
+#: Pages that Sphinx adds; no text leads to them.
+ADDED = {"genindex.html", "py-modindex.html", "search.html"}
+
+pytestmark = pytest.mark.long  # half a minute
+
+if not PYTHON.exists():
+    pytest.skip("the site's tools are not installed: run make docs", allow_module_level=True)
+if importlib.util.find_spec("fullbloom_server") is None:
+    pytest.skip("the service's native module is not built: run make build", allow_module_level=True)
+
+
+class Page(HTMLParser):
+    """The links of a page's text, and what it loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth, self.links, self.loaded = 0, [], []
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.depth += tag == "article"
+        if tag == "a" and self.depth and known.get("href"):
+            self.links.append(unquote(known["href"]))
+        if tag in {"script", "img", "iframe"} and known.get("src"):
+            self.loaded.append(known["src"])
+        if tag == "link" and known.get("rel") in {"stylesheet", "preload", "icon"}:
+            self.loaded.append(known["href"])
+
+    def handle_endtag(self, tag):
+        self.depth -= tag == "article"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def site():
+    """The site, built again where a page changed."""
+    subprocess.run([sys.executable, "-m", "scripts.docsite"], cwd=ROOT, check=True, timeout=300)
+    command = [str(PYTHON), "-m", "sphinx", "--builder", "html", "-q", "--fail-on-warning", "--keep-going"]
+    command += ["--conf-dir", "docs", "build/docs/source", "build/docs/html"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+
+
+@cache
+def read(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def pages() -> list[Path]:
+    return sorted(path for path in HTML.rglob("*.html") if "_static" not in path.parts)
+
+
+def index() -> dict:
+    text = (HTML / "searchindex.js").read_text(encoding="utf-8")
+    return json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+
+
+def test_the_search_finds_every_public_name() -> None:
+    found = index()
+    objects = {entry[4] for entries in found["objects"].values() for entry in entries}
+    words = found["terms"].keys() | found["titleterms"].keys()
+    missing = [name for name in fullbloom.__all__ if name not in objects and name.lower() not in words]
+    assert missing == []
+
+
+def test_every_page_is_reached_in_three_clicks() -> None:
+    reached = now = {HTML / "index.html"}
+    for _ in range(CLICKS):
+        hrefs = {
+            (page.parent / link.partition("#")[0]).resolve()
+            for page in now
+            for link in read(page).links
+            if "://" not in link
+        }
+        now = {path for path in hrefs if path.suffix == ".html" and path.exists()} - reached
+        reached = reached | now
+    missing = {path.relative_to(HTML).as_posix() for path in set(pages()) - reached} - ADDED
+    assert missing == set()
+
+
+def is_place(target: Path, anchor: str) -> bool:
+    if not target.exists() or not anchor or target.suffix != ".html":
+        return target.exists()
+    return f'id="{anchor}"' in target.read_text(encoding="utf-8")
+
+
+def test_every_link_leads_to_a_page_and_a_place_on_it() -> None:
+    wrong = []
+    for page in pages():
+        for link in read(page).links:
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if not re.match(r"[a-z]+:", link) and not is_place(target, anchor):
+                wrong.append((page.name, link))
+    assert wrong == []
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    loaded = {(page.name, address) for page in pages() for address in read(page).loaded}
+    assert [entry for entry in loaded if re.match(r"(?:[a-z]+:)?//", entry[1])] == []
+    styles = "".join(path.read_text(encoding="utf-8") for path in HTML.rglob("*.css"))
+    assert not re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", styles)
+
+
+def test_no_comment_for_the_site_is_left() -> None:
+    left = [
+        path.name
+        for path in (BUILT / "source").rglob("*.md")
+        if re.search(r"<!-- (?:toctree|generate):", path.read_text(encoding="utf-8"))
+    ]
+    assert left == []

@@ -1,0 +1,235 @@
+"""A filter is changed by one client while others add, look, delete and change it, and nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from engines.servers import needs_redis
+from support import LONG, SCALE
+
+from fullbloom import BloomFilter
+from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter
+from fullbloom.engines.redis.protocol import reshard
+from fullbloom.engines.redis.protocol.requests import Call, SendBatch, Sleep
+from fullbloom.engines.redis.transport.sync_transport import Transport
+from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
+
+pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
+
+
+def left(client, name):
+    """The keys on the server that stay."""
+    return sorted(key for key in client.scan_iter(f"*{name}*") if client.pttl(key) == -1)
+
+
+class Run:
+    """A generator of questions that is answered one by one."""
+
+    def __init__(self, client, name, steps):
+        self.transport, self.steps, self.value, self.over = Transport(client, name), steps, None, False
+        self.asks = next(steps)
+
+    def step(self):
+        """Answers what it asks now."""
+        told = [None if isinstance(ask, Sleep) else self.transport._answer(ask) for ask in self.asks]
+        try:
+            self.asks = self.steps.send(told)
+        except StopIteration as stop:
+            self.value, self.over = stop.value, True
+
+    def finish(self, most=10_000):
+        for _ in range(most):
+            if self.over:
+                return self.value
+            self.step()
+        raise AssertionError("it does not end")
+
+
+def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, name):
+    """Two threads share one object; one sends its batch, the other learns of a reshard, the replies come."""
+    owner = RedisBloomFilter(client, name, 20_000, shards=2)
+    shared = RedisBloomFilter(client, name)
+    batch = Run(client, name, shared._storage.many(range(1000), adding=True))
+    while not isinstance(batch.asks[0], SendBatch):
+        batch.step()
+    owner.reshard(3)
+    assert 5 not in shared  # the other thread goes by the new strings from here on
+    batch.finish()
+    assert all(shared.contains_many(range(1000)))
+    assert all(RedisBloomFilter(client, name).contains_many(range(1000)))
+
+
+@pytest.mark.parametrize("paused_at", range(0, 60, 1 if LONG else 12))
+def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, paused_at):
+    filter_ = RedisBloomFilter(client, name, 5000, shards=2)
+    filter_.update(range(1000))
+    paused = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
+    for _ in range(paused_at):
+        if not paused.over:
+            paused.step()
+    stale = RedisBloomFilter(client, name)
+    filter_.reshard(5)
+    filter_.update(range(1000, 2000))
+    filter_.reshard(4)
+    filter_.update(range(2000, 3000))
+    manifest = client.get(f"{name}:fullbloom")
+    before = client.info("stats")["total_commands_processed"]
+    paused.finish()
+    assert client.info("stats")["total_commands_processed"] - before < 600
+    for one in (filter_, stale, RedisBloomFilter(client, name)):
+        stale.add_many(range(3000, 3100))
+        assert all(one.contains_many(range(3100)))
+    if filter_.manifest.shards == 4:
+        assert client.get(f"{name}:fullbloom") == manifest
+    names = filter_._storage.names
+    assert left(client, name) == sorted([names.manifest, *names.bits])
+
+
+def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
+    draw = random.Random(7)
+    for turn in range(3 * SCALE):
+        client.flushall()
+        makers = [RedisBloomFilter(client, name, 2000, shards=2) for _ in range(3)]
+        makers[0].update(range(300))
+        here = BloomFilter(2000, layout="blocked")
+        here.update(range(500, 600))
+        runs = [
+            Run(client, name, reshard.reshard(makers[0]._storage, 3)),
+            Run(client, name, reshard.replace_cells(makers[1]._storage, memoryview(here).cast("B"))),
+            Run(client, name, reshard.reshard(makers[2]._storage, 4)),
+        ]
+        late = RedisBloomFilter(client, name)
+        while running := [run for run in runs if not run.over]:
+            draw.choice(running).step()
+            if not draw.randrange(20):
+                late.add(draw.randrange(10**9))
+        late.update(range(900, 1000))
+        for one in (*makers, late):
+            assert all(one.contains_many(range(900, 1000))), turn
+            assert all(one.contains_many(range(500, 600))), turn
+        names = late._storage.names
+        assert left(client, name) == sorted([names.manifest, *names.bits]), turn
+
+
+def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name):
+    """At every step of the reshard another batch is begun, and sent when the next step is done."""
+    filter_ = RedisBloomFilter(client, name, 200_000, fpr=1e-9, shards=2)
+    mine = RedisBloomFilter(client, name)
+    going = Run(client, name, reshard.reshard(filter_._storage, 3))
+    start = 0
+    while not going.over:
+        batch = Run(client, name, mine._storage.many(range(start, start + 40), adding=True))
+        going.step()
+        assert batch.finish() == [True] * 40, start
+        start += 40
+    assert all(filter_.contains_many(range(start)))
+    assert start > 1000
+
+
+def test_no_key_is_reported_new_twice_during_a_reshard(server, name):
+    with server.client() as client:
+        filter_ = RedisBloomFilter(client, name, 100_000, fpr=1e-9, shards=2)
+        told, failed = [np.zeros(20_000, np.int64) for _ in range(2)], []
+
+        def add(number):
+            with server.client() as own:
+                mine = RedisBloomFilter(own, name)
+                for start in range(0, 20_000, 500):
+                    try:
+                        told[number][start : start + 500] = mine.add_many(np.arange(start, start + 500))
+                    except FullbloomError as error:
+                        failed.append(error)
+
+        threads = [threading.Thread(target=add, args=(number,)) for number in range(2)]
+        [thread.start() for thread in threads]
+        shards = 3
+        while any(thread.is_alive() for thread in threads):
+            filter_.reshard(shards)
+            shards = 5 - shards
+        assert not failed
+        every = told[0] + told[1]
+        assert every.max() == 1
+        assert (every == 0).mean() < 0.05  # of those whose two adds met a step of a reshard
+        assert filter_.contains_many(np.arange(20_000)).all()
+
+
+@pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter])
+@pytest.mark.parametrize("how", ["delete", "flushall"])
+def test_an_add_after_the_deletion_leaves_no_key(client, name, kind, how):
+    filter_ = kind(client, name, 5000, shards=3)
+    other = kind(client, name)
+    filter_.update(range(100))
+    other.delete() if how == "delete" else client.flushall()
+    for add in (lambda: filter_.add("late"), lambda: filter_.update(range(2000)), lambda: filter_.add(7)):
+        with pytest.raises(FilterLost):
+            add()
+        assert client.keys(f"*{name}*") == []
+    again = kind(client, name, 800, shards=2)
+    again.update(range(100))
+    with pytest.raises(FilterLost):
+        filter_.update(range(2000))
+    assert not filter_.verify()
+    assert all(again.contains_many(range(100)))
+    filter_.delete()
+    assert client.keys(f"*{name}*") == []
+
+
+def test_a_filter_recreated_under_load_is_complete(server, name):
+    done, wrong = threading.Event(), []
+
+    def add():
+        with server.client() as own:
+            while not done.is_set():
+                try:
+                    mine = RedisBloomFilter(own, name, 3000, shards=2)
+                    mine.update(range(200))
+                except (FilterLost, EngineNameTaken) as error:
+                    wrong.extend([error] * isinstance(error, EngineNameTaken))
+                except FullbloomError as error:
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=add) for _ in range(3)]
+    with server.client() as client:
+        [thread.start() for thread in threads]
+        for _ in range(15 * SCALE):
+            RedisBloomFilter(client, name, 3000, shards=2).delete()
+        done.set()
+        [thread.join(60) for thread in threads]
+        assert not wrong, wrong[:3]
+        RedisBloomFilter(client, name, 3000, shards=2).delete()
+        assert left(client, name) == []
+
+
+def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
+    steps = 0
+    while True:
+        filter_ = RedisBloomFilter(client, name, 2000, shards=2)
+        going = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
+        for _ in range(steps):
+            if not going.over:
+                going.step()
+        over = going.over
+        filter_.delete()
+        assert left(client, name) == [], steps
+        if over:
+            break
+        with suppress(FilterLost):  # or it was through but for what vanishes by itself
+            going.finish()
+        assert left(client, name) == [], steps
+        steps += 1 if LONG else 7
+    assert steps > 30
+
+
+def test_a_reshard_compares_the_manifest_before_it_writes_it(client, name):
+    """Nothing of a reshard sets a manifest without comparing it first."""
+    filter_ = RedisBloomFilter(client, name, 2000, shards=2)
+    going = Run(client, name, reshard.reshard(filter_._storage, 3))
+    while not going.over:
+        for ask in going.asks:
+            if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():
+                assert ask.words[0] in {b"GET", b"EVAL"}
+        going.step()

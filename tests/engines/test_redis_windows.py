@@ -1,0 +1,336 @@
+"""A window on a server remembers and forgets as one in memory, by the server's clock, whoever writes."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+import redis
+from engines.clusters import migrate_slot
+from engines.servers import needs_redis
+
+from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
+from fullbloom.engines.redis import RedisBloomFilter, RedisRollingFilter
+from fullbloom.engines.redis.storage import windows
+from fullbloom.engines.redis.transport import connections
+from fullbloom.errors import FilterLost
+
+pytestmark = needs_redis
+
+
+class Clock:
+    """A server's clock that a test moves; known to within ``apart`` seconds."""
+
+    def __init__(self, now: float, apart: float = 0.0):
+        self.seconds, self.apart = now, apart
+
+    def now(self):
+        return self.seconds - self.apart, self.seconds
+        yield
+
+
+@pytest.mark.parametrize("generations", [2, 3, 5])
+@pytest.mark.parametrize(("apart", "shards"), [(0.0, 1), (7.0, 1), (0.0, 3)])
+def test_windows_forget_as_those_of_memory(client, name, generations, apart, shards):
+    stretch, draw = 100, random.Random(generations)
+    window = float(stretch * (generations - 1))
+    options = {"window": window, "generations": generations, "shards": shards}
+    there = RedisRollingFilter(client, name, 2000, 1e-7, **options)
+    here = RollingBloomFilter(2000, 1e-7, generations=generations, window=window)
+    began = (int(time.time()) // stretch + 1) * stretch
+    clock = there._storage.clock = Clock(began, apart)
+    here.advance(began)
+    added = {}
+    for turn in range(60):
+        keys = [draw.randrange(3000) for _ in range(20)]
+        told = there.add_many(keys), here.add_many(keys)
+        # Where the time is known to within some seconds only, keys live in both generations it may be.
+        assert told[0] == told[1] or apart, turn
+        added |= dict.fromkeys(keys, clock.seconds)
+        asked = list(range(0, 3000, 7)) + keys
+        assert there.contains_many(asked) == here.contains_many(asked) or apart
+        assert all(there.contains_many([key for key, at in added.items() if clock.seconds - at <= window]))
+        forgotten = [key for key, at in added.items() if clock.seconds - apart - at > window + stretch]
+        assert not any(there.contains_many(forgotten))
+        clock.seconds += draw.randrange(1, stretch)
+        here.advance(clock.seconds)
+
+
+def test_keys_and_strings_expire(client, name, monkeypatch):
+    monkeypatch.setattr(windows, "_GRACE", 0)
+    there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
+    seen = RedisRollingFilter(client, name)
+    assert there.add("a")
+    began = time.monotonic()
+    assert not there.add("a")
+    known = "a" in seen
+    assert known or time.monotonic() - began > 0.6
+    deadline = time.monotonic() + 20
+    while "a" in seen:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert time.monotonic() - began > 0.6 - 0.1
+    while client.keys(f"{name}:bits*"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert seen.add("a")
+
+
+def test_windows_accept_batches_of_every_kind(client, name):
+    there = RedisRollingFilter(client, name, 50_000, window=3600)
+    keys = np.arange(40_000)
+    new = there.add_many(keys)
+    assert new.dtype == bool
+    assert new.sum() > 39_000
+    assert there.contains_many(keys).all()
+    assert there.contains_many(["x", 5]) == [False, True]
+    there.update(iter(["x", "y"]), ["z"])
+    assert there.contains_many(iter(["x", "y", "z"])) == [True] * 3
+    assert there.add_many(["q", "q"]) == [True, False]
+    assert there.add_many([]) == []
+    assert 0 < there.fpr() < 0.01
+
+
+def test_clients_that_start_a_generation_at_once_lose_no_key(server, name):
+    window, failed = 0.5, []
+    with server.client() as client:
+        RedisRollingFilter(client, name, 20_000, 1e-6, window=window, generations=4)
+
+    def work(number):
+        with server.client() as own:
+            mine = RedisRollingFilter(own, name)
+            for turn in range(60):
+                key = f"{number} {turn}"
+                before = time.monotonic()
+                mine.add(key)
+                found = mine.contains_many([f"{number} {turn - back}" for back in range(min(turn, 3) + 1)])
+                if not found[0] and time.monotonic() - before < window:
+                    failed.append(key)
+                time.sleep(0.01)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join(60) for thread in threads]
+    assert not failed
+
+
+def test_clear_empties_a_window_and_losses_are_errors(server, name):
+    with server.client() as one, server.client() as two:
+        there = RedisRollingFilter(one, name, 1000, window=3600)
+        other = RedisRollingFilter(two, name)
+        there.update(["a", "b"])
+        assert not other.add("a")
+        other.clear()
+        assert there.contains_many(["a", "b"]) == [False, False]
+        assert there.add("a")
+        one.delete(*one.keys(f"{name}:bits*"))
+        for ask in (there.add, there.__contains__, other.add, RedisRollingFilter(two, name).__contains__) * 2:
+            with pytest.raises(FilterLost, match="generation"):
+                ask("a")
+        # What adds have left there has no mark, and ends.
+        assert all(one.pttl(key) > 0 for key in one.keys(f"{name}:bits*"))
+        there.clear()
+        assert not one.keys(f"{name}:bits*")
+        assert other.add("a")
+        assert there.delete()
+        assert not one.keys(f"{name}*")
+        with pytest.raises(FilterLost, match="manifest"):
+            there.add("a")
+
+
+def test_the_cells_equal_those_of_a_filter_in_memory(client, name):
+    there = RedisRollingFilter(client, name, 2000, window=3600, shards=3, seed=4)
+    clock = there._storage.clock = Clock(time.time())
+    keys = [f"key {i}" for i in range(2000)]
+    there.update(keys)
+    generation = int(clock.seconds // 1800)
+    strings = [client.get(there._storage.key(generation, shard)) for shard in range(3)]
+    here = BloomFilter(2000, 1 - (1 - 0.01) ** (1 / 3), layout="blocked", seed=4)
+    here.update(keys)
+    assert b"".join(string[:-16] for string in strings) == memoryview(here).tobytes()
+    assert all(client.pttl(there._storage.key(generation, shard)) > 3600_000 for shard in range(3))
+
+
+def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
+    there, log = RedisRollingFilter(client, name, 10_000, window=3600, generations=4), []
+    other = RedisRollingFilter(client, name)
+    clock = there._storage.clock = other._storage.clock = Clock(time.time())
+    for _ in range(4):
+        clock.seconds += 1200
+        there.add("first")
+        assert "first" in other
+    for call in ("send", "receive"):
+        real = getattr(connections, call)
+
+        def noted(connection, exchange, *acks, real=real, call=call):
+            log.append((call, exchange))
+            return real(connection, exchange, *acks)
+
+        monkeypatch.setattr(connections, call, noted)
+    called = []
+    monkeypatch.setattr(client, "execute_command", lambda *words, **_: called.append(words))
+    for ask in (lambda: "a" in there, lambda: there.add("a"), lambda: "b" in other):
+        log.clear()
+        ask()
+        assert [call for call, _ in log] == ["send", "receive"]
+        assert len(log[0][1].parts) == 4
+    # Nobody has added anything since the generation turned: the manifest goes along.
+    clock.seconds += 1200
+    log.clear()
+    assert "a" in other
+    assert [call for call, _ in log] == ["send", "receive"]
+    assert len(log[0][1].parts) == 4
+    assert b":fullbloom" in log[0][1].parts[-1].buffer
+    assert not called
+    monkeypatch.undo()
+    for one in (there, other):
+        one._storage.clock = windows.Clock(one._storage.names.manifest)
+    there.clear()
+    there.add("a")
+    log.clear()
+    port = client.get_connection_kwargs()["port"]
+    for options in (
+        {"single_connection_client": True},
+        {"connection_pool": redis.BlockingConnectionPool(port=port, max_connections=1, timeout=20)},
+    ):
+        with redis.Redis(port=port, **options) as own:
+            same = RedisRollingFilter(own, name)
+            assert same.contains_many(["a", "c"]) == [True, False]
+            keys = np.arange(5000)
+            same.update(keys)
+            assert not same.add_many(keys).any()
+            with monkeypatch.context() as patched:
+                patched.setattr(connections, "idle_socket", lambda _: None)  # the client's parser reads
+                assert same.contains_many(keys).all()
+                assert same.contains_many(["a", "c"]) == [True, False]
+
+
+@pytest.mark.parametrize("after", [0, 1, 50_000, 100_000])
+def test_a_lookup_is_retried_after_a_broken_connection(client, name, monkeypatch, after):
+    there = RedisRollingFilter(client, name, 10_000, 1e-6, window=3600)
+    keys = np.arange(3000)
+    there.add_many(keys[:1000])
+    whole, left = connections._read_socket, [True]
+
+    def received(connected, exchange):
+        if left:
+            left.clear()
+            due = after
+            while due:
+                data = connected.recv(due)
+                exchange.feed(data)
+                due -= len(data)
+            raise ConnectionResetError
+        return whole(connected, exchange)
+
+    monkeypatch.setattr(connections, "_read_socket", received)
+    assert there.contains_many(keys).tolist() == [True] * 1000 + [False] * 2000
+    left.append(True)
+    told = there.add_many(keys)
+    assert not told[:1000].any()  # the others may be told that they were there
+    assert there.contains_many(keys).all()
+
+
+def test_lost_keys_are_reported(own_server):
+    server = own_server()
+    client = server.client()
+    there = RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
+    clock = there._storage.clock = Clock(1_800_000_075)
+    there.update(range(1000))
+    clock.seconds += 150
+    there.update(range(1000, 3000))
+    told = there.verify()
+    assert told
+    assert (told.keys_checked, told.keys_lost, told.restarted, told.shards_lost) == (3000, 0, False, ())
+    assert told.bits_found == told.bits_expected > 0
+    clock.seconds += 300  # the first thousand are forgotten, as they should
+    assert there.verify().keys_checked == 2000
+    there.update(range(3000, 3100))
+    client.save()
+    there.update(range(3100, 3150))
+    server.kill()
+    server.start()
+    told = there.verify()
+    assert not told
+    assert told.restarted
+    assert (told.keys_checked, told.keys_lost) == (2150, 50)
+    assert told.bits_found < told.bits_expected
+    generation = int(clock.seconds // 150)
+    client.delete(there._storage.key(generation))
+    told = there.verify()
+    assert not told
+    assert (told.shards_lost, told.keys_lost) == ((generation,), 150)
+    client.delete("f:fullbloom")
+    RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
+    told = there.verify()
+    assert told.replaced
+    assert told.keys_lost == told.keys_checked == 2150
+
+
+def test_a_window_cleared_by_another_client_is_not_lost(server, name):
+    with server.client() as one, server.client() as two:
+        there, other = (
+            RedisRollingFilter(client, name, 1000, window=3600, shards=2) for client in (one, two)
+        )
+        there.update(range(500))
+        other.clear()
+        told = there.verify()
+        assert told
+        assert told.keys_checked == 0
+        assert there.add(1)
+        assert there.verify().keys_checked == 1
+        other.clear()
+        # Strings that an add finds gone are made anew, with a time to live.
+        assert all(there.add_many(range(100)))
+        strings = one.keys(f"{name}:bits*")
+        assert strings
+        assert all(one.pttl(key) > 0 for key in strings)
+
+
+def test_a_window_on_a_cluster_follows_a_slot_that_moves(cluster, name):
+    with cluster.client() as client:
+        there = RedisRollingFilter(client, name, 20_000, window=3600)
+        assert there.manifest.shards == 48
+        assert there.add_many(["a", "b", "a"]) == [True, True, False]
+        assert there.contains_many(["a", "c"]) == [True, False]
+        there.clear()
+        assert "a" not in there
+        assert there.delete()
+        assert not client.keys(f"{name}*")
+        there = RedisRollingFilter(client, name, 20_000, 1e-6, window=3600, shards=4)
+        clock, keys = Clock(time.time()), np.arange(9000)
+        there._storage.clock = clock
+        there.update(keys[:3000])
+        clock.seconds += 1800
+        there.update(keys[3000:6000])
+        moved = there._storage.key(int(clock.seconds // 1800), 1)
+        source = cluster.node_of(client, moved)
+        masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
+        target = next(node for node in masters if node is not source)
+        with migrate_slot(cluster, client.keyslot(moved), source, target) as move:
+            assert there.contains_many(keys[:6000]).all()
+            move(moved)
+            assert there.contains_many(keys[:6000]).all()
+            assert there.add_many(keys[5000:7000]).tolist() == [False] * 1000 + [True] * 1000
+        assert there.contains_many(keys[:7000]).all()
+        assert not there.contains_many(keys[7000:]).any()
+        assert there.verify()
+
+
+def test_invalid_parameters_are_named(client, name):
+    with pytest.raises(FilterLost, match="window"):
+        RedisRollingFilter(client, name, 1000)
+    for wrong in ({"window": 0.0}, {"window": float("nan")}, {"window": 5, "generations": 17}):
+        with pytest.raises(ParameterError, match=r"window|generations"):
+            RedisRollingFilter(client, name, 1000, **wrong)
+    RedisRollingFilter(client, name, 1000, window=60)
+    with pytest.raises(IncompatibleFilters, match=r"window .60.0 there, 61.0 asked for"):
+        RedisRollingFilter(client, name, window=61)
+    with pytest.raises(IncompatibleFilters, match="is a RedisRollingFilter"):
+        RedisBloomFilter(client, name)
+    RedisBloomFilter(client, name + "2", 100)
+    with pytest.raises(IncompatibleFilters, match="is a RedisBloomFilter"):
+        RedisRollingFilter(client, name + "2")

@@ -1,0 +1,66 @@
+"""Files with forged counts, tables and cells: FormatError, or a filter that answers without a crash."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hostile.container import COUNT, File
+from support import SCALE, Variant, every_variant
+
+import fullbloom
+
+COUNTS = sorted({sign + value for sign in (-1, 0, 1) for value in (2**i for i in range(65))} - {-1})
+
+
+@pytest.mark.parametrize("seed", range(4 * SCALE))
+def test_fill_and_rate_stay_in_range_for_any_stated_count(seed: int, golden: Path, tmp_path: Path) -> None:
+    """Whatever number of keys a file tells, what is opened tells a fill and a rate of at most 1."""
+    path, draw, sound = tmp_path / "lie.bloom", random.Random(seed), 0
+    for stored in sorted(golden.glob("*.bloom")):
+        file = File.parse(stored.read_bytes())
+        if file.secret:
+            continue
+        true = next((value for tag, _, _, value in file.params if tag == COUNT), 1)
+        for count in {*draw.sample(COUNTS, 8), *(true + draw.randrange(true + 2) for _ in range(8))}:
+            file.set(COUNT, count)
+            path.write_bytes(file.build())
+            try:
+                f = fullbloom.open(path, verify="header")
+            except fullbloom.FormatError:
+                continue
+            sound += 1
+            assert 0 <= f.fill <= 1, (stored.name, count)
+            assert not hasattr(f, "fpr") or 0 <= f.fpr() <= 1, (stored.name, count)
+    assert sound > 0
+
+
+PROBER = Path(__file__).parent / "prober.py"
+
+
+def probe(variant: Variant, kind: str, rounds: int, golden: Path) -> dict[str, int]:
+    """What the prober says of this row's golden file; fails when it says nothing or something is wrong."""
+    command = [sys.executable, str(PROBER), str(golden / f"{variant.id}.bloom"), kind, str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    last = done.stdout.strip().rsplit("\n", 1)[-1]
+    assert done.returncode == 0, f"ended by {done.returncode} at {last!r}: {done.stderr[-500:]}"
+    outcome: dict[str, int] = json.loads(last)
+    problems = outcome.pop("problems")
+    assert not problems, "\n".join(problems[:20])  # type: ignore[index]
+    return outcome
+
+
+@pytest.mark.parametrize("variant", every_variant())
+def test_every_structure_survives_any_cells(variant: Variant, golden: Path) -> None:
+    outcome = probe(variant, "payload", 60 * SCALE, golden)
+    assert outcome["variations"] >= 60
+
+
+@pytest.mark.parametrize("variant", every_variant())
+def test_every_structure_survives_any_header_parameters(variant: Variant, golden: Path) -> None:
+    outcome = probe(variant, "params", 100 * SCALE, golden)
+    assert 0 < outcome["opened"] < 2 * outcome["variations"], "some lies are harmless, others are refused"

@@ -1,0 +1,433 @@
+"""Every RESP command on every kind of filter answers as a filter in a process does, or refuses.
+
+The commands are those that the service lists, the kinds those of the registry, of RedisBloom, and notes: a
+new kind is part of the test by itself, and a new command fails it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hostile.container import File
+from support import Variant, variants_with
+
+import fullbloom
+
+redis = pytest.importorskip("redis", reason="redis-py is not installed")
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+KEYS = [f"key {i}" for i in range(60)]
+FRESH = ["fresh 1", "fresh 2"]
+#: Kinds without a row, with the command that makes one and the one that adds to it.
+OTHERS = {
+    "redisbloom": ("BF.ADD", "capacity", 1000, "fpr", 0.01),
+    "redisbloom-cuckoo": ("CF.ADD", "capacity", 1000),
+}
+ABSENT, NOTE = "nothing", "note"
+
+
+def kinds() -> list[Any]:
+    rows: dict[str, Variant] = {}
+    for variant in [*variants_with(), *variants_with("numbers"), *variants_with("worlds")]:
+        rows.setdefault(variant.name, variant)
+    assert len(rows) == len(fullbloom.variants())
+    return [*rows.values(), *OTHERS, NOTE, ABSENT]
+
+
+def name_of(kind: Any) -> str:
+    return kind.name if isinstance(kind, Variant) else kind
+
+
+class Subject:
+    """One filter of the service under a name, beside the same filter in this process where there is one."""
+
+    def __init__(self, client: Any, kind: Any):
+        self.client, self.kind, self.name = client, kind, f"one:{name_of(kind)}"
+        self.variant = kind if isinstance(kind, Variant) else None
+
+    def put(self) -> None:
+        """Puts it there, as it was the first time."""
+        self.client.execute_command("DEL", self.name)
+        if self.variant is not None:
+            numbers = self.variant.can("numbers")
+            options = {"universe": 1000} if self.variant.can("zones") else {}
+            own = range(60) if numbers else KEYS
+            self.client.execute_command(
+                "BLOOM.RESTORE", self.name, self.variant.filled(own, 1000, seed=7, **options).to_bytes()
+            )
+        elif self.kind in OTHERS:
+            add, *options = OTHERS[self.kind]
+            self.client.execute_command("BLOOM.CREATE", self.name, "KIND", self.kind, "keyed", "no", *options)
+            for key in KEYS:
+                self.client.execute_command(add, self.name, key)
+        elif self.kind == NOTE:
+            self.client.execute_command("SET", self.name, "text")
+
+    def bytes(self) -> bytes | None:
+        """The filter as a file; the text of a note; None where there is nothing."""
+        try:
+            return self.client.execute_command("BLOOM.DUMP", self.name)
+        except redis.ResponseError:
+            return self.client.execute_command("GET", self.name)
+
+    def here(self) -> Any:
+        """The same filter in this process; None where the kind is of no row."""
+        return None if self.variant is None else fullbloom.loads(self.bytes())
+
+    def tell(self, *keys: str) -> list[int]:
+        """Whether the service finds keys, asked by the command of the kind's own family."""
+        family = "CF" if self.kind == "redisbloom-cuckoo" else "BF"
+        return self.client.execute_command(f"{family}.MEXISTS", self.name, *keys)
+
+
+def packed(keys: list[str]) -> bytes:
+    return b"".join(struct.pack("<I", len(key)) + key.encode() for key in keys)
+
+
+def hashed(keys: list[str]) -> bytes:
+    return b"".join(struct.pack("<Q", h) for h in fullbloom.hash_many(keys, seed=7))
+
+
+def bits(answers: list[bool]) -> bytes:
+    eights = [answers[at : at + 8] for at in range(0, len(answers), 8)]
+    return bytes(sum(bool(answer) << at for at, answer in enumerate(eight)) for eight in eights)
+
+
+# What a process answers, by operation; afterwards its filter is as the service's should be.
+
+
+def added(f: Any, keys: list[str]) -> list[Any]:
+    return [f.add(key) for key in keys]
+
+
+def added_hashed(f: Any, keys: list[str]) -> list[Any]:
+    return [f.add_hashed(key_hash) for key_hash in fullbloom.hash_many(keys, seed=7)]
+
+
+def added_absent(f: Any, keys: list[str]) -> list[Any]:
+    return [int(key not in f and [f.add(key)] != []) for key in keys]
+
+
+def removed(f: Any, keys: list[str]) -> list[Any]:
+    return list(f.discard_many(keys))
+
+
+def found(f: Any, keys: list[str]) -> list[Any]:
+    # A closed world has no `in`.
+    return list(f.includes_many(keys) if hasattr(f, "includes_many") else f.contains_many(keys))
+
+
+def counted(f: Any, keys: list[str]) -> list[Any]:
+    return list(f.count_many(keys))
+
+
+def valued(f: Any, keys: list[str]) -> list[Any]:
+    return [(f.label(key) or 0) if hasattr(f, "label") else f.get(key) for key in keys]
+
+
+Form = tuple["Callable[[str, list[str]], list[Any]]", "Callable[[list[Any]], Any]"]
+ONE: Form = (lambda name, keys: [name, keys[0]], lambda answers: int(answers[0]))
+MANY: Form = (lambda name, keys: [name, *keys], lambda answers: [int(a) for a in answers])
+ITEMS: Form = (lambda name, keys: [name, "ITEMS", *keys], MANY[1])
+PACKED: Form = (lambda name, keys: [name, packed(keys)], bits)
+VALUES: Form = (MANY[0], list)
+HASHES: Form = (lambda name, keys: [name, hashed(keys)], PACKED[1])
+STORED = (ONE[0], lambda _: 1)
+ALL_STORED = (ITEMS[0], lambda answers: [1] * len(answers))
+
+#: Commands about keys: their words, what the answers in a process look like on the wire, and the operation.
+ON_KEYS: dict[str, tuple[Form, Any]] = {
+    "bf.add": (ONE, added),
+    "bf.madd": (MANY, added),
+    "bf.insert": (ITEMS, added),
+    "bf.exists": (ONE, found),
+    "bf.mexists": (MANY, found),
+    "cf.add": (STORED, added),
+    "cf.addnx": (ONE, added_absent),
+    "cf.insert": (ALL_STORED, added),
+    "cf.insertnx": (ITEMS, added_absent),
+    "cf.exists": (ONE, found),
+    "cf.mexists": (MANY, found),
+    "cf.del": (ONE, removed),
+    "cf.count": (ONE, counted),
+    "bloom.add": (MANY, added),
+    "bloom.check": (MANY, found),
+    "bloom.remove": (MANY, removed),
+    "bloom.count": (MANY, counted),
+    "bloom.values": (VALUES, valued),
+    "bloom.padd": (PACKED, added),
+    "bloom.pcheck": (PACKED, found),
+    "bloom.premove": (PACKED, removed),
+    "bloom.hadd": (HASHES, added_hashed),
+    "bloom.hcheck": (HASHES, found),
+    "bloom.hremove": (HASHES, removed),
+}
+LOOK_UPS = {name for name, (_, operation) in ON_KEYS.items() if operation in {found, counted, valued}}
+NAME: Callable[[str], list[Any]] = lambda name: [name]  # noqa: E731
+#: Commands about a filter as a whole, or its name, that change nothing of it.
+ASKING: dict[str, Callable[[str], list[Any]]] = {
+    "bf.card": NAME,
+    "bf.info": NAME,
+    "bf.debug": NAME,
+    "bf.scandump": lambda name: [name, 0],
+    "cf.info": NAME,
+    "cf.debug": NAME,
+    "cf.scandump": lambda name: [name, 0],
+    "bloom.info": NAME,
+    "bloom.stats": NAME,
+    "bloom.dump": NAME,
+    "bloom.positions": lambda name: [name, KEYS[0]],
+    "exists": NAME,
+    "touch": NAME,
+    "type": NAME,
+    "ttl": NAME,
+    "pttl": NAME,
+    "expiretime": NAME,
+    "pexpiretime": NAME,
+    "persist": NAME,
+    "get": NAME,
+    "watch": NAME,
+    # Refused where there is something already, or what comes is no filter.
+    "bf.reserve": lambda name: [name, 0.01, 100],
+    "cf.reserve": lambda name: [name, 100],
+    "bloom.create": lambda name: [name, "KIND", "bloom", "capacity", 100],
+    "bloom.restore": lambda name: [name, b"no filter", "REPLACE"],
+    "bf.loadchunk": lambda name: [name, 1, b"no filter"],
+    "cf.loadchunk": lambda name: [name, 1, b"no filter"],
+    "renamenx": lambda name: [name, name],
+    "expire": lambda name: [name, 1000],
+    "pexpire": lambda name: [name, 1_000_000],
+    "expireat": lambda name: [name, 99_999_999_999],
+    "pexpireat": lambda name: [name, 99_999_999_999_000],
+}
+MAKING = {"bf.reserve", "cf.reserve", "bloom.create"}
+#: The others, each with a test below.
+WHOLE = {
+    "del",
+    "unlink",
+    "rename",
+    "set",
+    "bloom.setpair",
+    "bloom.clear",
+    "bloom.advance",
+    "bloom.merge",
+    "cf.compact",
+}
+
+
+@pytest.fixture(scope="module")
+def client(new_service) -> Iterator[Any]:
+    host, _, port = new_service("--durability", "off").resp.rpartition(":")
+    with redis.Redis(host, int(port), socket_timeout=30, protocol=2) as one:
+        one.response_callbacks.clear()
+        yield one
+
+
+def ask(subject: Subject, command: str, *words: Any) -> Any:
+    """The answer, or the refusal; a connection that breaks is a fault of the service."""
+    try:
+        return subject.client.execute_command(command.upper(), *words)
+    except redis.ResponseError as error:
+        return error
+
+
+def is_refusal(answer: Any) -> bool:
+    # BF.MADD and BF.INSERT answer key by key, and end at the one that is refused.
+    refused = isinstance(answer[0] if isinstance(answer, list) and answer else answer, redis.ResponseError)
+    assert not refused or "panic" not in str(answer).lower(), answer
+    return refused
+
+
+def in_process(operation: Any, f: Any, keys: list[str]) -> list[Any] | None:
+    """What a process answers; None where the kind cannot."""
+    try:
+        return operation(f, keys)
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def test_every_command_is_covered_by_this_table(client):
+    commands = {row[0].decode(): row[3] for row in client.execute_command("COMMAND")}
+    about = {name for name, first in commands.items() if first}
+    # Names that may be left out are no keys to COMMAND.
+    assert about | {"bloom.stats"} == {*ON_KEYS, *ASKING, *WHOLE}
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=name_of)
+def test_commands_on_keys_equal_a_filter_in_a_process(client, kind):
+    subject = Subject(client, kind)
+    for command, (form, operation) in ON_KEYS.items():
+        for several in (KEYS[:9], FRESH, [KEYS[0], "fresh 3", KEYS[0]]):
+            keys = several[:1] if form in (ONE, STORED) else several
+            subject.put()
+            before, f = subject.bytes(), subject.here()
+            answer = ask(subject, command, *form[0](subject.name, keys))
+            after, case = subject.bytes(), (name_of(kind), command, keys, answer)
+            if is_refusal(answer):
+                assert after == before, case
+            if f is not None:
+                right = in_process(operation, f, keys)
+                if right is None:
+                    assert says_no(answer), case
+                else:
+                    assert answer == form[1](right), case
+                if form is HASHES:  # a hash does not show the domain of its key
+                    assert (
+                        File.parse(after).without_domains() == File.parse(f.to_bytes()).without_domains()
+                    ), case
+                else:
+                    assert after == f.to_bytes(), case
+            elif kind in OTHERS:
+                check_foreign(subject, command, operation, keys, answer, before)
+            elif kind == NOTE or command in LOOK_UPS:
+                assert says_no(answer), case
+                assert after == before, case
+            elif after is not None:  # it was made
+                family = command.partition(".")[0].upper()
+                assert client.execute_command(f"{family}.MEXISTS", subject.name, *keys) == [1] * len(keys)
+
+
+def says_no(answer: Any) -> bool:
+    """True of a refusal, and of a look-up that finds nothing."""
+    return is_refusal(answer) or not any(answer if isinstance(answer, list | bytes) else [answer])
+
+
+def check_foreign(
+    subject: Subject, command: str, operation: Any, keys: list[str], answer: Any, before: bytes | None
+) -> None:
+    """Compare a filter of RedisBloom's, which this process does not have, with what it tells of itself."""
+    case, now = (subject.kind, command, keys, answer), subject.tell(*keys)
+    cuckoo = subject.kind == "redisbloom-cuckoo"
+    known = [int(key in KEYS) for key in keys]
+    listed = [answer] if isinstance(answer, int) else answer
+    takes_hashes = command in {"bloom.hadd", "bloom.hcheck", "bloom.hremove"}
+    if takes_hashes or operation is valued or (operation in {removed, counted} and not cuckoo):
+        assert is_refusal(answer), case
+    elif operation is removed:
+        assert not is_refusal(answer), case
+        info = subject.client.execute_command("CF.INFO", subject.name)
+        left = dict(zip(info[::2], info[1::2], strict=True))[b"Number of items inserted"]
+        assert left == len(KEYS) - len({key for key in keys if key in KEYS}), case
+    elif operation is counted:
+        assert listed == known, case
+    elif operation is found:
+        assert listed == known or answer == bits(known), case
+        assert subject.bytes() == before, case
+    else:
+        assert not is_refusal(answer), case
+        assert now == [1] * len(keys), case
+        counts = [subject.client.execute_command("CF.COUNT", subject.name, key) for key in keys if cuckoo]
+        absent = operation is added_absent
+        once = [max(1, known[at] + (0 if absent else keys.count(key))) for at, key in enumerate(keys)]
+        assert counts == (once if cuckoo else []), case
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=name_of)
+def test_read_commands_equal_a_filter_in_a_process(client, kind):
+    subject = Subject(client, kind)
+    subject.put()
+    before, f = subject.bytes(), subject.here()
+    for command, words in ASKING.items():
+        answer = ask(subject, command, *words(subject.name))
+        if kind == ABSENT:
+            assert command in MAKING or subject.bytes() is None, command
+            client.execute_command("DEL", subject.name)
+            continue
+        assert subject.bytes() == before, command
+        if command in MAKING:
+            assert is_refusal(answer), command
+    if f is None:
+        return
+    assert client.execute_command("BF.CARD", subject.name) == f.num_added
+    info = client.execute_command("BLOOM.INFO", subject.name)
+    facts = dict(zip(info[::2], info[1::2], strict=True))
+    assert (facts[b"num_added"], facts[b"nbytes"]) == (f.num_added, f.nbytes)
+    right = in_process(lambda f, keys: f.positions(keys[0]), f, KEYS)
+    answer = ask(subject, "BLOOM.POSITIONS", subject.name, KEYS[0])
+    assert is_refusal(answer) if right is None else answer == right
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=name_of)
+def test_dumps_in_pieces_are_loaded_or_refused(client, kind):
+    subject = Subject(client, kind)
+    for family in ("BF", "CF"):
+        subject.put()
+        at, name, pieces = 0, f"{subject.name}:again", []
+        client.execute_command("DEL", name)
+        while True:
+            answer = ask(subject, f"{family}.SCANDUMP", subject.name, at)
+            if is_refusal(answer) or answer[0] == 0:
+                break
+            at = answer[0]
+            pieces.append(answer)
+        assert is_refusal(answer) == (not pieces), (name_of(kind), family, answer)
+        for piece in pieces:
+            client.execute_command(f"{family}.LOADCHUNK", name, *piece)
+        again = Subject(client, kind)
+        again.name = name
+        assert again.bytes() == (subject.bytes() if pieces else None), (name_of(kind), family)
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=name_of)
+def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
+    subject = Subject(client, kind)
+
+    def done(command: str, *words: Any) -> tuple[Any, bytes | None, bytes | None]:
+        subject.put()
+        before = subject.bytes()
+        answer = ask(subject, command, *words)
+        after = subject.bytes()
+        assert not is_refusal(answer) or after == before, (name_of(kind), command, answer)
+        return answer, before, after
+
+    there = int(kind != ABSENT)
+    for command in ("DEL", "UNLINK"):
+        assert done(command, subject.name)[::2] == (there, None)
+    client.execute_command("DEL", "renamed")
+    answer, before, after = done("RENAME", subject.name, "renamed")
+    assert is_refusal(answer) or after is None
+    subject.name = "renamed"
+    assert subject.bytes() == before
+    subject.name = f"one:{name_of(kind)}"
+    answer, before, after = done("SET", subject.name, "other")
+    assert (after == b"other") if kind in (NOTE, ABSENT) else is_refusal(answer)
+
+    for command, operation in (
+        ("BLOOM.CLEAR", lambda f: f.clear()),
+        ("BLOOM.MERGE", lambda f: f.merge(f.copy())),
+    ):
+        words = [subject.name] * (2 if command == "BLOOM.MERGE" else 1)
+        answer, before, after = done(command, *words)
+        f = None if subject.variant is None else fullbloom.loads(before)
+        right = None if f is None else in_process(lambda f, _: [operation(f)], f, [])  # noqa: B023
+        if right is None:
+            assert is_refusal(answer), (name_of(kind), command)
+        else:
+            assert answer == b"OK", (name_of(kind), command, answer)
+            assert after == f.to_bytes(), (name_of(kind), command)
+    answer, before, after = done("BLOOM.ADVANCE", subject.name, 10)
+    window = subject.variant is not None and getattr(fullbloom.loads(before), "window", None)
+    assert is_refusal(answer) or isinstance(window, float), (name_of(kind), answer)
+    answer, before, after = done("BLOOM.SETPAIR", subject.name, "fresh 1", 2)
+    if subject.variant is None or not (subject.variant.can("pairs") or subject.variant.can("valued")):
+        assert is_refusal(answer), (name_of(kind), "BLOOM.SETPAIR")
+    elif not is_refusal(answer):
+        assert client.execute_command("BLOOM.VALUES", subject.name, "fresh 1")[0] >= 2
+    answer, before, after = done("CF.COMPACT", subject.name)
+    takes_out = subject.variant is not None and hasattr(subject.variant.cls, "discard")
+    assert is_refusal(answer) == (not (takes_out or kind == "redisbloom-cuckoo")), (name_of(kind), answer)
+    if not is_refusal(answer):
+        assert subject.tell(KEYS[0]) == [1] or subject.variant.can("numbers")
+
+
+def test_kinds_without_secrets_are_unkeyed_and_refuse_keyed(client):
+    others = [row["name"] for row in fullbloom.variants() if row["adds"] == "number"]
+    for kind in [*others, *OTHERS]:
+        words = ["KIND", kind, "capacity", 100, *(["universe", 1000] if kind == "zone" else [])]
+        assert client.execute_command("BLOOM.CREATE", f"unasked:{kind}", *words) == b"OK"
+        with pytest.raises(redis.ResponseError, match=f"a {kind} cannot be keyed.*say keyed no"):
+            client.execute_command("BLOOM.CREATE", f"asked:{kind}", *words, "keyed", "yes")

@@ -19,8 +19,8 @@
 //! depend on the rest.
 
 use super::block::{Widest, widest};
-use super::fastrange;
 use super::pattern::LineScheme;
+use super::range::fastrange;
 use crate::cells::LINE_WORDS;
 
 /// Odd multipliers with good spectra (Steele and Vigna, "Computationally easy, spectrally good

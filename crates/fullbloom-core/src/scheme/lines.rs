@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use super::ahead::{BUCKET_AHEAD, Visit, each, fetched};
 use super::block::Block;
-use super::pattern::{InstructionSet, LineScheme, Portable, Vector};
+use super::pattern::{InstructionSet, LineScheme, Portable};
 use crate::cells::LINE_WORDS;
 use crate::isa::{Isa, prefetch};
 
@@ -241,7 +241,8 @@ pub fn add_one<S: LineScheme>(words: &mut [u64], hash: u64) -> bool {
 /// Single keys in plain Rust: separate calls, so that the scalar entry points keep their registers for the vectors. The
 /// fields of [`Lines`] are passed in registers.
 mod portable {
-    use super::{InstructionSet, LineScheme, Lines, Portable};
+    use crate::scheme::lines::Lines;
+    use crate::scheme::pattern::{InstructionSet, LineScheme, Portable};
 
     /// # Safety
     /// `base` holds `total` lines.
@@ -264,7 +265,8 @@ mod portable {
 
 /// The same and the adding loop compiled for the vector set: x86-64 needs the feature switched on around them.
 mod vector {
-    use super::{InstructionSet, LineScheme, Lines, Vector, add_loop};
+    use crate::scheme::lines::{Lines, add_loop};
+    use crate::scheme::pattern::{InstructionSet, LineScheme, Vector};
 
     /// # Safety
     /// `base` holds `total` lines, and AVX2 must be present.

@@ -21,21 +21,16 @@ pub mod planes;
 pub mod positions;
 pub mod probes;
 pub mod quadratic;
+pub mod range;
 pub mod seeded;
 pub mod sliced;
 pub mod triple;
 pub mod two_lines;
 
 pub use probes::ProbeKernel;
+pub use range::fastrange;
 
 use crate::sizing::derived::Derivation;
-
-/// High 64 bits of the product: maps a uniform `hash` to `0..range` without division, from its
-/// top bits (Lemire, "Fast random integer generation in an interval", 2019).
-#[inline(always)]
-pub fn fastrange(hash: u64, range: u64) -> u64 {
-    ((u128::from(hash) * u128::from(range)) >> 64) as u64
-}
 
 /// Passes every scheme to the macro `$do`, after `$with`.
 ///

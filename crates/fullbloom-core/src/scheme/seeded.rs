@@ -2,8 +2,8 @@
 //!
 //! Position i = `fastrange(XXH3-64(h as 8 bytes, seed i), range)`: the k independent functions of a textbook.
 
-use super::fastrange;
 use super::probes::Sequence;
+use super::range::fastrange;
 use crate::hash::xxh3::{fold_seed, xxh3_u64};
 
 /// The sequence.

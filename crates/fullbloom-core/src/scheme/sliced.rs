@@ -4,8 +4,8 @@
 //! its lower half first: position i = `slice * range >> 32`. 32 bits leave no position more than 1/256 above the
 //! mean there; beyond, a slice is a whole word, and the scheme is `seeded`.
 
-use super::fastrange;
 use super::probes::Sequence;
+use super::range::fastrange;
 use crate::hash::xxh3::{fold_seed, xxh3_u64};
 
 /// Most positions for which half of a word is enough.

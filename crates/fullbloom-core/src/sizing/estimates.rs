@@ -23,6 +23,7 @@
 
 use super::Law;
 use super::chain::{Member, Stages};
+use super::whole::{mean_over, of_whole};
 
 /// An estimate, with its variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,39 +134,12 @@ pub fn reached_chain(kind: Stages, stages: &[StageKeys]) -> Estimate {
     Estimate { items: later, variance }
 }
 
-/// The variance to report for a number of units: half a unit in quadrature, at most three times the variance.
-pub fn of_whole(variance: f64, unit: f64) -> f64 {
-    if variance.is_finite() {
-        variance.max(0.0) + (3.0 * variance.max(0.0)).min(unit * unit / 4.0)
-    } else {
-        f64::INFINITY
-    }
-}
-
-/// Of `items` distinct keys, those that were new when they were added: all except those that a lookup, of rate `fpr` at
-/// so many keys, found.
-pub fn new_among(items: f64, fpr: impl Fn(f64) -> f64) -> f64 {
-    if !items.is_finite() {
-        return items;
-    }
-    items * (1.0 - mean_over(items, fpr))
-}
-
-/// The mean of a function over 0 to `items` keys, by Simpson's rule over 32 parts.
-pub fn mean_over(items: f64, of: impl Fn(f64) -> f64) -> f64 {
-    let parts = (0..=32).map(|part| {
-        let weight = if part % 32 == 0 { 1.0 } else { f64::from(2 + part % 2 * 2) };
-        weight * of(items * f64::from(part) / 32.0)
-    });
-    parts.sum::<f64>() / 96.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sizing::classic::Classic;
-    use crate::sizing::estimates::new_among;
     use crate::sizing::lanes::Lanes;
+    use crate::sizing::whole::new_among;
 
     #[test]
     fn certain_numbers_are_exact_and_saturated_ones_unknown() {

@@ -18,7 +18,7 @@
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
 //! * [`zone`]: remainders of integers, which distinguish few of them from all others;
 //! * [`chain`]: filters asked one after the other, and the stages of one that grows;
-//! * [`estimates`]: how many keys there are, and how far off that may be.
+//! * [`estimates`]: how many keys there are, and how far off that may be; [`whole`]: keys come in units.
 //!
 //! [`any_of`] and its kin are what they are made from; [`law`] hands them on by name.
 
@@ -39,6 +39,7 @@ pub mod occupancy;
 pub mod peeled;
 pub mod ribbon;
 pub mod stable;
+pub mod whole;
 pub mod zone;
 
 pub use laws::law;
@@ -75,12 +76,12 @@ pub trait Law {
     /// numbers of keys are then equally plausible.
     fn estimate(&self, fill: f64) -> (f64, f64) {
         let items = self.items(fill);
-        (items, estimates::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
+        (items, whole::of_whole(self.items_sd(items).powi(2), self.cell_worth(items)).sqrt())
     }
 
     /// The keys behind this fill that were new when they were added.
     fn new_of_fill(&self, fill: f64) -> f64 {
-        estimates::new_among(self.items(fill), |items| self.fpr(items))
+        whole::new_among(self.items(fill), |items| self.fpr(items))
     }
 
     /// Rate at this fill.

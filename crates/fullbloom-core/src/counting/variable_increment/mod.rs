@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
-use crate::sizing::estimates::new_among;
+use crate::sizing::whole::new_among;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};

@@ -1,7 +1,8 @@
-//! [`Lot`]: all records by bucket, in memory and in a file; [`Lane`]: those that one thread collects.
+//! [`Lot`]: all records by bucket, in memory and in a file.
 
 use std::ops::Range;
 
+use super::lane::{BUCKET_BITS, BUCKETS, Lane, Record};
 use super::spill::Spill;
 use crate::cells::allocation::reserve;
 use crate::error::Result;
@@ -129,37 +130,4 @@ pub(super) fn sort<const W: usize>(records: &mut Vec<Record<W>>) {
 pub fn repeats<const W: usize>(records: &mut [Record<W>]) -> bool {
     records.sort_unstable();
     records.windows(2).any(|pair| pair[0][0] == pair[1][0])
-}
-
-/// Bits of a hash that choose the bucket: shards are whole buckets.
-pub const BUCKET_BITS: u32 = 8;
-/// Buckets in all.
-pub(super) const BUCKETS: usize = 1 << BUCKET_BITS;
-
-/// A hash, and a value if it has one.
-pub type Record<const W: usize> = [u64; W];
-
-/// Records that one thread collects.
-pub struct Lane<const W: usize> {
-    pub(super) buckets: Vec<Vec<Record<W>>>,
-    pub(super) held: usize,
-}
-
-impl<const W: usize> Lane<W> {
-    /// Empty.
-    pub(super) fn new() -> Self {
-        Lane { buckets: (0..BUCKETS).map(|_| Vec::new()).collect(), held: 0 }
-    }
-
-    /// Takes one record.
-    #[inline(always)]
-    pub fn push(&mut self, record: Record<W>) -> Result<()> {
-        let bucket = &mut self.buckets[(record[0] >> (64 - BUCKET_BITS)) as usize];
-        if bucket.len() == bucket.capacity() {
-            reserve(bucket, 1)?;
-        }
-        bucket.push(record);
-        self.held += 1;
-        Ok(())
-    }
 }

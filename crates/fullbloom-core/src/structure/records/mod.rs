@@ -3,6 +3,7 @@
 //! A record is W words, the first a hash. Records are in 256 buckets by the first 8 bits of it. Those that exceed the
 //! memory limit go to a temporary file without a name, so that nothing of it remains whatever happens.
 
+pub mod lane;
 pub mod lot;
 mod set;
 mod sorted;
@@ -18,9 +19,9 @@ use crate::error::{Error, Result};
 use crate::key::source::{CHUNK, HashSource};
 use crate::parallel::workers::{self, lock};
 
-use lot::BUCKETS;
+use lane::BUCKETS;
+pub use lane::{BUCKET_BITS, Lane, Record};
 pub use lot::Lot;
-pub use lot::{BUCKET_BITS, Lane, Record};
 pub use set::RecordSet;
 pub use sorted::Sorted;
 use spill::Spill;

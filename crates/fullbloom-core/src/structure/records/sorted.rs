@@ -1,7 +1,7 @@
 //! [`Sorted`]: distinct records in order.
 
+use super::lane::{BUCKETS, Record};
 use super::lot::{self, Lot};
-use super::lot::{BUCKETS, Record};
 use crate::error::Result;
 use crate::structure::Job;
 

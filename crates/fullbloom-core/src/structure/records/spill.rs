@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::lot::{BUCKETS, Record};
+use super::lane::{BUCKETS, Record};
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result, shown};
 use crate::parallel::workers;

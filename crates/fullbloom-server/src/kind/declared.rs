@@ -7,7 +7,9 @@ use fullbloom_core::key::KeyHasher;
 use fullbloom_core::structure::opening::OpenOptions;
 use std::path::Path;
 
-use super::{Kind, Spec};
+use super::rows::registry_row;
+use super::spec::Spec;
+use super::traits::Kind;
 use crate::fault::{Fault, Result};
 
 /// A parameter given as a text.
@@ -213,9 +215,10 @@ macro_rules! kind {
 
             #[allow(unused_imports)] // where nothing is constructed
             use super::Parameter;
-            use super::super::{Kind, Spec};
             #[allow(unused_imports)] // as above
             use crate::fault::{Fault, Result};
+            use crate::kind::spec::Spec;
+            use crate::kind::traits::Kind;
 
             constructor!($when $Class $positional $named);
 
@@ -271,7 +274,7 @@ macro_rules! kinds {
 
         /// Creates a filter and checks its options.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
-            match super::registry_row(&spec.kind)?.id {
+            match registry_row(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }
@@ -279,7 +282,7 @@ macro_rules! kinds {
 
         /// The bytes of cells that it would take; 0 if that is unknown in advance.
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
-            match super::registry_row(&spec.kind)?.id {
+            match registry_row(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
                 _ => Err(Fault::invalid("the kind is of no row")),
             }

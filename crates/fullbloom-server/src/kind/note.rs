@@ -10,7 +10,10 @@ use fullbloom_core::key::{AddedDomains, KeyHasher};
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
 
-use super::{Flavour, Kind, Settings, Spec, foreign};
+use super::foreign::rows as foreign;
+use super::settings::{Flavour, Settings};
+use super::spec::Spec;
+use super::traits::Kind;
 use crate::fault::{Code, Fault, Result};
 
 /// Its number in files, beyond those of the registry.

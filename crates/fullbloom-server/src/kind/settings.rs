@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Spec;
+use super::rows::by_name;
+use super::spec::Spec;
 use crate::fault::{Code, Fault, Result};
 
 /// Which family of commands created a filter.
@@ -111,7 +112,7 @@ pub struct Interner {
 impl Interner {
     /// The same settings, in memory shared with equal ones.
     pub fn intern(&mut self, mut settings: Settings) -> Settings {
-        if let Ok(row) = super::by_name(&settings.spec.kind) {
+        if let Ok(row) = by_name(&settings.spec.kind) {
             settings.spec.kind = Cow::Borrowed(row.name);
         }
         intern_list(&mut self.options, &mut settings.spec.options);

@@ -3,7 +3,7 @@
 //! Filters never leave this module as objects: keys, hashes and the bytes of files go in, results come out. Every call
 //! lets other Python threads run while it works. A change returns once it is as durable as the mode promises.
 //!
-//! * `service`: the service, opened and closed; `listener`: the RESP port; `auth`: tokens;
+//! * `service`: the service, opened and closed; `port`, `listener`: the RESP port; `auth`: tokens;
 //! * `catalogue`: create, find and drop filters; `keys`: batches of keys; `stats`: what a filter reports about itself;
 //! * `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python.
 
@@ -20,6 +20,7 @@ mod files;
 mod keys;
 mod listener;
 mod memory;
+mod port;
 mod service;
 mod stats;
 

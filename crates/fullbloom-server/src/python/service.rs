@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::listener::Port;
+use super::port::Port;
 use super::to_exception;
 use crate::auth::Authenticator;
 use crate::fault::{Code, Fault, Result};

@@ -12,9 +12,13 @@ use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
 use fullbloom_core::structure::parts::Parts;
 
-use super::{DumpFormat, ROWS, number};
+use super::dump_format::DumpFormat;
+use super::options::number;
+use super::rows::ROWS;
 use crate::fault::{Fault, Result};
-use crate::kind::{Keying, Kind, Spec};
+use crate::kind::keying::Keying;
+use crate::kind::spec::Spec;
+use crate::kind::traits::Kind;
 
 /// The bytes that RedisBloom counts in addition to the cells.
 const OVERHEAD: u64 = 32;

@@ -1,14 +1,14 @@
 //! The filters of `RedisBloom`. They have no row in the registry, because their keys are not hashes of 64 bits.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::foreign::redisbloom::{bloom::Chain, cuckoo::Cuckoo, file};
-use fullbloom_core::registry::{FalseNegatives, Variant};
 
-use super::{Flavour, Kind, Settings, Spec};
+use super::settings::{Flavour, Settings};
+use super::spec::Spec;
+use super::traits::Kind;
 use crate::fault::{Code, Fault, Result};
 
 /// The methods of [`Kind`] that both filters implement in the same way.
@@ -60,71 +60,13 @@ macro_rules! foreign_dump {
 
 mod bloom;
 mod cuckoo;
+pub(super) mod dump_format;
+mod options;
+pub(super) mod rows;
 
-pub(super) const ROW: Variant = Variant {
-    id: file::BLOOM,
-    name: "redisbloom",
-    class: "RedisBloomFilter",
-    adds: "key",
-    entry: &["key"],
-    family: "foreign",
-    capabilities: &["add", "grow"],
-    stage: false,
-    layouts: &[],
-    ns: [0.0, 0.0],
-    false_negatives: FalseNegatives::Never,
-    merging: "",
-    formula: "",
-    paper: "",
-    role: "",
-    once: false,
-    fixed: &[],
-};
+pub use dump_format::DumpFormat;
 
-static ROWS: [Variant; 2] = [
-    ROW,
-    Variant {
-        id: file::CUCKOO,
-        name: "redisbloom-cuckoo",
-        class: "RedisBloomCuckooFilter",
-        capabilities: &["add", "remove", "count", "grow"],
-        false_negatives: FalseNegatives::OnMisuse,
-        once: true,
-        ..ROW
-    },
-];
-
-/// The number given as an option, or its default.
-fn number(spec: &Spec, name: &str, default: Option<u64>, most: u64) -> Result<u64> {
-    let Some(text) = spec.option(name) else {
-        return default.ok_or_else(|| Fault::invalid(format!("{name} is missing; give {name}=...")));
-    };
-    let number = text.parse().ok().filter(|&number| number <= most);
-    number.ok_or_else(|| Fault::invalid(format!("{name} must be a whole number of at most {most}, got {text:?}")))
-}
-
-/// A filter in the dump format of `RedisBloom`.
-pub trait DumpFormat {
-    /// The header of its dump.
-    fn header(&self) -> Vec<u8>;
-    /// The chunk with this number, from 1 on, and the number under which it is loaded.
-    fn chunk(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)>;
-    /// Loads a chunk; an error changes nothing.
-    fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
-    /// The lines of `BF.DEBUG`.
-    fn debug_lines(&self) -> Vec<String>;
-    /// The number of tables or layers that a lookup visits.
-    fn tables(&self) -> u64;
-    /// Frees the space of removed keys.
-    fn compact(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// The row of this name.
-pub(super) fn by_name(name: &str) -> Option<&'static Variant> {
-    ROWS.iter().find(|row| row.name == name)
-}
+use rows::{ROWS, by_name};
 
 /// The kind of RedisBloom for a family of commands.
 pub fn kind_of_flavour(flavour: Flavour) -> &'static str {

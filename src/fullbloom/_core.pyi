@@ -273,7 +273,7 @@ class _AdvanceMembers:
     @property
     def keys_a_generation(self, /) -> int:
         """
-        Keys that a generation takes.
+        Keys of a generation.
         """
     @property
     def now(self, /) -> float | None:
@@ -293,7 +293,7 @@ class _AdvanceMembers:
     @property
     def refresh(self, /) -> bool:
         """
-        True when a known key counts as seen anew.
+        True if a lookup refreshes a known key.
         """
     @property
     def window(self, /) -> float | None:

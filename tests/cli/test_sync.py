@@ -245,7 +245,7 @@ def test_misuse_is_refused_in_one_line(fullbloom, refused, tmp_path):
     f = tmp_path / "f"
     assert "two files" in refused(fullbloom("sync", f))
     assert "two files" in refused(fullbloom("sync", f, f, "--with", "true"))
-    assert "alone" in refused(fullbloom("sync", f, "--serve", f))
+    assert "takes no other files" in refused(fullbloom("sync", f, "--serve", f))
     assert "not allowed" in refused(fullbloom("sync", "--serve", f, "--with", "true"))
     assert "empty" in refused(fullbloom("sync", f, "--with", " "))
     assert "quotation" in refused(fullbloom("sync", f, "--with", "'a"))

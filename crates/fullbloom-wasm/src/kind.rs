@@ -320,10 +320,10 @@ macro_rules! kind {
             use crate::core::*;
             #[allow(unused_imports)] // as above
             use crate::fault::{Fault, Result};
-            use super::{Kind, Order};
+            use crate::kind::{Kind, Order};
 
             /// Whether this build has it: what it has not is code that nobody calls, and is left out.
-            pub(super) const WANTED: bool = super::is_wanted($name);
+            pub(super) const WANTED: bool = crate::kind::is_wanted($name);
 
             constructor!($when $entry $Class $positional $named);
 

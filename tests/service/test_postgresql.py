@@ -199,7 +199,7 @@ def test_a_live_node_that_was_removed_registers_its_names_again(start, registry)
     # Unless it says something between the two.
     while not beside.nodes.remove(service.node, beside.nodes.heartbeats()[service.node].at):
         pass
-    eventually(lambda: beside.filters.owner("own") == (service.node, service.url))
+    eventually(lambda: beside.filters.find_owner("own") == (service.node, service.url))
     assert service.http.get("/v1/filters/own").status_code == 200
     beside.close()
 

@@ -266,8 +266,7 @@ def test_concurrent_creations_and_deletions_of_a_name_are_atomic(two, client):
     told, odd = Counter(), []
     right = {
         "create": {(201, None), (409, "exists")},
-        # A delete that finds another filter under the name says so: the client may repeat it.
-        "delete": {(204, None), (404, "missing"), (503, "unavailable")},
+        "delete": {(204, None), (404, "missing")},
         "add": {(200, None), (404, "missing"), (503, "unavailable")},
     }
 

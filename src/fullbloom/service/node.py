@@ -159,16 +159,22 @@ class Node:
 
     def delete(self, name: str, *, versions: Versions = None) -> bool:
         """Drop a filter; return False if it does not exist."""
-        if isinstance(self.find_backend(name), RedisFilter):
-            deleted = self.shared.delete(name)
-            self.announce()
-            return deleted
-        number: int | None = self.service.delete(name, versions=versions)
-        if number is not None:
-            self.registry.filters.release(name, self.id, number)
-        elif name not in self._claims:
-            self.registry.filters.release(name, self.id, 0)
-        return number is not None
+        if not isinstance(self.find_backend(name), RedisFilter):
+            try:
+                number: int | None = self.service.delete(name, versions=versions)
+            except Fault as fault:
+                # It may have been created in Redis since the lookup.
+                if fault.code != "elsewhere" or self.shared.find(name) is None:
+                    raise
+            else:
+                if number is not None:
+                    self.registry.filters.release(name, self.id, number)
+                elif name not in self._claims:
+                    self.registry.filters.release(name, self.id, 0)
+                return number is not None
+        deleted = self.shared.delete(name)
+        self.announce()
+        return deleted
 
     def record(self, name: str) -> dict[str, Any]:
         """Write a filter's row to the registry; return its info."""

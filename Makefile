@@ -104,7 +104,7 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-web:  ## Build the package for browsers, web/fullbloom; needs Node and npm, obtains Rust's target for WebAssembly
+web:  ## Build the npm package, the explorer and the dashboard; needs Node and npm, obtains the target for WebAssembly
 	scripts/web.sh
 
 wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-64, aarch64), check the code for others
@@ -117,7 +117,7 @@ sources: build  ## Build the source distribution, with the manual pages, into di
 
 clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	rm -rf web/fullbloom/wasm web/fullbloom/dist web/fullbloom/node_modules
+	rm -rf web/fullbloom/wasm web/*/dist web/node_modules
 	rm -f src/fullbloom/*.so
 
 $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh

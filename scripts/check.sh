@@ -36,7 +36,7 @@ run "imports of third parties" python scripts/check_imports.py
 run "licences are current" python scripts/licences.py --check
 run "release would work" python scripts/release.py --check
 run "pages are current" python -m scripts.pages --check
-run "types of the package for browsers" scripts/check_web.sh
+run "types, lints and unit tests of web" scripts/check_web.sh
 run "docs examples" python -m pytest -q tests/docs tests/typing
 
 if ((${#failed[@]})); then

@@ -61,5 +61,6 @@ done
 
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
+command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
 
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# web.sh: builds the core for browsers into web/fullbloom/wasm and the package's JavaScript into web/fullbloom/dist.
+# web.sh: builds the core for browsers into web/fullbloom/wasm, the package's JavaScript into web/fullbloom/dist, and
+# the pages made of it: web/explorer/dist and web/dashboard/dist.
 #
 # Needs Node with npm, and Rust's standard library for wasm32-unknown-unknown. That comes from rustup where rustup is
 # there; as root on Debian from a newer suite, unpacked under build/wasm/debian and started through that suite's own
@@ -97,7 +98,7 @@ FULLBLOOM_KINDS="${KINDS:-}" cargo build --quiet --locked --profile wasm --packa
 built="${CARGO_TARGET_DIR:-target}/$target/wasm/fullbloom_wasm.wasm"
 "$bindgen" --target web --remove-name-section --remove-producers-section --out-dir "$package/wasm" "$built"
 
-npm --prefix "$package" ci --silent --ignore-scripts
-npm --prefix "$package" run --silent build
+npm --prefix web ci --silent --ignore-scripts
+npm --prefix web run --silent --workspaces --if-present build
 cp LICENSE THIRD-PARTY-LICENSES "$package/"
 node scripts/web_size.mjs "$package"

@@ -197,7 +197,7 @@ export class Filter implements Disposable {
 
   /** Everything worth knowing, by the names that Python's `info()` has. Counts the cells: O(nbytes). */
   info(): Record<string, Info> {
-    const flat = guard(() => this.#handle.info()) as Info[];
+    const flat = guard((): unknown => this.#handle.info()) as Info[];
     const info: Record<string, Info> = { class: this.#row.class };
     for (let i = 0; i < flat.length; i += 2) {
       const value = flat[i + 1] ?? null;

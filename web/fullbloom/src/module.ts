@@ -53,17 +53,21 @@ class Staging {
 
   /** The whole memory. A view is cut off from the memory when that grows. */
   get bytes(): Uint8Array {
-    if (this.#held.length === 0) {
-      this.#held = new Uint8Array(this.#memory.buffer);
-      this.#view = new DataView(this.#memory.buffer);
-    }
+    this.#refresh();
     return this.#held;
   }
 
   /** The whole memory, for numbers. */
   get view(): DataView {
-    void this.bytes;
+    this.#refresh();
     return this.#view;
+  }
+
+  /** Takes new views after the memory has grown, which empties the old ones. */
+  #refresh(): void {
+    if (this.#held.length > 0) return;
+    this.#held = new Uint8Array(this.#memory.buffer);
+    this.#view = new DataView(this.#memory.buffer);
   }
 
   /** Makes room for so many bytes of keys. */

@@ -30,6 +30,16 @@ PARQUET_LIKE = {
     "orders.parquet.gz": (gzip.compress(b"PAR1\x15\x04\x15\x10\n\0"), "Parquet file", "--select COLUMN"),
 }
 HASHES = "".join(f"{hashlib.sha1(str(i).encode()).hexdigest().upper()}:{i}\n" for i in range(30))
+#: Commands that read lines, up to the name of the input.
+READERS = [
+    ["dedup", "-o", "x.out"],
+    ["build", "x.out"],
+    ["build", "x.out", "--kind", "xor"],
+    ["build", "x.out", "--kind", "cascade", "lines.txt", "--except"],
+    ["check", "a.bloom"],
+    ["insert", "a.bloom"],
+    ["seen", "--state", "new.bloom", "--expected", "1000"],
+]
 
 
 def fullbloom(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -46,11 +56,12 @@ def refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
 
 
 @pytest.mark.parametrize("name", PARQUET_LIKE)
-@pytest.mark.parametrize("command", [["dedup", "-o", "x.out"], ["build", "x.out"], ["check", "a.bloom"]])
+@pytest.mark.parametrize("command", READERS, ids=" ".join)
 def test_a_binary_file_is_refused_with_the_remedy(name: str, command: list[str], tmp_path: Path) -> None:
     data, what, remedy = PARQUET_LIKE[name]
     (tmp_path / name).write_bytes(data)
-    assert fullbloom("build", "-q", "a.bloom", "-", cwd=tmp_path, stdin=b"a\n").returncode == 0
+    (tmp_path / "lines.txt").write_text("a\n")
+    assert fullbloom("build", "-q", "a.bloom", "lines.txt", cwd=tmp_path).returncode == 0
     before = sorted(tmp_path.iterdir())
     refused(fullbloom(*command, name, cwd=tmp_path), what, remedy)
     refused(fullbloom(*command, "-", cwd=tmp_path, stdin=data), what, remedy)
@@ -90,6 +101,19 @@ def test_a_list_of_counted_hashes_is_refused_where_lines_are_expected(
     assert not (tmp_path / "x.bloom").exists()
     for option in ("--hex", "--no-hex"):
         assert fullbloom(*command, option, "-q", "leaked.txt", cwd=tmp_path).returncode == 0
+
+
+def test_a_list_of_counted_hashes_is_refused_where_a_filter_of_hashes_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "leaked.txt").write_text(HASHES)
+    assert fullbloom("build", "--hex", "-q", "a.bloom", "leaked.txt", cwd=tmp_path).returncode == 0
+    refused(
+        fullbloom("check", "--count", "a.bloom", "leaked.txt", cwd=tmp_path),
+        "HASH:count",
+        "--hex",
+        "--no-hex",
+    )
+    found = fullbloom("check", "--hex", "--count", "a.bloom", "leaked.txt", cwd=tmp_path)
+    assert (found.returncode, int(found.stdout)) == (0, HASHES.count("\n"))
 
 
 def test_lines_that_only_begin_like_hashes_are_accepted(tmp_path: Path) -> None:

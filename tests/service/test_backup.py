@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from service.forks import create_token
 
 from fullbloom.cli import main
 
@@ -98,6 +99,22 @@ def test_a_backup_requires_the_token(start, tmp_path):
 
 
 NAMES = ["../evil", "/etc/evil", "data/../../evil", "data/filters/../x", "data/log/1.log", "data/x"]
+
+
+def test_a_restored_folder_remembers_that_there_were_tokens(start, tmp_path):
+    service = start()
+    token = create_token(service.folder / "data")
+    service.restart()
+    copy, folder = tmp_path / "copy.tar", tmp_path / "other" / "data"
+    done = fullbloom("backup", "--url", service.url, copy, FULLBLOOM_TOKEN=token)
+    assert done.returncode == 0, done.stderr
+    assert fullbloom("restore", copy, "--data", folder).returncode == 0
+    # The registry is lost on the way, or was never part of the copy: a PostgreSQL one is not.
+    (folder / "registry.db").unlink()
+    (folder / "node").unlink()
+    done = fullbloom("serve", "--data", folder, "--http", "127.0.0.1:0", "--resp", "none")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert str(folder / "tokens") in done.stderr
 
 
 @pytest.mark.parametrize("name", NAMES)

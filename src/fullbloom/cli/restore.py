@@ -28,7 +28,9 @@ EXAMPLE = "fullbloom restore --data new filters.tar"
 QUIET = "print nothing"
 
 _INDEX = "index.json"
-_MEMBER = re.compile(r"data/(manifest|secret\.key|registry\.db|node|filters/[0-9]+(-[0-9]+\.bloom|\.bundle))")
+_MEMBER = re.compile(
+    r"data/(manifest|secret\.key|registry\.db|node|tokens|filters/[0-9]+(-[0-9]+\.bloom|\.bundle))"
+)
 _FOLDERS = frozenset({"data", "data/filters", "data/log"})
 
 

@@ -108,9 +108,12 @@ def run(options: SeenOptions) -> int:
             blocks = Records(options, inputs, stops, seen, **how)
         try:
             lines, new, lost = _print_all(_create_printer(options, seen, output), blocks, state, clock)
-        finally:
-            if state:
+        except BaseException:
+            if state and (state.exists or seen.num_added):  # an input that is refused creates no state
                 state.save(seen)
+            raise
+        if state:
+            state.save(seen)
         if isinstance(blocks, Records):
             note_faults(options, blocks)
     stats = {"lines": lines, "new": new, "old": lines - new, "filter_count": seen.num_added}

@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fullbloom.service import data_folder
+
 if TYPE_CHECKING:
     from fullbloom.service.node import Node
 
@@ -22,6 +24,7 @@ def write(node: Node, folder: str) -> Path:
     copy = Path(folder) / STORE
     copy.mkdir(mode=0o700)
     node.service.backup(copy)
+    data_folder.copy_tokens_record(node.settings.data, copy)
     if not node.registry.shared:
         _copy_registry(node, copy / "registry.db")
         (copy / "node").write_text(node.id + "\n", "ascii")

@@ -58,6 +58,12 @@ def record_tokens(folder: Path) -> None:
         _write(path, _TEXT)
 
 
+def copy_tokens_record(folder: Path, copy: Path) -> None:
+    """Record in a copy of the folder that there were tokens, if the folder does."""
+    if (folder / _TOKENS).exists():
+        record_tokens(copy)
+
+
 def check_tokens(settings: Settings, registry: Registry) -> None:
     """Refuse to start if there were tokens and the registry has none."""
     path = settings.data / _TOKENS

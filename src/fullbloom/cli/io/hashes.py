@@ -25,16 +25,17 @@ _DIGITS = b"0123456789ABCDEF"
 _LENGTHS = (32, 40, 56, 64, 96, 128)
 
 
-def hash_blocks(options: RecordOptions, blocks: Blocks | TypedLine, *, adds: bool = False) -> Iterable[Block]:
+def hash_blocks(options: RecordOptions, blocks: Blocks | TypedLine) -> Iterable[Block]:
     """Return the blocks, or with ``--hex`` or ``--sha1-of`` blocks of the hashes of their lines.
 
-    With ``adds``, a list of hashes is refused unless ``--no-hex`` says that it is one of lines.
+    A list of hashes is refused unless ``--no-hex`` says that its lines are the keys: all of them would be
+    absent from a filter of hashes, and no password would be found in a filter of such lines.
     """
     if options.hex:
         return _Hexadecimal(blocks)
     if options.sha1_of:
         return map(_sha1, blocks)
-    return _refuse_hashes(blocks) if adds and options.hex is None else blocks
+    return _refuse_hashes(blocks) if options.hex is None else blocks
 
 
 def _refuse_hashes(blocks: Blocks | TypedLine) -> Iterator[Block]:

@@ -53,7 +53,7 @@ class Reader:
         counts = (
             self._read_records(target, add_records)
             if options.has_records
-            else map(add_lines, hash_blocks(options, self.blocks, adds=True))
+            else map(add_lines, hash_blocks(options, self.blocks))
         )
         for count in counts:
             lines += count

@@ -55,8 +55,9 @@ test-interpreters: build  ## Run the tests of keys, object reads and threads on 
 test-free-threaded: build  ## Run them on PYTHON_FREE_THREADED, an interpreter without the GIL
 	scripts/interpreters.sh --free-threaded $(PYTHON_FREE_THREADED)
 
-test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 states, 100 writers (some minutes)
+test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 states, 100 stores a fault point (some minutes)
 	FULLBLOOM_KILLS=500 $(BIN)/python -m pytest -q tests/durability
+	FULLBLOOM_KILLS=100 cargo test --locked --package fullbloom-server store::
 
 test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
 	scripts/engines.sh

@@ -19,13 +19,15 @@ from support import LONG
 import fullbloom
 
 NAMES = [row["name"] for row in fullbloom.variants()]
+#: Seconds that a call may take; a machine that runs other tests beside is slower.
+BOUND = 1 if LONG else 5
 COUNTS = (10**7, 2**40, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**5000)
 
 #: Calls each public method of a class with a hostile number, or batch, for each parameter, under an alarm.
 SCRIPT = """
     import inspect, itertools, json, signal, sys, time, warnings
     from hostile.capsules import Column, array, schema
-    from hostile.test_interrupts import COUNTS, SANE, made_of
+    from hostile.test_interrupts import BOUND, COUNTS, SANE, made_of
     import fullbloom, numpy
 
     class Alarm(BaseException):
@@ -76,7 +78,7 @@ SCRIPT = """
                     finally:
                         signal.setitimer(signal.ITIMER_REAL, 0)
                     took = time.perf_counter() - began
-                    assert took < 5, (name, method, parameter, took)
+                    assert took < BOUND, (name, method, parameter, took)
                     tried += 1
     print(json.dumps(tried))
 """

@@ -16,8 +16,8 @@ import pytest
 
 import fullbloom as package
 from fullbloom.cli.failures import Interrupted
+from fullbloom.cli.filters.builders import create_builder
 from fullbloom.cli.filters.kinds import list_static_kinds
-from fullbloom.cli.filters.static import build_static
 from fullbloom.cli.io.reader import Reader
 from fullbloom.cli.parser import parse
 from fullbloom.cli.progress import Progress
@@ -157,8 +157,8 @@ def test_an_interrupt_ends_the_build(kind):
 
     with Stops() as stops, pytest.raises(Interrupted):
         reader = Reader(options, stops)
-        reader.blocks = InterruptedLines()
-        build_static(options, 0.01, reader)
+        reader.sets = [InterruptedLines()]
+        create_builder(options, reader).build()
 
 
 def test_the_progress_of_the_build_is_shown(monkeypatch):
@@ -167,8 +167,8 @@ def test_the_progress_of_the_build_is_shown(monkeypatch):
     _, options = parse(["build", "f", "--kind", KINDS[0]])
     with Stops() as stops:
         reader = Reader(options, stops)
-        reader.blocks = Lines()
-        build_static(options, 0.01, reader)
+        reader.sets = [Lines()]
+        create_builder(options, reader).build()
     assert shown[-1] == "building, 100 %"
 
 

@@ -52,12 +52,15 @@ class Variant(NamedTuple):
         choice = self.layout or self.kind
         return self.name if choice is None else f"{self.name}-{choice}"
 
+    @property
+    def choice(self) -> dict[str, str]:
+        """The parameter that selects the layout or kind."""
+        choice = {"layout": self.layout, "kind": self.kind}
+        return {name: value for name, value in choice.items() if value is not None}
+
     def make(self, capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build an empty filter of this variant."""
-        if self.layout is not None:
-            options["layout"] = self.layout
-        if self.kind is not None:
-            options["kind"] = self.kind
+        options = {**options, **self.choice}
         if self.can("worlds"):
             return self.cls.build((), (), **options)
         if self.can("build"):
@@ -73,7 +76,7 @@ class Variant(NamedTuple):
     def filled(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build a filter of this variant that holds ``keys``."""
         if self.can("worlds"):
-            return self.cls.build(keys, ABSENT, **options)
+            return self.cls.build(keys, ABSENT, **{**self.choice, **options})
         if self.can("build"):
             # Those that can be merged are so with others of their capacity.
             if self.can("merge") and "bits" not in options:
@@ -115,11 +118,11 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
     "pairs": lambda v: registry.is_open(v.row, "key", "value"),
     # add takes the key alone
     "keys": lambda v: registry.is_open(v.row, "key"),
-    # made of all its keys at once
+    # built from all keys at once
     "build": lambda v: v.can("static") and "key" in v.row["entry"],
-    # made of all its keys at once, each with a value
+    # built from all keys at once, each with a value
     "valued": lambda v: registry.is_built(v.row, "key", "value"),
-    # made of all keys of a closed world, and asked for no others: likewise
+    # built from all keys of a closed world, and queried for no others
     "worlds": lambda v: "excluded" in v.row["entry"],
     # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it
     "numbers": lambda v: "number" in v.row["entry"],

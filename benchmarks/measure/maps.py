@@ -34,11 +34,12 @@ def run(definition: Definition, quick: bool) -> Result:
 def makers(value_bits: int, check_bits: int) -> dict[str, Any]:
     """How each is built of keys and values, by registry name; with values that may change, too."""
     import fullbloom
+    from fullbloom import registry
 
     made: dict[str, Any] = {}
     for row in fullbloom.variants():
         names = {name for name, _, _ in row["parameters"]}
-        if row["adds"] != "build_pairs":
+        if not registry.is_built(row, "key", "value"):
             continue
         build = getattr(fullbloom, row["class"]).build
         options: dict[str, Any] = {"value_bits": value_bits, "check_bits": check_bits}

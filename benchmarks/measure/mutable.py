@@ -40,10 +40,11 @@ def run(definition: Definition, quick: bool) -> Result:
 def makers(keys: int, fpr: float) -> dict[str, Any]:
     """An empty structure of each kind by its registry name; cuckoo as its bars ask."""
     import fullbloom
+    from fullbloom import registry
 
     made: dict[str, Any] = {}
     for row in fullbloom.variants():
-        if row["adds"] != "key":
+        if not registry.is_open(row, "key"):
             continue
         cls = getattr(fullbloom, row["class"])
         options: dict[str, Any] = {"layout": "blocked"} if "blocked" in row["layouts"] else {}

@@ -40,11 +40,12 @@ def _operations(settings: dict[str, Any]) -> list[str]:
 def makers(asked: dict[str, float]) -> dict[str, Any]:
     """How each is built of hashes, by registry name, and by cells a key where that can be chosen."""
     import fullbloom
+    from fullbloom import registry
 
     made: dict[str, Any] = {}
     for row in fullbloom.variants():
         names = {name for name, _, _ in row["parameters"]}
-        if row["adds"] != "build" or "fpr" not in names:
+        if not registry.is_built(row, "key") or "fpr" not in names:
             continue
         options: dict[str, Any] = dict(asked)
         build = getattr(fullbloom, row["class"]).build_hashed

@@ -5214,6 +5214,7 @@ _Filter: TypeAlias = (
     | DLeftCountingFilter
     | DeletableBloomFilter
     | DynamicCuckooFilter
+    | FilterCascade
     | GolombSet
     | InvertibleBloomFilter
     | LayeredBloomFilter

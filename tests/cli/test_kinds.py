@@ -10,6 +10,7 @@ import pytest
 from support import chance, most_counted, variants_with
 
 import fullbloom as package
+from fullbloom import registry
 from fullbloom.cli.filters.kinds import find_kind, list_kinds
 from fullbloom.plan import choices
 from fullbloom.recipes.dedup import add_new, keeps_copies, unique
@@ -193,11 +194,14 @@ def test_a_kind_of_fixed_size_requires_a_capacity(fullbloom, refused, tmp_path, 
 @pytest.mark.parametrize("need", sorted({word for row in package.variants() for word in row["capabilities"]}))
 def test_plan_lists_every_row_that_meets_a_need(fullbloom, need):
     meet = {row["name"] for row in package.variants() if need in row["capabilities"]}
-    # Pairs are for who asks for what only they can do, numbers for who names their universe.
-    usual = {"key", "pair"} if need in {"label", "value"} else {"key"}
-    # What takes no key later is for who asks for what is made at once.
-    usual |= {"build"} if need in {"static", "overlap"} else set()
-    meet &= {row["name"] for row in package.variants() if row["adds"] in usual}
+    usual = [row for row in package.variants() if registry.is_open(row, "key")]
+    # Structures that take a value with each key are listed only for needs that no other structure meets.
+    if need in {"label", "value"}:
+        usual += [row for row in package.variants() if registry.is_open(row, "key", "value")]
+    # Structures that take no key later are listed only if that, or what follows from it, is needed.
+    if need in {"static", "overlap"}:
+        usual += [row for row in package.variants() if registry.is_built(row, "key")]
+    meet &= {row["name"] for row in usual}
     done = fullbloom("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, "--json", check=0)
     rows = json.loads(done.stdout)["choices"]
     assert {row["structure"] for row in rows} == meet

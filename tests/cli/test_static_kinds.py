@@ -15,6 +15,7 @@ import time
 import pytest
 
 import fullbloom as package
+from fullbloom import registry
 from fullbloom.cli.failures import Interrupted
 from fullbloom.cli.filters.builders import create_builder
 from fullbloom.cli.filters.kinds import list_static_kinds
@@ -175,7 +176,7 @@ def test_the_progress_of_the_build_is_shown(monkeypatch):
 def test_plan_recommends_a_map_if_values_are_needed(fullbloom):
     words = ["plan", "--items", "1e6", "--fpr", "0.01", "--needs", "static,value", "--json"]
     rows = json.loads(fullbloom(*words, check=0).stdout)["choices"]
-    pairs = [row for row in package.variants() if row["adds"] == "build_pairs"]
+    pairs = [row for row in package.variants() if registry.is_built(row, "key", "value")]
     assert [row["structure"] for row in rows] == [row["name"] for row in pairs]
     assert rows[0]["python"] == f"{rows[0]['class']}.build(keys, values, fpr=0.01)"
 

@@ -9,15 +9,20 @@ import pytest
 from support import SECRET, Variant, every_variant
 
 import fullbloom
+from fullbloom import registry
 
-MADE = {row["name"]: row for row in fullbloom.variants() if row["adds"] in ("build", "build_pairs")}
+MADE = {
+    row["name"]: row
+    for row in fullbloom.variants()
+    if registry.is_built(row, "key") or registry.is_built(row, "key", "value")
+}
 #: Above what one thread takes at a time.
 NUMBER = 200_000
 
 
 def built(name: str, keys: Any, **options: Any) -> bytes:
     made = getattr(fullbloom, MADE[name]["class"])
-    values = [] if MADE[name]["adds"] == "build" else [keys.astype(np.uint64) % np.uint64(251)]
+    values = [] if registry.is_built(MADE[name], "key") else [keys.astype(np.uint64) % np.uint64(251)]
     return made.build(keys, *values, **options).to_bytes()
 
 
@@ -35,7 +40,9 @@ def test_static_bytes_do_not_depend_on_threads_order_or_repetitions(name: str) -
 
 STATIC = [row for row in fullbloom.variants() if "static" in row["capabilities"]]
 RATED = [
-    row for row in STATIC if row["adds"] == "build" and any(name == "fpr" for name, _, _ in row["parameters"])
+    row
+    for row in STATIC
+    if registry.is_built(row, "key") and any(name == "fpr" for name, _, _ in row["parameters"])
 ]
 KEYS = [f"key {i}" for i in range(3000)]
 

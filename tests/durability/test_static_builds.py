@@ -12,8 +12,13 @@ from pathlib import Path
 import pytest
 
 import fullbloom
+from fullbloom import registry
 
-KINDS = [row["class"] for row in fullbloom.variants() if row["adds"] in {"build", "build_pairs"}]
+KINDS = [
+    row["class"]
+    for row in fullbloom.variants()
+    if registry.is_built(row, "key") or registry.is_built(row, "key", "value")
+]
 #: More hashes than half of the memory holds, which 65,536 always fit in.
 KEYS, MEMORY = 200_000, 1 << 20
 PROGRAM = """

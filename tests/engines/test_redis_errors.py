@@ -119,7 +119,7 @@ def test_interleavings_of_equal_creations_leave_one_filter(client):
         assert len(client.keys()) == 3
 
 
-class Stalling:
+class StallingProxy:
     """A proxy that passes so many bytes of answers on, and then nothing."""
 
     def __init__(self, port: int):
@@ -153,7 +153,7 @@ class Stalling:
 
 @pytest.mark.parametrize("passed", [0, 40, 30_000])
 def test_a_stalled_reply_times_out_and_no_later_reply_is_mismatched(server, passed):
-    proxy = Stalling(server.port)
+    proxy = StallingProxy(server.port)
     try:
         client = redis.Redis(port=proxy.port, socket_timeout=0.7, retry=None)
         f = RedisBloomFilter(client, f"stall{passed}", 100_000)

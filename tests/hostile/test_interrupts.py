@@ -17,6 +17,7 @@ from hostile.capsules import Column, array, schema
 from support import LONG
 
 import fullbloom
+from fullbloom import registry
 
 NAMES = [row["name"] for row in fullbloom.variants()]
 COUNTS = (10**7, 2**40, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**5000)
@@ -91,12 +92,12 @@ def made_of(name: str) -> Any:
     """A small filter of this name."""
     row = next(row for row in fullbloom.variants() if row["name"] == name)
     class_ = getattr(fullbloom, row["class"])
-    if row["adds"] == "world":
+    if registry.is_built(row, "included", "excluded"):
         return class_.build([7], [8])
-    if row["adds"].startswith("build"):
-        return class_.build({7: 1} if row["adds"] == "build_pairs" else [7])
+    if "static" in row["capabilities"]:
+        return class_.build({7: 1} if registry.is_built(row, "key", "value") else [7])
     made = class_(100)
-    made.add(7, 1) if row["adds"] == "pair" else made.add(7)
+    made.add(7, 1) if registry.is_open(row, "key", "value") else made.add(7)
     return made
 
 

@@ -12,6 +12,7 @@ import redis
 from tests.support import eventually
 
 import fullbloom
+from fullbloom import registry
 from fullbloom.service.metrics import COUNTED, GAUGES
 from fullbloom.service.registry import Registry
 
@@ -43,7 +44,7 @@ OTHERS = {
 KINDS = [
     row["name"]
     for row in fullbloom.variants()
-    if row["adds"] == "key" and any(name == "capacity" for name, *_ in row["parameters"])
+    if registry.is_open(row, "key") and any(name == "capacity" for name, *_ in row["parameters"])
 ]
 CAPACITY = 400
 ROW = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)

@@ -19,6 +19,7 @@ import pytest
 from tests.docs.test_examples import PAGES, blocks
 
 import fullbloom
+from fullbloom import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "typing"
@@ -90,9 +91,9 @@ OF_A_WORLD = (
 def mistakes(name: str) -> list[str]:
     """Wrong calls of a class, one a line; ``f`` is an instance."""
     known, row = getattr(fullbloom, name), ROWS[name]
-    if row["adds"] == "world":
+    if registry.is_built(row, "included", "excluded"):
         return [*(line.format(name) for line in OF_A_WORLD), f'{name}.open("x", mode="{name}")']
-    extra = ", 1" if row["adds"] == "pair" else ""
+    extra = ", 1" if registry.is_open(row, "key", "value") else ""
     lines = ['f.contains_many("abc")', "f.contains_many(5)", "f.contains_many(f)", 'f.contains_hashed("abc")']
     lines += [
         "_ = None in f",
@@ -145,8 +146,8 @@ def mistakes(name: str) -> list[str]:
 def promises(name: str) -> list[str]:
     """Right calls of a class, with the types of their answers."""
     known, row = getattr(fullbloom, name), ROWS[name]
-    closed = row["adds"] == "world"
-    extra = ", [1, 2]" if row["adds"] == "pair" else ""
+    closed = registry.is_built(row, "included", "excluded")
+    extra = ", [1, 2]" if registry.is_open(row, "key", "value") else ""
     answering = {"includes_many" if closed else "contains_many": "bool"}
     if "static" not in row["capabilities"]:
         answering["add_many"] = "bool"
@@ -154,7 +155,7 @@ def promises(name: str) -> list[str]:
     answering |= {
         m: "int" for m in ("count_many", "get_many", "label_many", "depth_many") if hasattr(known, m)
     }
-    if row["adds"] == "build_pairs":
+    if registry.is_built(row, "key", "value"):
         answering["get_many"] = "int | None"
     kinds = {
         "words": "list[{}]",

@@ -107,8 +107,6 @@ def recipe(variant: Variant) -> dict[str, Any]:
     keys = make.contents(variant.id)
     capacity = 20 if variant.can("stages") else make.SMALL.get(variant.name, 120)
     options: dict[str, Any] = dict(make.NARROW.get(variant.name, {}))
-    if variant.can("worlds") and variant.kind is not None:
-        options["kind"] = variant.kind
     made = variant.filled(keys, capacity, 0.01, seed=7, **options)
     given: dict[str, Any] = {"seed": 7, **options}
     names = [name for name, _, _ in variant.row["parameters"]]

@@ -67,7 +67,7 @@ macro_rules! variants {
                 D_LEFT = 6, d_left "d-left", table::DLeftCountingFilter;
                 adds: open [key], can: [remove count merge map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [98.0, 57.0],
-                merging: "the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing",
+                merging: "the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing",
                 formula: "1 - (1 - 1/(B R))^n, about d * load * 2^-r",
                 paper: "Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, An improved construction for counting Bloom filters, ESA 2006",
             }

@@ -48,7 +48,7 @@ structure! {
         universe: u64 = |f| f.universe, CAPACITY merged;
         /// Number of members.
         members: u64 = |f| f.members, COUNT;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }

@@ -52,7 +52,7 @@ structure! {
         pub num_cells: u64 = |f| f.each * PROBES as u64;
         /// Cells of a key.
         pub num_hashes: u32 = |_| PROBES as u32;
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.sums.is_mapped();
     }
 }

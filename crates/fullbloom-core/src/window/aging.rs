@@ -22,7 +22,7 @@ window! {
         /// bound on the rate of false positives, at any time.
         fpr: "float" = 0.01;
         *;
-        /// a known key counts as seen anew; False is the plain double buffer, where a key is remembered
+        /// a lookup refreshes a known key; False is the plain double buffer, where a key is remembered
         /// for the `capacity` new keys after it was told new itself (one that was falsely known is not
         /// written, and not promised).
         refresh: "bool" = true;

@@ -28,7 +28,7 @@ window! {
         /// bound on the rate of false positives, at any time.
         fpr: "float" = 0.01;
         *;
-        /// 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up.
+        /// 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each per lookup.
         generations: "int" = 3;
         /// seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
         /// every generation is made for `capacity` keys, and more of them in one warn (CapacityWarning).

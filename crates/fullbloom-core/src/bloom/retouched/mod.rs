@@ -24,8 +24,8 @@ use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 structure! {
-    /// A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
-    /// of its members.
+    /// A Bloom filter from which harmful false positives are removed, at the price of missing some of
+    /// its members.
     class RetouchedBloomFilter;
     parameters {
         /// expected number of distinct keys.
@@ -34,10 +34,10 @@ structure! {
         fpr: "float" = 0.01;
         *;
     }
-    /// Train it: add members, then add_false_positive() keys that are known to be found wrongly, then
-    /// retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
-    /// estimates their rate. Each of the schemes but "random" removes several times as many false
-    /// positives as it misses members, while few are retouched; clear_random() removes just as many.
+    /// To train it, add members, register keys that are known false positives by add_false_positive(), then
+    /// retouch() the harmful ones. False negatives: by design, from the first bit that is cleared; fnr()
+    /// estimates their rate. Each scheme except "random" removes several times as many false positives as
+    /// it causes false negatives, while few are retouched; clear_random() removes just as many.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
     /// two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
     /// Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
@@ -56,7 +56,7 @@ structure! {
         pub num_bits: u64 = |f| f.positions.num_bits, NUM_BITS merged;
         /// k.
         pub num_hashes: u32 = |f| f.positions.num_hashes, NUM_HASHES merged;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.bits.is_mapped();
     }
 }

@@ -37,15 +37,15 @@ use level::{Level, MOST_LEVELS, later, numbers};
 use parts::Part;
 
 structure! {
-    /// Tells two sets apart without a mistake, in a closed world: of keys in neither set it knows nothing.
+    /// Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
     class FilterCascade;
     parameters {}
-    /// Made by build(included, excluded) of all keys that it will be asked for, such as the certificates that were
-    /// revoked and those that were not. includes() is True for every key of the first set and False for every one of
-    /// the second; for any other key the answer means nothing, which is why there is no `in`. verify() asks for all.
+    /// build(included, excluded) creates it from all keys that will ever be looked up, such as the certificates that are
+    /// revoked and those that are not. includes() is True for every key of the first set and False for every key of the
+    /// second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
     ///
     /// Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    /// s is ten times as many; some 0.03 us a key to build; some cache lines a look-up. Raises ParameterError for sets that
+    /// s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets that
     /// overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
     ///
     /// >>> from fullbloom import FilterCascade

@@ -65,7 +65,7 @@ structure! {
         pub regions: u64 = |f| f.regions.count, REGIONS merged;
         /// Share of the regions in which keys have met: O(regions).
         pub collided: f64 = |f| bits::count_ones(f.flags.words()) as f64 / f.regions.count as f64;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.bits.is_mapped();
     }
 }

@@ -66,7 +66,7 @@ structure! {
         pub num_cells: u64 = |f| f.num_cells;
         /// Cells of a key, one for each prime.
         pub num_hashes: u32 = |f| f.primes.len() as u32;
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }

@@ -33,27 +33,27 @@ use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 use facts::{Facts, OWN_BITS, VALUE_BITS};
 
 structure! {
-    /// A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
+    /// A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash table.
     class BloomierMap;
     parameters {
         *;
         /// rate at which an absent key has a value, rounded down to a power of two; in place of check_bits.
         fpr: "float | None" = None;
-        /// bits that tell absent keys from stored ones, 1 to 32: the rate is 2**-check_bits; 8 where fpr is not given either.
+        /// bits that identify absent keys, 1 to 32: the rate is 2**-check_bits; 8 by default if fpr is not given.
         check_bits: "int | None" = None;
-        /// bits of a value; those of the largest where it is not given. With check_bits at most 64, unless mutable.
+        /// bits of a value; by default those of the largest. With check_bits at most 64, unless mutable.
         value_bits: "int | None" = None;
-        /// values can be changed in place; takes 2 bits a cell more, and a cache line a look-up.
+        /// values can be changed in place; takes 2 more bits per cell, and one more cache line per lookup.
         mutable: "bool" = false;
         /// cells of a key: 3 is faster, 4 is 4 % smaller.
         arity: "int" = 3;
     }
-    /// The value of a key it was built of is never wrong; an absent key has one at the rate. Keys cannot be added, removed
-    /// or listed. Repeated keys count once where they come with one value. The same pairs in any order give the same
+    /// The value of a key it was built from is never wrong; an absent key has one at the rate. Keys cannot be added, removed
+    /// or listed. Repeated keys count once if they have one value. The same pairs in any order give the same
     /// bytes, with any number of threads and any memory.
     ///
     /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys; three
-    /// or four cache lines a look-up. Raises ParameterError, also for a key with two values or a value that is too wide,
+    /// or four cache lines per lookup. Raises ParameterError, also for a key with two values or a value that is too wide,
     /// ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
     /// ACM JEA 27, 2022; rate 2**-check_bits.
     ///
@@ -64,7 +64,7 @@ structure! {
     fields {
         /// Bits of a value.
         pub value_bits: u32 = |f| f.made.value_bits, VALUE_BITS;
-        /// Bits that tell absent keys from stored ones.
+        /// Bits that identify absent keys.
         pub check_bits: u32 = |f| f.made.check_bits, FINGERPRINT_BITS;
         /// True when values can be changed.
         pub mutable: bool = |f| f.made.mutable, MUTABLE;
@@ -78,7 +78,7 @@ structure! {
         target_fpr: f64 = |f| f.made.target_fpr, FPR;
         /// Number of cells.
         pub num_cells: u64 = |f| f.made.cells;
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }

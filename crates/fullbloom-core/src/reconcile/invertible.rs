@@ -24,18 +24,18 @@ structure! {
     /// A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
     class InvertibleBloomFilter;
     parameters {
-        /// keys, or differences of two tables, up to which decode lists all but once in a thousand tables.
+        /// keys, or differences of two tables, that decode lists completely in 999 of 1000 tables.
         capacity: "int";
         /// rate of false positives of `in` at capacity keys; more cells than decoding needs below 0.3.
         fpr: "float" = 0.5;
     }
-    /// Holds any number of keys, of which each may be added once: the capacity bounds what decode() lists. Where a - b
-    /// is to be decoded, the keys that both have cancel out. A key that was added twice keeps decode() from being
-    /// complete, and so do more keys than the capacity; what came out until then is right.
+    /// Holds any number of keys, each of which may be added once: the capacity bounds only what decode() lists. In a - b,
+    /// the keys of both cancel out. A key that was added twice makes decode() incomplete, and so do more keys than the
+    /// capacity; the keys that it lists are still right.
     ///
-    /// False negatives: only after removing what was not added, or in a difference. Never warns of its capacity. Raises
-    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells a key of the capacity and
-    /// some more where that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
+    /// False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity. Raises
+    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the capacity and
+    /// some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
     /// tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
     ///
     /// >>> from fullbloom import InvertibleBloomFilter

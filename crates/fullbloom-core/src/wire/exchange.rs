@@ -35,7 +35,7 @@ pub trait Subject {
 pub struct State<'a> {
     /// Its number.
     pub shard: u64,
-    /// Its owner tag; empty if there is none.
+    /// Its owner tag; empty for a string without one.
     pub mark: &'a [u8],
     /// True if the string was too short for a key.
     pub short: bool,

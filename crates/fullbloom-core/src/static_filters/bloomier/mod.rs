@@ -216,7 +216,7 @@ impl BloomierMap {
         by_arity!(self.made.arity, self.value::<0>(hash))
     }
 
-    /// One value a hash, `default` if there is none; the slices are equally long.
+    /// One value per hash, `default` for an absent key; the slices are equally long.
     pub fn get_hashes(&self, hashes: &[u64], default: u64, values: &mut [u64]) {
         let arity = self.made.arity;
         match self.view().width {

@@ -123,7 +123,7 @@ impl<'a> Codes<'a> {
         Codes { bytes, width, start, word: (start >> 6, word), back: end, count: 0, sum: 0, passed: 0 }
     }
 
-    /// Reads the next code; false if there is none.
+    /// Reads the next code; false at the end.
     #[inline(always)]
     pub fn step(&mut self) -> bool {
         while self.word.1 == 0 {

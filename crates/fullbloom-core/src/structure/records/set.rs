@@ -31,7 +31,9 @@ impl<const W: usize> RecordSet<W> {
             State::Loose(lot) => Arc::new(Sorted::of(lot, job)?),
             State::Sorted(sorted) => sorted,
             State::Ended => {
-                return Err(Error::parameter("building a structure from these keys was interrupted; collect them again"));
+                return Err(Error::parameter(
+                    "building a structure from these keys was interrupted; collect them again",
+                ));
             }
         };
         *state = State::Sorted(Arc::clone(&sorted));

@@ -75,7 +75,7 @@ impl<const W: usize> Sorted<W> {
         self.lot.len()
     }
 
-    /// True when there are none.
+    /// True when it holds no records.
     pub fn is_empty(&self) -> bool {
         self.lot.is_empty()
     }

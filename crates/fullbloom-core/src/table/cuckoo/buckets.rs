@@ -33,7 +33,7 @@ pub trait Buckets: Copy {
     fn has(self, bucket: Self::Bucket, fp: u64) -> bool;
     /// Number of slots that hold `fp`.
     fn count(self, bucket: Self::Bucket, fp: u64) -> u32;
-    /// Puts `to` into the first slot that holds `from`; false if there is none.
+    /// Puts `to` into the first slot that holds `from`; false if no slot does.
     fn replace(self, bucket: &mut Self::Bucket, from: u64, to: u64) -> bool;
     /// Puts `fp` into slot `slot` and returns its previous contents.
     fn swap(self, bucket: &mut Self::Bucket, slot: u32, fp: u64) -> u64;

@@ -42,17 +42,17 @@ def makers(keys: int, fpr: float) -> dict[str, Any]:
     import fullbloom
     from fullbloom import registry
 
-    made: dict[str, Any] = {}
+    instance: dict[str, Any] = {}
     for row in fullbloom.variants():
         if not registry.is_open(row, "key"):
             continue
         cls = getattr(fullbloom, row["class"])
         options: dict[str, Any] = {"layout": "blocked"} if "blocked" in row["layouts"] else {}
         if row["name"] == "cuckoo":
-            made[row["name"]] = lambda cls=cls: cls(keys, 0.0019, fingerprint_bits=12)
+            instance[row["name"]] = lambda cls=cls: cls(keys, 0.0019, fingerprint_bits=12)
         else:
-            made[row["name"]] = lambda cls=cls, options=options: cls(keys, fpr, **options)
-    return made
+            instance[row["name"]] = lambda cls=cls, options=options: cls(keys, fpr, **options)
+    return instance
 
 
 def batch(keys: int, rounds: int, fpr: float) -> dict[str, Any]:

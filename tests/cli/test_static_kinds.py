@@ -39,14 +39,14 @@ def test_the_registry_has_static_kinds():
 def test_build_check_and_info_agree(fullbloom, tmp_path, kind):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--kind", kind, "--fpr", "1e-6"]
-    told = fullbloom("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
-    facts = json.loads(told.stdout)
+    result = fullbloom("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
+    facts = json.loads(result.stdout)
     assert (facts["lines"], facts["num_added"], facts["class"]) == (2000, 900, ROWS[kind]["class"])
     fullbloom("build", "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
     fullbloom("build", "bounded", *options, "--memory", "200M", "in", cwd=tmp_path, check=0)
-    made = getattr(package, ROWS[kind]["class"]).build(LINES, 1e-6)
+    instance = getattr(package, ROWS[kind]["class"]).build(LINES, 1e-6)
     for name in ("f", "piped", "bounded"):
-        assert package.open(tmp_path / name, verify="full") == made
+        assert package.open(tmp_path / name, verify="full") == instance
     assert fullbloom("check", "f", cwd=tmp_path, stdin=TEXT, check=0).stdout == TEXT
     assert fullbloom("check", "f", "--absent", cwd=tmp_path, stdin=b"never\n", check=1).stdout == b"never\n"
     assert json.loads(fullbloom("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
@@ -58,9 +58,9 @@ def test_too_little_memory_is_refused_with_the_size_that_suffices(fullbloom, ref
     (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(count)))
     (tmp_path / "out").write_bytes(b"".join(b"%d\n" % i for i in range(count, count + count // 2)))
     words = ["build", "f", "--kind", kind, "in", *(["--except", "out"] if kind == "cascade" else [])]
-    told = refused(fullbloom(*words, "--memory", "85M", cwd=tmp_path))
-    assert "--memory 85.0 MiB is too little" in told
-    enough = re.search(r"give (\d+M) or more", told)[1]
+    result = refused(fullbloom(*words, "--memory", "85M", cwd=tmp_path))
+    assert "--memory 85.0 MiB is too little" in result
+    enough = re.search(r"give (\d+M) or more", result)[1]
     fullbloom(*words, "--memory", enough, "--quiet", cwd=tmp_path, check=0)
 
 
@@ -105,11 +105,11 @@ def test_commands_that_add_lines_refuse_a_static_file_in_one_line(fullbloom, ref
 @pytest.mark.parametrize("kind", KINDS)
 def test_unused_options_and_too_little_memory_are_refused_in_one_line(fullbloom, refused, tmp_path, kind):
     words = ["build", "f", "--kind", kind]
-    for option, told in (
+    for option, result in (
         (["--layout", "blocked"], "no layout"),
         (["--memory", "1M"], "--memory must be"),
     ):
-        assert told in refused(fullbloom(*words, *option, cwd=tmp_path, stdin=b"a\n"))
+        assert result in refused(fullbloom(*words, *option, cwd=tmp_path, stdin=b"a\n"))
     assert "--memory" in refused(fullbloom("build", "f", "--memory", "1G", cwd=tmp_path, stdin=b"a\n"))
     assert "fpr must be at least" in refused(fullbloom(*words, "--fpr", "1e-300", cwd=tmp_path, stdin=b"a\n"))
     assert not list(tmp_path.iterdir())

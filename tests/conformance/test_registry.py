@@ -136,10 +136,10 @@ def test_a_row_states_the_arguments_of_add(row: dict[str, Any]) -> None:
     counted = {"times"} if "count" in row["capabilities"] else set()
     assert registry.is_open(row, "key", "value") == (set(arguments) != {"self", "key"} | counted)
     if registry.is_open(row, "number"):
-        made = getattr(fullbloom, row["class"])(10)
-        assert made.add(9)
+        instance = getattr(fullbloom, row["class"])(10)
+        assert instance.add(9)
         with pytest.raises(fullbloom.ParameterError):
-            made.add("9")
+            instance.add("9")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["fixed"]], ids=lambda row: str(row["name"]))

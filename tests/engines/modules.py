@@ -57,6 +57,6 @@ def running(request, tmp_path_factory):
 
 @pytest.fixture(params=[2, 3])
 def client(request, running):
-    with running.client(protocol=request.param) as made:
-        made.flushall()
-        yield made
+    with running.client(protocol=request.param) as instance:
+        instance.flushall()
+        yield instance

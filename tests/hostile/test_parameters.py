@@ -413,11 +413,11 @@ class Limited:
 @pytest.fixture(scope="module")
 def limited() -> Iterator[Limited]:
     """The one process of this module."""
-    made = Limited()
-    yield made
-    assert made.process.stdin is not None
-    made.process.stdin.close()
-    assert made.process.wait(timeout=60) == 0
+    instance = Limited()
+    yield instance
+    assert instance.process.stdin is not None
+    instance.process.stdin.close()
+    assert instance.process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize(("expression", "error", "shown"), CASES, ids=[case[0] for case in CASES])

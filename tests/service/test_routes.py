@@ -255,16 +255,16 @@ def test_a_static_filter_is_uploaded_and_served_on_both_ports(service, kind):
     """It is made of all its keys at once, in a process; the service takes it as bytes."""
     name = f"static:{kind}"
     static = STATIC[kind].build(KEYS, fpr=0.001)
-    made = service.http.put(f"/v1/filters/{name}/dump", content=static.to_bytes())
-    assert made.status_code == 201, made.text
-    assert made.json()["kind"] == kind
+    instance = service.http.put(f"/v1/filters/{name}/dump", content=static.to_bytes())
+    assert instance.status_code == 201, instance.text
+    assert instance.json()["kind"] == kind
     absent = [f"absent-{i}" for i in range(20)]
     found = service.http.post(f"/v1/filters/{name}/check", json={"keys": [*KEYS, *absent]}).json()["found"]
     assert found == static.contains_many([*KEYS, *absent])
     host, _, port = service.resp.rpartition(":")
     with redis.Redis(host, int(port)) as client:
-        told = client.execute_command("BLOOM.CHECK", name, *KEYS, *absent)
-    assert list(map(bool, told)) == found
+        result = client.execute_command("BLOOM.CHECK", name, *KEYS, *absent)
+    assert list(map(bool, result)) == found
     assert found[: len(KEYS)] == [True] * len(KEYS)
     assert fullbloom.loads(service.http.get(f"/v1/filters/{name}/dump").content) == static
     refused = service.http.post(f"/v1/filters/{name}/add", json={"key": "more"})

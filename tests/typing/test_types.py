@@ -36,8 +36,8 @@ def mypy(folder: Path) -> dict[str, Complaints]:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     found: dict[str, Complaints] = defaultdict(dict)
-    for file, line, told in re.findall(r"^([^:\n]+):(\d+): error: (.*)", done.stdout, re.MULTILINE):
-        found[Path(file).name][int(line)] = told
+    for file, line, result in re.findall(r"^([^:\n]+):(\d+): error: (.*)", done.stdout, re.MULTILINE):
+        found[Path(file).name][int(line)] = result
     return found
 
 
@@ -51,9 +51,9 @@ def pyright(folder: Path) -> dict[str, Complaints]:
     if not done.stdout.startswith("{"):
         pytest.skip(f"pyright does not run here, it needs node: {done.stderr[-200:]}")
     found: dict[str, Complaints] = defaultdict(dict)
-    for told in json.loads(done.stdout)["generalDiagnostics"]:
-        if told["severity"] == "error":
-            found[Path(told["file"]).name][told["range"]["start"]["line"] + 1] = told["message"]
+    for result in json.loads(done.stdout)["generalDiagnostics"]:
+        if result["severity"] == "error":
+            found[Path(result["file"]).name][result["range"]["start"]["line"] + 1] = result["message"]
     return found
 
 
@@ -247,7 +247,7 @@ def test_type_checkers_find_every_mistake_in_every_class(folder, complaints):
 
 def test_every_class_returns_the_container_type_of_the_batch(folder, complaints):
     lines = (folder / "promises.py").read_text().splitlines()
-    assert [(lines[number - 1], told) for number, told in complaints["promises.py"].items()] == []
+    assert [(lines[number - 1], result) for number, result in complaints["promises.py"].items()] == []
 
 
 @pytest.mark.parametrize("name", ["api.py", "program.py"])

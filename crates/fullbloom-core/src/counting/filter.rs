@@ -7,7 +7,7 @@
 use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
 use super::spread::{self, Spread};
-use crate::cells::{LINE_WORDS, Memory, Packed};
+use crate::cells::{LINE_WORDS, Memory, PackedCells};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -86,7 +86,7 @@ enum Kernel {
 /// An approximate multiset.
 pub struct CountingBloomFilter {
     pub(super) shape: Shape,
-    pub(super) packed: Packed,
+    pub(super) packed: PackedCells,
     kernel: Kernel,
     pub(super) memory: Memory,
     hasher: KeyHasher,
@@ -138,7 +138,8 @@ impl CountingBloomFilter {
 
     /// A filter over existing memory of the length that the checked shape needs.
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
-        let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
+        let packed =
+            PackedCells::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let kernel = match shape.layout {
             Layout::Classic => {
                 Kernel::Spread(Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes })

@@ -5,7 +5,7 @@
 //! whatever they have in common, and [`peel`](super::peel) lists it. A cell is two words: see [`Cell::to_words`].
 
 use super::cell::{Cell, check};
-use super::peel::{Decoded, PROBES, peel, places};
+use super::peel::{DecodedKeys, PROBES, peel, places};
 use crate::cells::allocation::reserve;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::container::{Header, kind};
@@ -134,7 +134,7 @@ impl InvertibleBloomFilter {
     }
 
     /// The keys, by sign. Takes O(cells), and as much memory again; terminates for any cells.
-    pub fn decode(&self) -> Result<Decoded> {
+    pub fn decode(&self) -> Result<DecodedKeys> {
         let mut cells = Vec::new();
         reserve(&mut cells, self.each as usize * PROBES)?;
         cells.extend((0..self.each as usize * PROBES).map(|at| get(self.sums.words(), at)));
@@ -284,7 +284,7 @@ mod tests {
     fn undecodable_tables_say_so_and_terminate() {
         let mut twice = table(10);
         (0..2).for_each(|_| assert!(twice.add_hash(7).is_ok()));
-        assert_eq!(twice.decode().unwrap(), Decoded::default());
+        assert_eq!(twice.decode().unwrap(), DecodedKeys::default());
         assert!(twice.contains_hash(7));
         let mut full = table(10);
         (0..1000).for_each(|i| assert!(full.add_hash(hash(i)).is_ok()));

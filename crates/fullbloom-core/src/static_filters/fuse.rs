@@ -51,17 +51,17 @@ structure! {
     /// 20
     fields {
         /// Bits of a fingerprint.
-        pub fingerprint_bits: u32 = |f| f.made.width, FINGERPRINT_BITS;
+        pub fingerprint_bits: u32 = |f| f.facts.width, FINGERPRINT_BITS;
         /// Cells of a key, 3 or 4.
-        pub arity: u32 = |f| f.made.arity, ARITY;
+        pub arity: u32 = |f| f.facts.arity, ARITY;
         /// Shards, as their binary logarithm.
-        shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
+        shard_bits: u32 = |f| f.facts.bits, SHARD_BITS;
         /// Number of distinct keys.
-        keys: u64 = |f| f.made.keys, COUNT;
+        keys: u64 = |f| f.facts.keys, COUNT;
         /// The requested rate.
-        target_fpr: f64 = |f| f.made.target_fpr, FPR;
+        target_fpr: f64 = |f| f.facts.target_fpr, FPR;
         /// Number of cells.
-        pub num_cells: u64 = |f| f.made.cells;
+        pub num_cells: u64 = |f| f.facts.cells;
         /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }

@@ -8,7 +8,7 @@
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 
-use crate::cells::{LINE_WORDS, Memory, Packed, bits};
+use crate::cells::{LINE_WORDS, Memory, PackedCells, bits};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix::{self, SplitMix};
@@ -67,7 +67,7 @@ const COUNTER_BITS: u32 = 8;
 /// A Bloom filter that trades false positives for false negatives.
 pub struct RetouchedBloomFilter {
     positions: Positions,
-    counters: Packed,
+    counters: PackedCells,
     bits: Memory,
     members: Memory,
     known: Memory,
@@ -86,8 +86,8 @@ fn counter_words(positions: Positions) -> u64 {
     positions.num_bits.div_ceil(u64::from(64 / COUNTER_BITS))
 }
 
-fn packed() -> Result<Packed> {
-    Packed::new(COUNTER_BITS).ok_or_else(|| Error::parameter("counters have 1 to 64 bits"))
+fn packed() -> Result<PackedCells> {
+    PackedCells::new(COUNTER_BITS).ok_or_else(|| Error::parameter("counters have 1 to 64 bits"))
 }
 
 fn is_set(words: &[u64], bit: u64) -> bool {
@@ -131,7 +131,7 @@ impl RetouchedBloomFilter {
 
     /// One more, up to the top.
     #[inline(always)]
-    fn bump(counters: Packed, words: &mut [u64], bit: u64) {
+    fn bump(counters: PackedCells, words: &mut [u64], bit: u64) {
         let count = counters.get(words, bit);
         counters.set(words, bit, (count + 1).min(counters.max()));
     }

@@ -18,7 +18,7 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::CASCADE;
 use crate::structure::declaration::structure;
-use crate::structure::records::Sorted;
+use crate::structure::records::SortedRecords;
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 
 mod build;
@@ -91,7 +91,12 @@ pub struct FilterCascade {
 
 impl FilterCascade {
     /// Tells `included` from `excluded`, which have no hash in [`common`].
-    pub fn build(included: &Sorted<1>, excluded: &Sorted<1>, plan: Plan<'_>, job: &Job<'_>) -> Result<Self> {
+    pub fn build(
+        included: &SortedRecords<1>,
+        excluded: &SortedRecords<1>,
+        plan: Plan<'_>,
+        job: &Job<'_>,
+    ) -> Result<Self> {
         let (smaller, larger) =
             if included.len() <= excluded.len() { (included, excluded) } else { (excluded, included) };
         let levels = Levels::of(smaller, larger, plan, job)?;

@@ -18,7 +18,7 @@ pub mod shape;
 use self::apart::Apart;
 pub use self::shape::{Mode, Shape};
 use super::spread::{self, Positions, Spread};
-use crate::cells::{LINE_WORDS, Memory, Packed};
+use crate::cells::{LINE_WORDS, Memory, PackedCells};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -123,7 +123,8 @@ impl SpectralBloomFilter {
         memory: Memory,
         apart: Option<Memory>,
     ) -> Result<Self> {
-        let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
+        let packed =
+            PackedCells::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let spread = Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes };
         let apart = apart.map(|memory| Apart { slots: Apart::slots_for(load.capacity), memory });
         Ok(SpectralBloomFilter { shape, mode, spread, memory, apart, hasher, load })

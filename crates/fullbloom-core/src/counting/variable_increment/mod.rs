@@ -11,7 +11,7 @@ pub mod shape;
 use self::kernel::Kernel;
 pub use self::shape::Shape;
 use super::spread;
-use crate::cells::{LINE_WORDS, Memory, Packed};
+use crate::cells::{LINE_WORDS, Memory, PackedCells};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -111,7 +111,8 @@ impl VariableIncrementFilter {
     }
 
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
-        let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
+        let packed =
+            PackedCells::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let kernel = Kernel::new(&shape, packed);
         Ok(VariableIncrementFilter { shape, kernel, memory, hasher, load })
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ pub struct ZoneFilter {
     members: u64,
     warned: bool,
     num_cells: u64,
-    packed: Packed,
+    packed: PackedCells,
     primes: Arc<[u32]>,
     cells: Memory,
     hasher: KeyHasher,
@@ -91,7 +91,7 @@ pub struct ZoneFilter {
 struct Shape {
     primes: Vec<u32>,
     num_cells: u64,
-    packed: Packed,
+    packed: PackedCells,
 }
 
 impl Shape {
@@ -104,7 +104,7 @@ impl Shape {
         }
         let primes = sizing::reaching(universe, zone)?;
         let num_cells = sizing::cells(&primes);
-        let packed = Packed::new(counter_bits).filter(|packed| packed.width() <= MOST_COUNTER_BITS);
+        let packed = PackedCells::new(counter_bits).filter(|packed| packed.width() <= MOST_COUNTER_BITS);
         let packed = packed.ok_or_else(|| Error::Parameter(format!("no cell has {counter_bits} bits")))?;
         Ok(Shape { primes, num_cells, packed })
     }

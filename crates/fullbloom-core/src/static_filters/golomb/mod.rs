@@ -153,13 +153,13 @@ impl GolombSet {
     }
 
     /// Of values in codes.
-    fn of(made: codes::Encoded, shape: Shape, (capacity, target_fpr): (u64, f64), hasher: KeyHasher) -> Result<Self> {
-        let (offsets, starts) = Offsets::fit(&made.starts)?;
+    fn of(parts: codes::Encoded, shape: Shape, (capacity, target_fpr): (u64, f64), hasher: KeyHasher) -> Result<Self> {
+        let (offsets, starts) = Offsets::fit(&parts.starts)?;
         let mut codes = Memory::zeroed(Self::code_words(offsets.bits))?;
-        for (word, made) in codes.writable()?.iter_mut().zip(&made.words) {
-            *word = made.to_le();
+        for (word, code) in codes.writable()?.iter_mut().zip(&parts.words) {
+            *word = code.to_le();
         }
-        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values: made.values })
+        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values: parts.values })
     }
 
     /// Words of codes: one more, as a remainder is read together with the next word.
@@ -272,8 +272,8 @@ impl GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let made = values::intersected(self.blocks(), other.blocks())?;
-        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
+        let parts = values::intersected(self.blocks(), other.blocks())?;
+        *self = Self::of(parts, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 
@@ -290,14 +290,14 @@ impl Mergeable for GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let made = values::united(self.blocks(), other.blocks())?;
-        if made.values > self.capacity {
+        let parts = values::united(self.blocks(), other.blocks())?;
+        if parts.values > self.capacity {
             return Err(Error::Capacity(format!(
                 "both sets have {} values, capacity is {}; build both with a larger capacity",
-                made.values, self.capacity
+                parts.values, self.capacity
             )));
         }
-        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
+        *self = Self::of(parts, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@
 
 use std::convert::Infallible;
 
-use crate::cells::{Memory, Packed};
+use crate::cells::{Memory, PackedCells};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
@@ -273,8 +273,8 @@ impl StableBloomFilter {
 
     /// Cells that are not 0.
     fn set_cells(&self) -> u64 {
-        let cells = |packed: Packed| packed.count_set(self.memory.words(), self.shape.num_cells);
-        Packed::new(self.shape.cell_bits).map_or(0, cells)
+        let cells = |packed: PackedCells| packed.count_set(self.memory.words(), self.shape.num_cells);
+        PackedCells::new(self.shape.cell_bits).map_or(0, cells)
     }
 }
 

@@ -56,7 +56,7 @@ def row(differences: int, keys: int, rounds: int) -> str:
     half = differences // 2
     hashes = np.random.default_rng(differences).integers(0, 1 << 64, keys + half, dtype=np.uint64)
     there, here = hashes[:keys], hashes[half:]
-    made, sketch = least(rounds, lambda: CharacteristicSketch(there, differences, hashed=True))
+    instance, sketch = least(rounds, lambda: CharacteristicSketch(there, differences, hashed=True))
     own, message = CharacteristicSketch(here, differences, hashed=True), sketch.to_bytes()
     answered, found = least(rounds, lambda: own.differences(message))
     if not found.complete or len(found.mine) + len(found.theirs) != 2 * half:
@@ -65,7 +65,7 @@ def row(differences: int, keys: int, rounds: int) -> str:
     coded, _ = least(rounds, lambda: RatelessEncoder(there, hashed=True).produce(symbols))
     table = len(InvertibleBloomFilter(differences, seed=1).to_bytes())
     return (
-        f"| {differences} | {len(message)} B | {made:.3f} s | {1000 * answered:.2f} ms "
+        f"| {differences} | {len(message)} B | {instance:.3f} s | {1000 * answered:.2f} ms "
         f"| {symbol_bytes(differences):.0f} B | {coded:.2f} s | {table} B |"
     )
 

@@ -90,7 +90,8 @@ def list_names(text: str) -> str:
 def list_filters(text: str) -> list[str]:
     """Return the classes with membership tests, in order of name."""
     classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
-    return sorted(re.split(r"\W", body, maxsplit=1)[0] for body in classes if "def contains_many(" in body)
+    filters = [body for body in classes if re.search(r"def (?:contains|includes)_many\(", body)]
+    return sorted(re.split(r"\W", body, maxsplit=1)[0] for body in filters)
 
 
 def tidy(text: str, *command: str, name: str = "generated.pyi") -> str:

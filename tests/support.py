@@ -52,12 +52,15 @@ class Variant(NamedTuple):
         choice = self.layout or self.kind
         return self.name if choice is None else f"{self.name}-{choice}"
 
+    @property
+    def choice(self) -> dict[str, str]:
+        """The parameter that selects the layout or kind."""
+        choice = {"layout": self.layout, "kind": self.kind}
+        return {name: value for name, value in choice.items() if value is not None}
+
     def make(self, capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build an empty filter of this variant."""
-        if self.layout is not None:
-            options["layout"] = self.layout
-        if self.kind is not None:
-            options["kind"] = self.kind
+        options = {**options, **self.choice}
         if self.can("worlds"):
             return self.cls.build((), (), **options)
         if self.can("build"):
@@ -73,16 +76,16 @@ class Variant(NamedTuple):
     def filled(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build a filter of this variant that holds ``keys``."""
         if self.can("worlds"):
-            return self.cls.build(keys, ABSENT, **options)
+            return self.cls.build(keys, ABSENT, **{**self.choice, **options})
         if self.can("build"):
             # Those that can be merged are so with others of their capacity.
             if self.can("merge") and "bits" not in options:
                 keys = keys if isinstance(keys, Sized) else list(keys)
                 options = {"capacity": max(capacity, len(keys)), **options}
             return self.build(keys, fpr=fpr, **options)
-        made = self.make(capacity, fpr, **options)
-        self.update(made, keys)
-        return made
+        instance = self.make(capacity, fpr, **options)
+        self.update(instance, keys)
+        return instance
 
     def build(self, keys: Iterable[Any], *, hashed: bool = False, **options: Any) -> Any:
         """Build of keys or hashes, each with its companion where the class takes pairs."""
@@ -96,17 +99,17 @@ class Variant(NamedTuple):
         """The label or value that the tests give ``key`` where a class takes pairs: 1, 2 or 3."""
         return 1 + fullbloom.hash_key(key) % 3
 
-    def add(self, made: Any, key: Any) -> Any:
+    def add(self, instance: Any, key: Any) -> Any:
         """Add a key, with its companion where the class wants one."""
-        return made.add(key, self.companion(key)) if self.can("pairs") else made.add(key)
+        return instance.add(key, self.companion(key)) if self.can("pairs") else instance.add(key)
 
-    def update(self, made: Any, keys: Iterable[Any]) -> None:
+    def update(self, instance: Any, keys: Iterable[Any]) -> None:
         """Add many keys, one by one where the class takes pairs."""
         if not self.can("pairs"):
-            made.update(keys)
+            instance.update(keys)
             return
         for key in keys:
-            self.add(made, key)
+            self.add(instance, key)
 
 
 #: What tests ask for that is not a word of the registry but follows from one.
@@ -115,11 +118,11 @@ READINGS: dict[str, Callable[[Variant], bool]] = {
     "pairs": lambda v: registry.is_open(v.row, "key", "value"),
     # add takes the key alone
     "keys": lambda v: registry.is_open(v.row, "key"),
-    # made of all its keys at once
+    # built from all keys at once
     "build": lambda v: v.can("static") and "key" in v.row["entry"],
-    # made of all its keys at once, each with a value
+    # built from all keys at once, each with a value
     "valued": lambda v: registry.is_built(v.row, "key", "value"),
-    # made of all keys of a closed world, and asked for no others: likewise
+    # built from all keys of a closed world, and queried for no others
     "worlds": lambda v: "excluded" in v.row["entry"],
     # add takes the whole numbers of a universe only: in the matrix of those tests that ask for it
     "numbers": lambda v: "number" in v.row["entry"],
@@ -146,10 +149,10 @@ def variants_with(*needs: str) -> list[Variant]:
         choices = [(layout, None) for layout in row["layouts"] or [None]]
         # Stages of the kind that has layouts are there by layout.
         choices += [(None, kind) for kind in (cls.kinds()[1:] if hasattr(cls, "kinds") else [])]
-        made = [Variant(row["name"], cls, layout, capabilities, row, kind) for layout, kind in choices]
+        instance = [Variant(row["name"], cls, layout, capabilities, row, kind) for layout, kind in choices]
         usual = not needs or "numbers" in needs or "number" not in row["entry"]
         usual &= "worlds" in needs or "excluded" not in row["entry"]
-        found += [variant for variant in made if usual and all(variant.can(need) for need in needs)]
+        found += [variant for variant in instance if usual and all(variant.can(need) for need in needs)]
     return found
 
 
@@ -160,18 +163,18 @@ def every_variant(*needs: str) -> list[Any]:
     return [pytest.param(variant, id=variant.id) for variant in variants_with(*needs)]
 
 
-def most_counted(made: Any) -> int:
+def most_counted(instance: Any) -> int:
     """The largest count that ``made`` can tell; counters of w bits and layers end somewhere."""
-    layers = getattr(made, "layers", None)
+    layers = getattr(instance, "layers", None)
     if isinstance(layers, int):
         return layers
-    bits = getattr(made, "counter_bits", None)
+    bits = getattr(instance, "counter_bits", None)
     return (1 << bits) - 1 if isinstance(bits, int) else 2**64 - 1
 
 
-def window_of(made: Any) -> int:
+def window_of(instance: Any) -> int:
     """How many of the last additions a filter that forgets still finds: its ``window``, at least one."""
-    window = getattr(made, "window", None)
+    window = getattr(instance, "window", None)
     return window if isinstance(window, int) and window > 0 else 1
 
 
@@ -234,10 +237,10 @@ def rates_at(
     """
     rates, stated = [], []
     for seed in range(filters):
-        made, keys = make(seed), Keys(kind, seed)
-        made.update(keys.take(capacity))
-        rates.append(float(made.contains_many(keys.take(probes)).mean()))
-        stated.append(made.fpr())
+        instance, keys = make(seed), Keys(kind, seed)
+        instance.update(keys.take(capacity))
+        rates.append(float(instance.contains_many(keys.take(probes)).mean()))
+        stated.append(instance.fpr())
     return rates, math.fsum(stated) / filters
 
 

@@ -38,12 +38,12 @@ def random_keys(count: int, seed: int = 1) -> Any:
     return np.random.default_rng(seed).integers(1 << 50, 1 << 59, count)
 
 
-def offer(made: Any, keys: Any) -> int:
+def offer(instance: Any, keys: Any) -> int:
     """Adds keys one by one; how many were refused."""
     refused = 0
     for key in keys.tolist():
         try:
-            made.add(key)
+            instance.add(key)
         except fullbloom.FilterFull:
             refused += 1
     return refused
@@ -52,12 +52,12 @@ def offer(made: Any, keys: Any) -> int:
 def three(make: Callable[..., Any], keys: Any, measure: Callable[[Any], str]) -> tuple[str, str, str]:
     """The figure after random keys, after chosen ones, and after these with a secret."""
     plans = (({}, random_keys(len(keys))), ({}, keys), ({"secret": SECRET}, keys))
-    told = []
+    result = []
     for options, given in plans:
-        made = make(**options)
-        offer(made, given)
-        told.append(measure(made))
-    return told[0], told[1], told[2]
+        instance = make(**options)
+        offer(instance, given)
+        result.append(measure(instance))
+    return result[0], result[1], result[2]
 
 
 def effort(found: search.Found) -> str:
@@ -65,9 +65,9 @@ def effort(found: search.Found) -> str:
     return f"{len(found.keys):,} keys of {found.tried / 1e6:.1f} million"
 
 
-def rate(made: Any) -> str:
+def rate(instance: Any) -> str:
     """Share of absent keys found."""
-    return f"{100 * float(np.mean(made.contains_many(ABSENT))):.2f} %"
+    return f"{100 * float(np.mean(instance.contains_many(ABSENT))):.2f} %"
 
 
 def pollution() -> Row:
@@ -78,9 +78,9 @@ def pollution() -> Row:
 
     like = make()
     found = search.polluting(like.num_bits, like.num_hashes, 10_000)
-    told = three(make, found.keys, rate)
+    result = three(make, found.keys, rate)
     return Row(
-        "pollution: keys that set the most bits", "false positives of a 1 % filter", *told, effort(found)
+        "pollution: keys that set the most bits", "false positives of a 1 % filter", *result, effort(found)
     )
 
 
@@ -92,20 +92,20 @@ def target() -> Row:
 
     like, victims = make(), random_keys(100, seed=2)
     crowds = [search.covering(like.num_bits, like.num_hashes, int(victim)) for victim in victims]
-    told = []
+    result = []
     for options, chosen in (({}, False), ({}, True), ({"secret": SECRET}, True)):
         hits = 0
         for at, (victim, crowd) in enumerate(zip(victims, crowds, strict=True)):
-            made = make(**options)
-            made.update(crowd.keys if chosen else random_keys(len(crowd.keys), seed=3 + at))
-            hits += int(victim) in made
-        told.append(f"{hits} of 100")
+            instance = make(**options)
+            instance.update(crowd.keys if chosen else random_keys(len(crowd.keys), seed=3 + at))
+            hits += int(victim) in instance
+        result.append(f"{hits} of 100")
     mean = sum(len(crowd.keys) for crowd in crowds) / 100
     tried = sum(crowd.tried for crowd in crowds) / 100
     return Row(
         "a victim's line: keys that cover its bits",
         "victims taken for known (`dedup` drops them)",
-        *told,
+        *result,
         f"{mean:.1f} keys of {tried / 1e6:.1f} million",
     )
 
@@ -117,15 +117,15 @@ def offline() -> Row:
     twin.update(members)
     candidates = np.arange(1 << 40, (1 << 40) + 200_000)
     wrong = candidates[np.asarray(twin.contains_many(candidates))][:1000]
-    told = []
+    result = []
     for options, asked in (({}, random_keys(1000)), ({}, wrong), ({"secret": SECRET}, wrong)):
-        made = fullbloom.BloomFilter(10_000, 0.01, **options)
-        made.update(members)
-        told.append(f"{int(np.sum(made.contains_many(asked)))} of 1000")
+        instance = fullbloom.BloomFilter(10_000, 0.01, **options)
+        instance.update(members)
+        result.append(f"{int(np.sum(instance.contains_many(asked)))} of 1000")
     return Row(
         "false positives searched offline in a copy of the filter",
         "absent keys found at the first question",
-        *told,
+        *result,
         "1,000 keys of 0.1 million",
     )
 
@@ -139,13 +139,13 @@ def flood() -> Row:
     like = make()
     found = search.cuckoo(like.num_buckets, like.fingerprint_bits, 200, region=13)
 
-    def measure(made: Any) -> str:
-        chosen = made.num_added
-        refused = offer(made, random_keys(10_000 - len(found.keys), seed=5))
+    def measure(instance: Any) -> str:
+        chosen = instance.num_added
+        refused = offer(instance, random_keys(10_000 - len(found.keys), seed=5))
         return f"{200 - chosen} chosen, {refused} others"
 
-    told = three(make, found.keys, measure)
-    return Row("flooding of 13 cuckoo buckets", "keys refused of 10,000", *told, effort(found))
+    result = three(make, found.keys, measure)
+    return Row("flooding of 13 cuckoo buckets", "keys refused of 10,000", *result, effort(found))
 
 
 def clusters() -> Row:
@@ -156,22 +156,22 @@ def clusters() -> Row:
 
     found = search.quotient(make().quotient_bits, 60_000, homes=1 << 10)
 
-    def measure(made: Any) -> str:
-        chosen, others = 60_000 - made.used_slots, random_keys(20_000, seed=6)
+    def measure(instance: Any) -> str:
+        chosen, others = 60_000 - instance.used_slots, random_keys(20_000, seed=6)
         start = time.process_time()
-        refused = offer(made, others)
+        refused = offer(instance, others)
         each = (time.process_time() - start) / len(others)
         return f"{each * 1e6:.1f} us; {chosen:,} chosen, {refused:,} others"
 
-    told = three(make, found.keys, measure)
+    result = three(make, found.keys, measure)
     return Row(
-        "one cluster of a quotient filter", "an add of 20,000 others; keys refused", *told, effort(found)
+        "one cluster of a quotient filter", "an add of 20,000 others; keys refused", *result, effort(found)
     )
 
 
-def size(made: Any) -> str:
+def size(instance: Any) -> str:
     """Bytes and stages."""
-    return f"{made.nbytes / 1000:,.0f} kB, {made.stages} stage{'s' * (made.stages > 1)}"
+    return f"{instance.nbytes / 1000:,.0f} kB, {instance.stages} stage{'s' * (instance.stages > 1)}"
 
 
 def dynamic() -> Row:
@@ -182,8 +182,8 @@ def dynamic() -> Row:
 
     like = make()
     found = search.cuckoo(like.num_buckets, like.fingerprint_bits, 700, region=13)
-    told = three(make, found.keys, size)
-    return Row("growth of a dynamic cuckoo filter", "size after 700 keys", *told, effort(found))
+    result = three(make, found.keys, size)
+    return Row("growth of a dynamic cuckoo filter", "size after 700 keys", *result, effort(found))
 
 
 def scalable() -> Row:
@@ -200,10 +200,10 @@ def scalable() -> Row:
         offer(twin, found.keys)
         parts, tried = [*parts, found.keys], tried + found.tried
     keys = np.concatenate(parts)
-    told = three(make, keys, size)
+    result = three(make, keys, size)
     effort_in_all = effort(search.Found(keys, tried))
     return Row(
-        "growth of a scalable filter of cuckoo stages", f"size after {len(keys)} keys", *told, effort_in_all
+        "growth of a scalable filter of cuckoo stages", f"size after {len(keys)} keys", *result, effort_in_all
     )
 
 
@@ -215,8 +215,8 @@ def counters() -> Row:
 
     like, victim = make(), int(random_keys(1, seed=7)[0])
     found = search.covering(like.num_counters, like.num_hashes, victim)
-    told = three(make, np.repeat(found.keys, 15), lambda made: f"{made.count(victim)}")
-    return Row("overflow of a victim's counters", "its count, never added", *told, effort(found))
+    result = three(make, np.repeat(found.keys, 15), lambda instance: f"{instance.count(victim)}")
+    return Row("overflow of a victim's counters", "its count, never added", *result, effort(found))
 
 
 ATTACKS: tuple[Callable[[], Row], ...] = (

@@ -75,15 +75,15 @@ def contenders(
 ) -> dict[str, tuple[int, dict[str, Callable[[Any], Any]]]]:
     """Name, batches a turn, and what checks and adds."""
     found = {"GETBIT, SETBIT of redis-py": (FEW, pipelines(client, like))}
-    made = {"strings": RedisBloomFilter(client, "strings", CAPACITY, FPR)}
-    made["4 shards"] = RedisBloomFilter(client, "sharded", CAPACITY, FPR, shards=4)
-    made["classic"] = RedisBloomFilter(client, "classic", CAPACITY, FPR, layout="classic")
+    instance = {"strings": RedisBloomFilter(client, "strings", CAPACITY, FPR)}
+    instance["4 shards"] = RedisBloomFilter(client, "sharded", CAPACITY, FPR, shards=4)
+    instance["classic"] = RedisBloomFilter(client, "classic", CAPACITY, FPR, layout="classic")
     if os.environ.get("FULLBLOOM_REDISBLOOM"):
-        made["module"] = RedisBloomFilter(client, "module", CAPACITY, FPR, backend="module")
+        instance["module"] = RedisBloomFilter(client, "module", CAPACITY, FPR, backend="module")
     for name, service in services.items():
         RedisBloomFilter(service, "module", CAPACITY, FPR, backend="module").delete()
-        made[name] = RedisBloomFilter(service, "module", CAPACITY, FPR, backend="module")
-    for name, filter_ in made.items():
+        instance[name] = RedisBloomFilter(service, "module", CAPACITY, FPR, backend="module")
+    for name, filter_ in instance.items():
         found[name] = (MANY, {"check": filter_.contains_many, "add": filter_.add_many})
     return found
 
@@ -104,9 +104,9 @@ def batches(client: redis.Redis, services: dict[str, redis.Redis]) -> Iterator[s
                 for action in ("add", "check"):
                     rates.setdefault((name, action), []).append(rate(calls[action], keys))
         for (name, action), measured in rates.items():
-            told = statistics.median(measured)
+            result = statistics.median(measured)
             plain = statistics.median(rates["GETBIT, SETBIT of redis-py", action])
-            yield f"  {kind.__name__:9} {name:27} {action:6} {told:12,.0f} keys/s  {told / plain:6.1f}x"
+            yield f"  {kind.__name__:9} {name:27} {action:6} {result:12,.0f} keys/s  {result / plain:6.1f}x"
         client.flushall()
 
 
@@ -128,8 +128,9 @@ def single(client: redis.Redis) -> Iterator[str]:
                 call()
             taken[name].append((time.perf_counter() - begun) / (SINGLE // 10))
     for name, measured in taken.items():
-        told = statistics.median(measured)
-        yield f"  one {name:4} {told * 1e6:7.1f} us  {told / statistics.median(taken['GET']):.2f}x of one GET"
+        median = statistics.median(measured)
+        times = median / statistics.median(taken["GET"])
+        yield f"  one {name:4} {median * 1e6:7.1f} us  {times:.2f}x of one GET"
 
 
 def run(folder: Path) -> Iterator[str]:

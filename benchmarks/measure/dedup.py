@@ -26,14 +26,14 @@ def run(definition: Definition, quick: bool) -> Result:
     settings = definition.effective(quick)
     WORK.mkdir(exist_ok=True)
     try:
-        made = isolated("benchmarks.measure.dedup:build", {"path": str(FILE), "lines": settings["lines"]})
-        ours, others = _programs(settings["ours"], made, result)
+        instance = isolated("benchmarks.measure.dedup:build", {"path": str(FILE), "lines": settings["lines"]})
+        ours, others = _programs(settings["ours"], instance, result)
         order = {k: settings[k] for k in ("rounds", "rival_rounds")}
         order |= {"programs": ours + others, "rivals": [name for name, _ in others], "cpu": clock.one_cpu()}
         samples = isolated("benchmarks.measure.dedup:worker", order)
     finally:
         FILE.unlink(missing_ok=True)
-    _report(result, settings, made, samples)
+    _report(result, settings, instance, samples)
     return result
 
 
@@ -62,17 +62,17 @@ def build(path: str, lines: int) -> dict[str, int]:
     return {"lines": lines, "distinct": distinct, "bytes": Path(path).stat().st_size}
 
 
-def _programs(ours: list[list[str]], made: dict[str, int], result: Result) -> tuple[list[Any], list[Any]]:
+def _programs(ours: list[list[str]], instance: dict[str, int], result: Result) -> tuple[list[Any], list[Any]]:
     script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
     start = [script] if script else [sys.executable, "-m", "fullbloom"]
-    words = {"file": str(FILE), "distinct": made["distinct"]}
+    words = {"file": str(FILE), "distinct": instance["distinct"]}
     mine = [[name, start + [word.format(**words) for word in command]] for name, *command in ours]
     python, rivals = sys.executable, HERE / "rivals"
     others = [
         ["sort -u", ["sort", "-u", str(FILE)]],
         ["awk '!s[$0]++'", ["awk", "!s[$0]++", str(FILE)]],
         ["Python set", [python, str(rivals / "dedup_set.py"), str(FILE)]],
-        ["Python + abloom", [python, str(rivals / "dedup_abloom.py"), str(FILE), str(made["distinct"])]],
+        ["Python + abloom", [python, str(rivals / "dedup_abloom.py"), str(FILE), str(instance["distinct"])]],
     ]
     for name, command in others[:2]:
         if shutil.which(command[0]) is None:
@@ -142,9 +142,11 @@ def iter_blocks(path: Path) -> Any:
             yield block
 
 
-def _report(result: Result, settings: dict[str, Any], made: dict[str, int], answers: dict[str, Any]) -> None:
+def _report(
+    result: Result, settings: dict[str, Any], instance: dict[str, int], answers: dict[str, Any]
+) -> None:
     rows = []
-    size = made["bytes"] / 1e6
+    size = instance["bytes"] / 1e6
     for name, answer in answers.items():
         if "failed" in answer:
             result.notes.append(f"{name}: {answer['failed']}")
@@ -156,7 +158,7 @@ def _report(result: Result, settings: dict[str, Any], made: dict[str, int], answ
         if name.endswith("--memory"):
             label = f"{peak:,.0f} MB of {settings['asked_mb']} MB asked"
             result.figures[f"{name}/memory"] = Figure(peak / settings["asked_mb"], "x", label)
-        missing = made["distinct"] - answer["written"]
+        missing = instance["distinct"] - answer["written"]
         cpu = clock.median([s["cpu"] for s in answer["samples"]])
         cells = [
             f"{number(speed.value)} ({number(size / min(seconds))})",
@@ -167,6 +169,6 @@ def _report(result: Result, settings: dict[str, Any], made: dict[str, int], answ
         rows.append([name, *cells])
         say("  ".join(rows[-1]))
     columns = ["program", "MB/s: median (best)", "CPU, s", "peak memory, MB", "distinct lines missing"]
-    title = f"{size:,.0f} MB, {made['lines']:,} lines, {made['distinct']:,} distinct"
+    title = f"{size:,.0f} MB, {instance['lines']:,} lines, {instance['distinct']:,} distinct"
     result.tables.append(Table(title, columns, rows))
     result.raw = answers

@@ -40,16 +40,16 @@ def cascade(included: int, excluded: int, rounds: int) -> dict[str, Any]:
             builds.append(_build(kept, here, there))
             looks.append(clock.wall_and_cpu(lambda: kept[0].includes_many(keys), len(keys))[1])  # noqa: B023
         wrong = kept[0].verify(here, there)
-    made = kept[0]
+    instance = kept[0]
     law = theory.cascade_bits(len(np.unique(here)), len(np.unique(there)))
     return {
         "build": builds,
         "look": looks,
-        "bits": made.num_bits,
+        "bits": instance.num_bits,
         "law": law,
         "wrong": wrong,
-        "levels": made.num_levels,
-        "nbytes": made.nbytes,
+        "levels": instance.num_levels,
+        "nbytes": instance.nbytes,
     }
 
 

@@ -24,21 +24,21 @@ def run(definition: Definition, quick: bool) -> Result:
     settings = definition.effective(quick)
     WORK.mkdir(exist_ok=True)
     bounds = ["", *settings["memories"]]
-    made = {bound: WORK / f"large{bound}" for bound in bounds}
+    instance = {bound: WORK / f"large{bound}" for bound in bounds}
     try:
         isolated("benchmarks.measure.large_build:build", {"path": str(FILE), "lines": settings["lines"]})
         script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
         ours = [script] if script else [sys.executable, "-m", "fullbloom"]
         ours += ["build", "--quiet", "--kind", settings["kind"]]
         limits = {bound: ["--memory", bound] if bound else [] for bound in bounds}
-        commands = {bound: [*ours, *limits[bound], str(made[bound]), str(FILE)] for bound in bounds}
+        commands = {bound: [*ours, *limits[bound], str(instance[bound]), str(FILE)] for bound in bounds}
         order = {"commands": commands, "cpu": clock.one_cpu()}
         samples = isolated("benchmarks.measure.large_build:worker", order)
-        if not all(filecmp.cmp(made[""], path, shallow=False) for path in made.values()):
+        if not all(filecmp.cmp(instance[""], path, shallow=False) for path in instance.values()):
             raise RuntimeError("the files differ")
-        size = made[""].stat().st_size
+        size = instance[""].stat().st_size
     finally:
-        for path in (FILE, *made.values()):
+        for path in (FILE, *instance.values()):
             path.unlink(missing_ok=True)
     _report(result, settings, samples, size)
     return result

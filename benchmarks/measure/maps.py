@@ -34,18 +34,19 @@ def run(definition: Definition, quick: bool) -> Result:
 def makers(value_bits: int, check_bits: int) -> dict[str, Any]:
     """How each is built of keys and values, by registry name; with values that may change, too."""
     import fullbloom
+    from fullbloom import registry
 
-    made: dict[str, Any] = {}
+    instance: dict[str, Any] = {}
     for row in fullbloom.variants():
         names = {name for name, _, _ in row["parameters"]}
-        if row["adds"] != "build_pairs":
+        if not registry.is_built(row, "key", "value"):
             continue
         build = getattr(fullbloom, row["class"]).build
         options: dict[str, Any] = {"value_bits": value_bits, "check_bits": check_bits}
-        made[row["name"]] = (build, options)
+        instance[row["name"]] = (build, options)
         if "mutable" in names:
-            made[f"{row['name']}, mutable"] = (build, options | {"mutable": True})
-    return made
+            instance[f"{row['name']}, mutable"] = (build, options | {"mutable": True})
+    return instance
 
 
 def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str, Any]:
@@ -70,9 +71,9 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
                 bits[name] = _timed(
                     samples[name],
                     lambda: build(members, values, **options),  # noqa: B023
-                    lambda made, some: made.get_many(some),
+                    lambda instance, some: instance.get_many(some),
                     batches,
-                    lambda made: made.nbytes,
+                    lambda instance: instance.nbytes,
                 )
             for rival in others:
                 few = keys // 10

@@ -40,18 +40,19 @@ def run(definition: Definition, quick: bool) -> Result:
 def makers(keys: int, fpr: float) -> dict[str, Any]:
     """An empty structure of each kind by its registry name; cuckoo as its bars ask."""
     import fullbloom
+    from fullbloom import registry
 
-    made: dict[str, Any] = {}
+    instance: dict[str, Any] = {}
     for row in fullbloom.variants():
-        if row["adds"] != "key":
+        if not registry.is_open(row, "key"):
             continue
         cls = getattr(fullbloom, row["class"])
         options: dict[str, Any] = {"layout": "blocked"} if "blocked" in row["layouts"] else {}
         if row["name"] == "cuckoo":
-            made[row["name"]] = lambda cls=cls: cls(keys, 0.0019, fingerprint_bits=12)
+            instance[row["name"]] = lambda cls=cls: cls(keys, 0.0019, fingerprint_bits=12)
         else:
-            made[row["name"]] = lambda cls=cls, options=options: cls(keys, fpr, **options)
-    return made
+            instance[row["name"]] = lambda cls=cls, options=options: cls(keys, fpr, **options)
+    return instance
 
 
 def batch(keys: int, rounds: int, fpr: float) -> dict[str, Any]:

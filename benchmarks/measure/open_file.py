@@ -23,13 +23,13 @@ def run(definition: Definition, quick: bool) -> Result:
     size = settings["megabytes"]
     try:
         order = {"path": str(FILE), "megabytes": size, "keys": settings["keys"]}
-        made = isolated("benchmarks.measure.open_file:build", order)
+        instance = isolated("benchmarks.measure.open_file:build", order)
         rows = [_temperature(result, size, settings["processes"], cold) for cold in (False, True)]
     finally:
         FILE.unlink(missing_ok=True)
     columns = ["file", "first open, ms", "resident growth, MB", "first query, us", "later opens, us"]
-    note = f"median (minimum; for memory, maximum); saving took {number(made['save_s'])} s"
-    result.tables.append(Table(f"Open a {made['bytes'] / 1e6:,.0f} MB file", columns, rows, note))
+    note = f"median (minimum; for memory, maximum); saving took {number(instance['save_s'])} s"
+    result.tables.append(Table(f"Open a {instance['bytes'] / 1e6:,.0f} MB file", columns, rows, note))
     return result
 
 

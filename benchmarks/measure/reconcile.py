@@ -153,9 +153,12 @@ def stream(keys: int, differences: int, rounds: int) -> dict[str, list[float]]:
 
 
 def _report_sync(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:
-    lines, told = settings["lines"], answer["told"]
-    sent, label = (told["sent"] + told["received"]) / 1000, f"{told['mine'] + told['theirs']:,} differences"
-    if told["mine"] + told["theirs"] != settings["differences"] // 2 * 2:
+    lines, outcome = settings["lines"], answer["told"]
+    sent, label = (
+        (outcome["sent"] + outcome["received"]) / 1000,
+        f"{outcome['mine'] + outcome['theirs']:,} differences",
+    )
+    if outcome["mine"] + outcome["theirs"] != settings["differences"] // 2 * 2:
         raise RuntimeError(f"sync found {label}")
     result.figures[f"sync/{lines}/bytes"] = Figure(sent, "kB", label)
     rows = []
@@ -169,7 +172,7 @@ def _report_sync(result: Result, settings: dict[str, Any], answer: dict[str, Any
         )
     seconds = answer["seconds"]
     note = (
-        f"{sent:.1f} kB in both directions, {told['symbols']:,} symbols; from start to end "
+        f"{sent:.1f} kB in both directions, {outcome['symbols']:,} symbols; from start to end "
         f"{clock.median(seconds):.2f} s ({min(seconds):.2f})"
     )
     columns = ["side", "CPU, s: median (minimum)", "peak memory, MB"]

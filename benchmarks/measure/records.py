@@ -38,7 +38,7 @@ def run(definition: Definition, quick: bool) -> Result:
         path = WORK / f"records.{kind}"
         try:
             order = {"path": str(path), "kind": kind, "megabytes": settings["megabytes"]}
-            made = isolated("benchmarks.measure.records:build", order)
+            instance = isolated("benchmarks.measure.records:build", order)
             programs = _programs(kind, path, result)
             order = {k: settings[k] for k in ("rounds", "rival_rounds")} | {
                 "programs": programs,
@@ -47,7 +47,7 @@ def run(definition: Definition, quick: bool) -> Result:
             samples = isolated("benchmarks.measure.records:worker", order)
         finally:
             path.unlink(missing_ok=True)
-        _report(result, kind, made, samples)
+        _report(result, kind, instance, samples)
     return result
 
 
@@ -118,14 +118,14 @@ def worker(programs: list[Any], path: str, rounds: int, rival_rounds: int) -> di
     return answers
 
 
-def _report(result: Result, kind: str, made: dict[str, int], answers: dict[str, Any]) -> None:
-    size, rows = made["bytes"] / 1e6, []
+def _report(result: Result, kind: str, instance: dict[str, int], answers: dict[str, Any]) -> None:
+    size, rows = instance["bytes"] / 1e6, []
     seconds = {name: [s["seconds"] for s in answer["samples"]] for name, answer in answers.items()}
     cpu = {name: clock.median([s["cpu"] for s in answer["samples"]]) for name, answer in answers.items()}
     for name, answer in answers.items():
         peak = max(s["peak"] for s in answer["samples"]) / 1e6
         speed = f"{number(size / clock.median(seconds[name]))} ({number(size / min(seconds[name]))})"
-        missing = made["distinct"] - (answer["written"] - len(HEADER[kind].splitlines()))
+        missing = instance["distinct"] - (answer["written"] - len(HEADER[kind].splitlines()))
         rows.append([name, speed, f"{cpu[name]:.2f}", f"{peak:,.0f}", f"{missing:,}"])
         if name == ONE:
             label = f"{kind}, {size:,.0f} MB"
@@ -143,6 +143,6 @@ def _report(result: Result, kind: str, made: dict[str, int], answers: dict[str, 
             ratio, "x", kind, min(seconds[ONE]) / min(seconds[TWO])
         )
     columns = ["program", "MB/s: median (best)", "CPU, s", "peak memory, MB", "distinct keys missing"]
-    title = f"{kind}: {size:,.0f} MB, {made['rows']:,} records, {made['distinct']:,} keys"
+    title = f"{kind}: {size:,.0f} MB, {instance['rows']:,} records, {instance['distinct']:,} keys"
     result.tables.append(Table(title, columns, rows))
     result.raw[kind] = answers

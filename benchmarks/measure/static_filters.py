@@ -40,18 +40,19 @@ def _operations(settings: dict[str, Any]) -> list[str]:
 def makers(asked: dict[str, float]) -> dict[str, Any]:
     """How each is built of hashes, by registry name, and by cells a key where that can be chosen."""
     import fullbloom
+    from fullbloom import registry
 
-    made: dict[str, Any] = {}
+    instance: dict[str, Any] = {}
     for row in fullbloom.variants():
         names = {name for name, _, _ in row["parameters"]}
-        if row["adds"] != "build" or "fpr" not in names:
+        if not registry.is_built(row, "key") or "fpr" not in names:
             continue
         options: dict[str, Any] = dict(asked)
         build = getattr(fullbloom, row["class"]).build_hashed
-        made[row["name"]] = (build, options)
+        instance[row["name"]] = (build, options)
         if "arity" in names:
-            made[f"{row['name']} arity 4"] = (build, options | {"arity": 4})
-    return made
+            instance[f"{row['name']} arity 4"] = (build, options | {"arity": 4})
+    return instance
 
 
 def worker(
@@ -105,10 +106,10 @@ def _ours(
             lambda: kept.append(build(hashes, **options, threads=threads)), len(hashes)
         )
         into["build"].append(spent)
-        made = kept[0]
+        instance = kept[0]
         for op, keys in batches.items():
-            into[op].append(clock.wall_and_cpu(lambda: made.contains_hashed(keys), len(hashes)))  # noqa: B023
-        sizes[name] = 8 * made.nbytes / len(hashes)
+            into[op].append(clock.wall_and_cpu(lambda: instance.contains_hashed(keys), len(hashes)))  # noqa: B023
+        sizes[name] = 8 * instance.nbytes / len(hashes)
 
 
 def _theirs(into: dict[str, Any], rival: rivals.StaticRival, arrays: Any, sizes: dict[str, float]) -> None:

@@ -30,22 +30,22 @@ def _original(name: str, kind: str, populate: str) -> StaticRival:
     ffi, lib = module.ffi, module.lib
 
     def build(hashes: Any) -> Any:
-        made = ffi.gc(ffi.new(f"{kind}_t *"), getattr(lib, f"{kind}_free"))
+        instance = ffi.gc(ffi.new(f"{kind}_t *"), getattr(lib, f"{kind}_free"))
         keys = ffi.from_buffer("uint64_t[]", hashes)
-        if not getattr(lib, f"{kind}_allocate")(len(keys), made):
+        if not getattr(lib, f"{kind}_allocate")(len(keys), instance):
             raise MemoryError
-        if not getattr(lib, f"{kind}_{populate}")(keys, len(keys), made):
+        if not getattr(lib, f"{kind}_{populate}")(keys, len(keys), instance):
             raise ValueError(f"{name} did not build")
-        return made
+        return instance
 
-    return StaticRival(name, build, lambda made: int(getattr(lib, f"{kind}_size_in_bytes")(made)))
+    return StaticRival(name, build, lambda instance: int(getattr(lib, f"{kind}_size_in_bytes")(instance)))
 
 
 def _user(module: str, cls: str, nbytes: str, **options: float) -> StaticRival:
-    made = getattr(importlib.import_module(module), cls)
+    instance = getattr(importlib.import_module(module), cls)
     return StaticRival(
         f"{module}.{cls}",
-        lambda keys: made(keys, **options),
+        lambda keys: instance(keys, **options),
         lambda f: int(getattr(f, nbytes)()),
         lambda f, keys: list(map(f.contains, keys)),
         slow=True,
@@ -53,10 +53,10 @@ def _user(module: str, cls: str, nbytes: str, **options: float) -> StaticRival:
 
 
 def _populated(module: str, cls: str) -> StaticRival:
-    made = getattr(importlib.import_module(module), cls)
+    instance = getattr(importlib.import_module(module), cls)
 
     def build(keys: list[int]) -> Any:
-        f = made(len(keys))
+        f = instance(len(keys))
         f.populate(keys)
         return f
 
@@ -70,10 +70,10 @@ def _populated(module: str, cls: str) -> StaticRival:
 
 
 def _sketch_fuse() -> StaticRival:
-    made = importlib.import_module("sketch_oxide").BinaryFuseFilter
+    instance = importlib.import_module("sketch_oxide").BinaryFuseFilter
     return StaticRival(
         "sketch_oxide.BinaryFuseFilter",
-        lambda keys: made(keys, bits_per_entry=8),
+        lambda keys: instance(keys, bits_per_entry=8),
         None,
         lambda f, keys: f.contains_batch(keys),
         slow=True,
@@ -81,10 +81,10 @@ def _sketch_fuse() -> StaticRival:
 
 
 def _sketch_ribbon() -> StaticRival:
-    made = importlib.import_module("sketch_oxide").RibbonFilter
+    instance = importlib.import_module("sketch_oxide").RibbonFilter
 
     def build(keys: list[int]) -> Any:
-        f = made(len(keys), fpr=0.01)
+        f = instance(len(keys), fpr=0.01)
         f.insert_batch([key.to_bytes(8, "little") for key in keys])
         f.finalize()
         return f

@@ -22,15 +22,15 @@ class MapRival:
 
 
 def _dict() -> MapRival:
-    def nbytes(made: dict[int, int]) -> int:
+    def nbytes(instance: dict[int, int]) -> int:
         # Values below 257 are objects that Python has anyway.
-        return sys.getsizeof(made) + sum(map(sys.getsizeof, made))
+        return sys.getsizeof(instance) + sum(map(sys.getsizeof, instance))
 
     return MapRival(
         "dict",
         lambda array: list(array.tolist()),
         lambda keys, values: dict(zip(keys, values, strict=True)),
-        lambda made, keys: list(map(made.get, keys)),
+        lambda instance, keys: list(map(instance.get, keys)),
         nbytes,
     )
 
@@ -42,8 +42,8 @@ def _fastconstmap() -> MapRival:
         "fastconstmap.VerifiedConstMap",
         lambda array: [f"{key:x}" for key in array.tolist()],
         lambda keys, values: VerifiedConstMap(dict(zip(keys, values, strict=True))),
-        lambda made, keys: made.get_many(keys),
-        lambda made: int(made.nbytes()),
+        lambda instance, keys: instance.get_many(keys),
+        lambda instance: int(instance.nbytes()),
     )
 
 
@@ -54,8 +54,8 @@ def _tried(rival: MapRival) -> MapRival:
     import numpy as np
 
     keys = rival.keys(np.arange(1000))
-    made = rival.build(keys, [7] * 1000)
-    if list(rival.get_many(made, keys[:2])) != [7, 7] or rival.nbytes(made) <= 0:
+    instance = rival.build(keys, [7] * 1000)
+    if list(rival.get_many(instance, keys[:2])) != [7, 7] or rival.nbytes(instance) <= 0:
         raise ValueError(f"{rival.name} answers wrongly")
     return rival
 

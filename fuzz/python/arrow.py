@@ -118,11 +118,11 @@ class Lender:
     def format_of_fields(self, depth: int) -> list[Any]:
         """A format for each field; a list for a struct, which may be one too deep."""
         source = self.source
-        made: list[Any] = []
+        instance: list[Any] = []
         for _ in range(source.below(4)):
             deeper = depth < 9 and source.below(4) == 0
-            made.append(self.format_of_fields(depth + 1) if deeper else source.choice(FORMATS))
-        return made
+            instance.append(self.format_of_fields(depth + 1) if deeper else source.choice(FORMATS))
+        return instance
 
     def pointers(self, structs: list[Any]) -> int:
         """The address of an array of addresses."""
@@ -141,18 +141,20 @@ class Lender:
 
     def schema(self) -> Schema:
         """The schema."""
-        made = Schema(format=(self.indices if self.dictionary else self.format).encode(), name=b"", flags=2)
-        made.release = release_schema
+        instance = Schema(
+            format=(self.indices if self.dictionary else self.format).encode(), name=b"", flags=2
+        )
+        instance.release = release_schema
         if self.dictionary:
             inner = self.keep(Schema(format=self.format.encode(), name=b""))
             inner.release = release_schema
-            made.dictionary = ctypes.pointer(inner)
+            instance.dictionary = ctypes.pointer(inner)
         elif self.fields:
-            self.add_fields(made, self.fields)
-        self.keep(made)
-        return made
+            self.add_fields(instance, self.fields)
+        self.keep(instance)
+        return instance
 
-    def add_fields(self, made: Schema, fields: list[Any]) -> None:
+    def add_fields(self, instance: Schema, fields: list[Any]) -> None:
         """Give the schema of a struct those of its fields."""
         inner = [
             Schema(format=b"+s" if isinstance(kind, list) else kind.encode(), name=b"f") for kind in fields
@@ -161,7 +163,7 @@ class Lender:
             schema.release = release_schema
             if isinstance(kind, list):
                 self.add_fields(schema, kind)
-        made.n_children, made.children = len(fields), self.pointers(inner)
+        instance.n_children, instance.children = len(fields), self.pointers(inner)
 
     def struct(self, fields: list[Any], rows: int) -> Array:
         """An array of structs of these fields, each as long as it must be; or not, where lies are told."""
@@ -172,14 +174,14 @@ class Lender:
             held.append(self.struct(kind, least) if isinstance(kind, list) else self.array(kind, rows=least))
         bits = self.memory((rows + 7) // 8) if self.source.below(2) else 0
         offset = self.source.below(2) * min(1, rows)
-        made = Array(length=rows - offset, null_count=-1 if bits else 0, offset=offset)
-        made.n_buffers, made.n_children = 1, len(held)
+        instance = Array(length=rows - offset, null_count=-1 if bits else 0, offset=offset)
+        instance.n_buffers, instance.n_children = 1, len(held)
         if self.lies and self.source.below(4) == 0:
-            made.n_children = self.source.choice((-1, 0, 1, 2**40))
-        made.buffers = self.keep((ctypes.c_void_p * 1)(bits))
-        made.children = self.pointers(held)
-        made.release = release_array
-        return self.keep(made)
+            instance.n_children = self.source.choice((-1, 0, 1, 2**40))
+        instance.buffers = self.keep((ctypes.c_void_p * 1)(bits))
+        instance.children = self.pointers(held)
+        instance.release = release_array
+        return self.keep(instance)
 
     def offsets(self, count: int, width: int) -> int:
         """Offsets into DATA bytes: in order, or not where lies are told."""
@@ -193,23 +195,25 @@ class Lender:
 
     def views(self, count: int) -> int:
         """Views: short ones within, long ones in the one buffer."""
-        made = bytearray()
+        instance = bytearray()
         for _ in range(count):
             length = self.source.below(40)
             if self.lies and self.source.below(4) == 0:
-                made += (length - 4).to_bytes(4, "little", signed=True)
-                made += self.source.take(12).ljust(12, b"\0")
+                instance += (length - 4).to_bytes(4, "little", signed=True)
+                instance += self.source.take(12).ljust(12, b"\0")
             elif length <= 12:
-                made += length.to_bytes(4, "little") + self.source.take(length).ljust(12, b"\0")
+                instance += length.to_bytes(4, "little") + self.source.take(length).ljust(12, b"\0")
             else:
                 at = self.source.below(DATA - length)
-                made += (
+                instance += (
                     length.to_bytes(4, "little")
                     + bytes(4)
                     + (0).to_bytes(4, "little")
                     + at.to_bytes(4, "little")
                 )
-        return ctypes.addressof(self.keep(ctypes.create_string_buffer(bytes(made), max(1, len(made)))))
+        return ctypes.addressof(
+            self.keep(ctypes.create_string_buffer(bytes(instance), max(1, len(instance))))
+        )
 
     def array(self, kind: str, *, inner: bool = False, rows: int | None = None) -> Array:
         """An array of ``kind``; within a struct, of ``rows``."""
@@ -227,14 +231,14 @@ class Lender:
         nulls = self.source.choice((0, -1, 1, length))
         if self.lies:
             length, offset, nulls = self.lie(length, offset, nulls, buffers)
-        made = Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers))
-        made.buffers = self.keep((ctypes.c_void_p * max(1, len(buffers)))(*buffers))
+        instance = Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers))
+        instance.buffers = self.keep((ctypes.c_void_p * max(1, len(buffers)))(*buffers))
         if self.lies and self.source.below(8) == 0:
-            made.n_buffers = self.source.choice((-1, 0))
-        made.release = release_array
+            instance.n_buffers = self.source.choice((-1, 0))
+        instance.release = release_array
         if self.dictionary and not inner and not (self.lies and self.source.below(4) == 0):
-            made.dictionary = ctypes.pointer(self.array(self.format, inner=True))
-        return self.keep(made)
+            instance.dictionary = ctypes.pointer(self.array(self.format, inner=True))
+        return self.keep(instance)
 
     def lie(self, length: int, offset: int, nulls: int, buffers: list[int]) -> tuple[int, int, int]:
         """Length, offset and count of nulls, one of them or the buffers untrue."""
@@ -254,21 +258,21 @@ class Lender:
     def column(self) -> Array:
         """The array of the column, or its next chunk."""
         if self.fields and not self.dictionary:
-            made = self.struct(self.fields, self.source.below(40))
+            instance = self.struct(self.fields, self.source.below(40))
         else:
-            made = self.array(self.indices if self.dictionary else self.format)
-        self.columns.append(made)
-        return made
+            instance = self.array(self.indices if self.dictionary else self.format)
+        self.columns.append(instance)
+        return instance
 
-    def told(self) -> Iterator[Any]:
+    def stated_rows(self) -> Iterator[Any]:
         """Of each column that was lent the first and the last row that is a key."""
         values = self.format if self.dictionary else None
         kind = self.fields or (self.indices if values else self.format)
-        for made in self.columns:
-            for row in {0, made.length - 1} if made.length else ():
-                told = key(kind, made, row, values)
-                if told is not None:
-                    yield told
+        for instance in self.columns:
+            for row in {0, instance.length - 1} if instance.length else ():
+                stated = key(kind, instance, row, values)
+                if stated is not None:
+                    yield stated
 
     def capsule(self, struct: Any, name: bytes) -> Any:
         """The capsule of a structure, or one of another name."""
@@ -311,9 +315,11 @@ class LentStream(Lender):
             ctypes.memmove(out, ctypes.byref(self.column()), ctypes.sizeof(Array))
             return 5 if self.lies and self.source.below(8) == 0 else 0
 
-        made = self.keep(Stream(_STREAM_SCHEMA(schema), _STREAM_NEXT(chunk), _STREAM_ERROR(lambda _: None)))
-        made.release = release_stream
-        return self.capsule(made, b"arrow_array_stream")
+        instance = self.keep(
+            Stream(_STREAM_SCHEMA(schema), _STREAM_NEXT(chunk), _STREAM_ERROR(lambda _: None))
+        )
+        instance.release = release_stream
+        return self.capsule(instance, b"arrow_array_stream")
 
 
 #: RuntimeError: a stream that fails, or was consumed. ValueError: a capsule of another name.
@@ -336,7 +342,7 @@ def target(source: Input) -> None:
         if answer is not None:
             len(answer)
         elif not lender.lies:
-            for row in lender.told():
+            for row in lender.stated_rows():
                 try:
                     found = row in FILTER
                 except fullbloom.KeyTypeError:  # longer than tuples may be where fuzzing has a small bound

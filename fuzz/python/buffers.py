@@ -34,8 +34,8 @@ def dtype(source: Input) -> np.dtype[Any]:
         return np.dtype(f"{kind}8[{source.choice(UNITS)}]")
     if kind == "T":  # texts of any length, missing ones among them or not
         return np.dtypes.StringDType(**source.choice([{}, {"na_object": None}, {"na_object": np.nan}]))
-    made: np.dtype[Any] = np.dtype(kind).newbyteorder(source.choice("<>=|"))
-    return made
+    instance: np.dtype[Any] = np.dtype(kind).newbyteorder(source.choice("<>=|"))
+    return instance
 
 
 def texts(kind: Any) -> list[str | None]:
@@ -49,40 +49,40 @@ def numpy(source: Input) -> Any:
     kind = dtype(source)
     rows = source.below(70)
     if kind.hasobject:
-        made = np.zeros(rows, kind)
+        instance = np.zeros(rows, kind)
         if kind.kind in "OT":
-            made[:] = [source.choice(OBJECTS if kind.kind == "O" else texts(kind)) for _ in range(rows)]
+            instance[:] = [source.choice(OBJECTS if kind.kind == "O" else texts(kind)) for _ in range(rows)]
     else:
         data = source.take(rows * max(1, kind.itemsize))
-        made = np.zeros(rows, kind)
+        instance = np.zeros(rows, kind)
         if kind.itemsize:
-            view = made.view(np.uint8).reshape(-1)
+            view = instance.view(np.uint8).reshape(-1)
             view[: len(data)] = np.frombuffer(data, np.uint8)[: len(view)]
             if kind.kind == "U":  # what is no code point, NumPy itself cannot show
                 wide = view.view(np.uint32)
                 if source.below(4):
                     np.remainder(wide, 0x110000, out=wide)
-    return shaped(source, made, rows)
+    return shaped(source, instance, rows)
 
 
-def shaped(source: Input, made: Any, rows: int) -> Any:
+def shaped(source: Input, instance: Any, rows: int) -> Any:
     """The array in another shape, stride or order, or one field of its records."""
     shape = source.below(12)
     if shape == 0:
-        made = made.reshape(1, -1)
+        instance = instance.reshape(1, -1)
     elif shape == 1:
-        made = made[:1].reshape(()) if rows else made
+        instance = instance[:1].reshape(()) if rows else instance
     elif shape < 6:
-        made = made[:: (-1, 2, 3, -2)[shape - 2]]
+        instance = instance[:: (-1, 2, 3, -2)[shape - 2]]
     elif shape == 6:
-        made = np.broadcast_to(made[:1], (5,)) if rows else made
+        instance = np.broadcast_to(instance[:1], (5,)) if rows else instance
     elif shape == 7:
-        made = np.ma.masked_array(made, False) if made.dtype.names is None else made
+        instance = np.ma.masked_array(instance, False) if instance.dtype.names is None else instance
     elif shape == 8:
-        made.flags.writeable = False
-    elif made.dtype.names:  # the only way to items of no width
-        made = made[source.choice(made.dtype.names)]
-    return made
+        instance.flags.writeable = False
+    elif instance.dtype.names:  # the only way to items of no width
+        instance = instance[source.choice(instance.dtype.names)]
+    return instance
 
 
 def plain(source: Input) -> Any:

@@ -105,14 +105,14 @@ HOLDING: list[Any] = []
 def record(source: Input, stack: list[Any]) -> Any:
     """A NumPy record; objects in it may be keys, or itself."""
     names = [(f"f{i}", source.choice(FIELDS)) for i in range(source.below(4))]
-    made = np.zeros(1, names)
+    value = np.zeros(1, names)
     for name, kind in names:
         if kind == "O":
-            made[name][0] = stack[-1] if stack and source.below(3) else made[0]
-            HOLDING.append((made, name))
+            value[name][0] = stack[-1] if stack and source.below(3) else value[0]
+            HOLDING.append((value, name))
         elif kind[0] in "if?":
-            made[name][0] = source.byte()
-    return made[0]
+            value[name][0] = source.byte()
+    return value[0]
 
 
 def array(source: Input) -> Any:
@@ -164,11 +164,11 @@ def unfinished(source: Input, stack: list[Any]) -> Any:
     """A tuple of what came last; or of one thing once or twice, and so on, to about the deepest."""
     count = source.below(5)
     if source.below(8) == 0 and stack:
-        made = stack.pop()
+        value = stack.pop()
         width = source.choice((1, 1, 2))
         for _ in range(source.choice((1, 3, 10, 40, 63, 64, 65))):
-            made = (made,) * width
-        return made
+            value = (value,) * width
+        return value
     taken = tuple(stack[len(stack) - count :]) if count else ()
     del stack[len(stack) - len(taken) :]
     return Pair(taken) if source.below(8) == 0 else taken
@@ -205,7 +205,7 @@ MAKERS: list[Callable[[Input, list[Any]], Any]] = [
 ]
 
 
-def made(source: Input) -> list[Any]:
+def read_keys(source: Input) -> list[Any]:
     """The objects that the input describes."""
     stack: list[Any] = []
     while source and len(stack) < 20:
@@ -235,7 +235,7 @@ def check(filter_: Any, key: Any) -> bool:
 def target(source: Input) -> None:
     """One input."""
     filter_ = source.choice(FILTERS)
-    keys = made(source)
+    keys = read_keys(source)
     good = [key for key in keys if check(filter_, key)]
     assert all(filter_.contains_many(iter(good)))
     assert filter_.contains_many(tuple(good)) == [True] * len(good)

@@ -127,5 +127,5 @@ def key(kind: Any, array: Array, row: int, values: str | None = None) -> Any:
         return element(kind, array, at)
     fields = kind if isinstance(kind, list) else []
     children = (ctypes.POINTER(Array) * len(fields)).from_address(array.children) if fields else []
-    told = [key(field, child.contents, at) for field, child in zip(fields, children, strict=True)]
-    return None if any(part is None for part in told) else tuple(told)
+    result = [key(field, child.contents, at) for field, child in zip(fields, children, strict=True)]
+    return None if any(part is None for part in result) else tuple(result)

@@ -1,7 +1,7 @@
 //! Every row of the registry: loading a file, and doing with the structure all it can do.
 
 use fullbloom_core::cells::Memory;
-use fullbloom_core::container::{Container, Parsed, Verify, tag};
+use fullbloom_core::container::{Container, ContainerIndex, Verify, tag};
 use fullbloom_core::registry::{FalseNegatives, VARIANTS, Variant};
 use fullbloom_core::structure::{Addable, Countable, Declared, Filter, Intersectable, Loadable, Mergeable, Removable};
 use fullbloom_core::{Error, Result};
@@ -10,7 +10,7 @@ use fullbloom_core::{Error, Result};
 const SECRET: &[u8; 16] = b"sixteen secrets!";
 
 /// The structure in `file`, as `loads` has it: every section used, and as long as it should be.
-fn load<F: Loadable>(parsed: &Parsed, file: &[u8]) -> Result<F> {
+fn load<F: Loadable>(parsed: &ContainerIndex, file: &[u8]) -> Result<F> {
     let mut used = 0;
     let mut memory = |kind, index, words: u64| {
         used += 1;
@@ -38,13 +38,13 @@ fn bytes(container: &Container<'_>) -> Vec<u8> {
 
 /// Whether header, tables and checksums of `file` are accepted.
 pub fn is_sound(file: &[u8]) -> bool {
-    Parsed::new(file, Verify::Full).is_ok()
+    ContainerIndex::new(file, Verify::Full).is_ok()
 }
 
 /// What a structure saves is a file that loads, with the same bytes.
 fn reloads<F: Loadable>(filter: &F, when: &str) {
     let written = bytes(&filter.container());
-    let parsed = Parsed::new(&written, Verify::Full).unwrap_or_else(|e| panic!("{when}: unreadable: {e}"));
+    let parsed = ContainerIndex::new(&written, Verify::Full).unwrap_or_else(|e| panic!("{when}: unreadable: {e}"));
     match load::<F>(&parsed, &written) {
         // Counts beyond half of all numbers, which nobody reaches but a file that lies, are cut to that when read.
         Ok(back) => {
@@ -76,7 +76,7 @@ const BATCH: i64 = 20;
 type Ability<F> = fn(&mut F, u64);
 
 /// Does all that the structure in `file` can do. `put` adds a key; true when the structure took it.
-fn exercise<F>(parsed: &Parsed, file: &[u8], put: fn(&mut F, u64) -> bool, abilities: &[Ability<F>])
+fn exercise<F>(parsed: &ContainerIndex, file: &[u8], put: fn(&mut F, u64) -> bool, abilities: &[Ability<F>])
 where
     F: Loadable + Declared,
 {
@@ -234,7 +234,7 @@ macro_rules! rows {
         /// Loads `file` by the number in its header, and does with it all that the row can do. False where its
         /// header, tables or checksums are refused.
         pub fn check(file: &[u8]) -> bool {
-            let Ok(parsed) = Parsed::new(file, Verify::Full) else { return false };
+            let Ok(parsed) = ContainerIndex::new(file, Verify::Full) else { return false };
             match parsed.header.variant {
                 $($number => {
                     use fullbloom_core::$family::$Class;

@@ -8,7 +8,7 @@ use fullbloom_core::chain::FilterCascade;
 use fullbloom_core::chain::cascade::{LevelKind, Plan, Shapes};
 use fullbloom_core::container::Container;
 use fullbloom_core::key::KeyHasher;
-use fullbloom_core::structure::records::{Records, Sorted};
+use fullbloom_core::structure::records::{Records, SortedRecords};
 use fullbloom_core::structure::{Filter, Job};
 use fullbloom_fuzz::{file, memory, structures};
 use libfuzzer_sys::fuzz_target;
@@ -24,22 +24,22 @@ static VERSIONS: LazyLock<Vec<[FilterCascade; 3]>> = LazyLock::new(|| {
     kinds.map(versions).collect()
 });
 
-fn set(numbers: impl Iterator<Item = i64>) -> Sorted<1> {
+fn set(numbers: impl Iterator<Item = i64>) -> SortedRecords<1> {
     let mut records = Records::new(None);
     numbers.for_each(|number| records.push([HASHER().signed(number)]).expect("memory"));
     records.sorted(&Job::new(1)).expect("memory")
 }
 
 fn versions(kind: LevelKind) -> [FilterCascade; 3] {
-    let made = |first: i64, like: Option<&Shapes>| {
+    let build = |first: i64, like: Option<&Shapes>| {
         let (yes, no) = (set(first..first + 80), set(first + 80..first + 300));
         let plan = Plan { kind, hasher: HASHER(), like };
         FilterCascade::build(&yes, &no, plan, &Job::new(1)).expect("two sets")
     };
     let like = |cascade: &FilterCascade| cascade.shapes().expect("memory");
-    let first = made(0, None);
-    let second = made(3, Some(&like(&first)));
-    let third = made(6, Some(&like(&second)));
+    let first = build(0, None);
+    let second = build(3, Some(&like(&first)));
+    let third = build(6, Some(&like(&second)));
     [first, second, third]
 }
 

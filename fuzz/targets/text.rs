@@ -43,18 +43,18 @@ fuzz_target!(|data: &[u8]| {
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     let cut = usize::from(choice) * block.len() / 256;
     let cut = block[..cut].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let mut told = 0;
+    let mut result = 0;
     for part in [&block[..cut], &block[cut..]] {
-        told += text::add(&mut filter, part, Some(&mut kept), Some(&mut dropped)).expect("room").records;
+        result += text::add(&mut filter, part, Some(&mut kept), Some(&mut dropped)).expect("room").records;
     }
     let mut seen = HashSet::new();
     let new: Vec<bool> = records.iter().map(|(_, key)| seen.insert(*key)).collect();
-    assert_eq!(told, records.len() as u64);
+    assert_eq!(result, records.len() as u64);
     assert_eq!(kept, concat(records.iter().zip(&new).filter(|(_, new)| **new).map(|((line, _), _)| *line)));
     assert_eq!(dropped, concat(records.iter().zip(&new).filter(|(_, new)| !**new).map(|((line, _), _)| *line)));
     let mut found = Vec::new();
     let tally = text::check(&filter, block, Some(&mut found), None).expect("room");
-    assert_eq!((tally.selected, found.as_slice()), (told, block));
+    assert_eq!((tally.selected, found.as_slice()), (result, block));
     // The exact second look.
     let mut small = WRONG.try_clone().expect("memory");
     let mut candidates = CandidateDuplicates::default();

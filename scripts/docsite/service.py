@@ -189,9 +189,9 @@ def render_sql() -> str:
     parts = []
     for title, dialect in (("SQLite", _create_dialect(sqlite)), ("PostgreSQL", _create_dialect(postgresql))):
         statements = []
-        for made in METADATA.sorted_tables:
-            statements.append(str(CreateTable(made).compile(dialect=dialect)).strip())
-            indexes = sorted(made.indexes, key=lambda index: str(index.name))
+        for table in METADATA.sorted_tables:
+            statements.append(str(CreateTable(table).compile(dialect=dialect)).strip())
+            indexes = sorted(table.indexes, key=lambda index: str(index.name))
             statements += [str(CreateIndex(index).compile(dialect=dialect)).strip() for index in indexes]
         lines = "\n".join(
             line.rstrip().replace("\t", "    ") for line in ";\n\n".join(statements).splitlines()

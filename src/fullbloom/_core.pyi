@@ -2927,7 +2927,7 @@ class KeyedRecords:
         """
         Number of malformed records.
         """
-    def fresh(
+    def select_new(
         self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None, bytes]:
         """
@@ -2938,9 +2938,9 @@ class KeyedRecords:
         """
         Number of lines of the block.
         """
-    def marked(self, /, marks: bytes, new: bytes, old: bytes) -> bytes:
+    def label(self, /, marks: bytes, new: bytes, old: bytes) -> bytes:
         """
-        All records, each after `new` if `marks` (from `fresh`) marks it, else after `old`.
+        All records, each after `new` if `marks` (from `select_new`) marks it, else after `old`.
         """
     @staticmethod
     def of_column(filter: _Filter, keys: object) -> KeyedRecords:
@@ -4574,7 +4574,7 @@ class WireCells(_NumBitsMembers):
         """
         Number of strings.
         """
-    def turned(self, /, data: bytes | memoryview) -> bytes:
+    def reorder(self, /, data: bytes | memoryview) -> bytes:
         """
         The bytes of cells in the order in which strings store them.
         """
@@ -4659,7 +4659,7 @@ class WireCounterKeys:
         Stores the results of a batch.
         """
     @property
-    def told(self, /) -> bytes:
+    def results(self, /) -> bytes:
         """
         The results, one byte per key.
         """
@@ -5214,6 +5214,7 @@ _Filter: TypeAlias = (
     | DLeftCountingFilter
     | DeletableBloomFilter
     | DynamicCuckooFilter
+    | FilterCascade
     | GolombSet
     | InvertibleBloomFilter
     | LayeredBloomFilter

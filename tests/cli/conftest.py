@@ -109,9 +109,9 @@ def _drain(descriptor, read, place):
 
 @pytest.fixture(scope="session")
 def commands():
-    made = Commands()
-    yield made
-    made.close()
+    instance = Commands()
+    yield instance
+    instance.close()
 
 
 @pytest.fixture(scope="session")

@@ -39,8 +39,8 @@ class Shell:
         self._folder = folder
         home = folder / ".home"
         programs = folder / ".programs"
-        for made in (home, programs):
-            made.mkdir()
+        for instance in (home, programs):
+            instance.mkdir()
         (programs / "fullbloom").write_text(STUB)
         (programs / "fullbloom").chmod(0o755)
         words = getattr(self, f"_{name}")(home, start, lazily)

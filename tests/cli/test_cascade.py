@@ -31,11 +31,11 @@ def folder(tmp_path):
 @pytest.mark.parametrize("levels", FilterCascade.kinds())
 def test_the_file_equals_the_one_that_python_builds(fullbloom, folder, levels):
     options = ["--except", "out", "--except", "more", "--levels", levels, "--seed", "5"]
-    told = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=folder, check=0)
-    facts = json.loads(told.stdout)
+    result = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=folder, check=0)
+    facts = json.loads(result.stdout)
     assert (facts["lines"], facts["num_included"], facts["num_excluded"]) == (5602, 600, 5001)
-    made = FilterCascade.build(INCLUDED, [*EXCLUDED, "last"], kind=levels, seed=5)
-    assert package.open(folder / "f", verify="full") == made
+    instance = FilterCascade.build(INCLUDED, [*EXCLUDED, "last"], kind=levels, seed=5)
+    assert package.open(folder / "f", verify="full") == instance
     fullbloom(
         *("build", *KIND, "bounded", *options, "--memory", "200M", "--threads", "2"),
         cwd=folder,
@@ -85,8 +85,8 @@ def test_a_delta_turns_one_version_into_another(fullbloom, folder, levels, secre
     fullbloom("build", *KIND, "new", "in2", "--except", "out", *like, cwd=folder, check=0)
     fullbloom("build", *KIND, "apart", "in2", "--except", "out", *secret, cwd=folder, check=0)
     whole = (folder / "new").read_bytes()
-    told = fullbloom("delta", "d", "old", "new", "--json", *secret, cwd=folder, check=0)
-    facts = json.loads(told.stdout)
+    result = fullbloom("delta", "d", "old", "new", "--json", *secret, cwd=folder, check=0)
+    facts = json.loads(result.stdout)
     assert facts == {"file": "d", "bytes": len((folder / "d").read_bytes()), "whole": len(whole)}
     assert facts["bytes"] < 0.6 * facts["whole"]
     fullbloom("delta", "--apply", "same", "old", "d", *secret, cwd=folder, check=0)
@@ -150,5 +150,5 @@ def test_empty_sets_and_sets_of_one_line_are_built(fullbloom, tmp_path, included
     (tmp_path / "in").write_bytes(included)
     (tmp_path / "out").write_bytes(excluded)
     fullbloom("build", *KIND, "f", "in", "--except", "out", cwd=tmp_path, check=0)
-    made = package.open(tmp_path / "f")
-    assert made.verify(included.split(), excluded.split()) == 0
+    instance = package.open(tmp_path / "f")
+    assert instance.verify(included.split(), excluded.split()) == 0

@@ -134,16 +134,20 @@ def test_invalid_counts_are_refused(fullbloom, refused, text):
 
 @pytest.mark.parametrize("needs", [[], ["--needs", "remove"], ["--needs", "merge", "--universe", "10M"]])
 def test_the_json_of_a_plan_is_complete(fullbloom, needs):
-    told = json.loads(fullbloom("plan", "--items", "1M", "--json", *needs, check=0).stdout)
-    assert (told["asked"]["items"], told["asked"]["fpr"], told["asked"]["memory"]) == (10**6, 0.01, None)
-    assert told["asked"]["needs"] == needs[1:2]
-    assert [row["recommended"] for row in told["choices"]].count(True) == 1
-    for row in told["choices"]:
-        made = eval(row["python"], vars(package).copy())  # what a plan says is to be pasted
-        assert (type(made).__name__, made.nbytes) == (row["class"], row["nbytes"])
-        assert (getattr(made, "layout", row["layout"]) == row["layout"]) or row["layout"] == "auto"
+    result = json.loads(fullbloom("plan", "--items", "1M", "--json", *needs, check=0).stdout)
+    assert (result["asked"]["items"], result["asked"]["fpr"], result["asked"]["memory"]) == (
+        10**6,
+        0.01,
+        None,
+    )
+    assert result["asked"]["needs"] == needs[1:2]
+    assert [row["recommended"] for row in result["choices"]].count(True) == 1
+    for row in result["choices"]:
+        instance = eval(row["python"], vars(package).copy())  # what a plan says is to be pasted
+        assert (type(instance).__name__, instance.nbytes) == (row["class"], row["nbytes"])
+        assert (getattr(instance, "layout", row["layout"]) == row["layout"]) or row["layout"] == "auto"
         assert set(needs[1:2]) <= set(row["capabilities"])
-        assert row["num_hashes"] in {None, getattr(made, "num_hashes", None)}
+        assert row["num_hashes"] in {None, getattr(instance, "num_hashes", None)}
         assert row["add_ns_per_key"] is None or row["add_ns_per_key"] > 0
 
 

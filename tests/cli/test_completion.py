@@ -53,8 +53,8 @@ def shell(tmp_path):
         return opened[-1]
 
     yield start
-    for made in opened:
-        made.close()
+    for instance in opened:
+        instance.close()
 
 
 @pytest.fixture

@@ -196,16 +196,16 @@ def test_an_overfull_filter_is_reported_even_with_quiet(fullbloom, tmp_path):
     assert verified.stdout == data
 
 
-@pytest.mark.parametrize(("lines", "told"), [(11_000, 0), (40_000, 1)])
-def test_dedup_and_seen_report_a_full_filter_alike(fullbloom, lines, told):
+@pytest.mark.parametrize(("lines", "result"), [(11_000, 0), (40_000, 1)])
+def test_dedup_and_seen_report_a_full_filter_alike(fullbloom, lines, result):
     """A tenth more than was expected is no harm: of all lines, less than --fpr were taken for known."""
     data = b"".join(b"%d\n" % i for i in range(lines))
     for command in (["dedup"], ["seen"], ["seen", "--mark"], ["dedup", "--select", "1", "--format", "tsv"]):
         seed = ["--seed", "1"] if command[0] == "dedup" else []
         done = fullbloom(
-            *command, *seed, "-q", "--expected", "10000", "--fpr", "0.01", stdin=data, check=told
+            *command, *seed, "-q", "--expected", "10000", "--fpr", "0.01", stdin=data, check=result
         )
-        assert done.stderr.count(b"\n") == told
+        assert done.stderr.count(b"\n") == result
 
 
 @pytest.mark.parametrize("lines", [50_000, 400_000])

@@ -41,10 +41,10 @@ def test_help_fits_the_terminal(fullbloom, name, columns):
     words = [name] if name == "help" else [name, "--help"]
     environment = os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"}
     text = fullbloom(*words, check=0, env=environment).stdout.decode()
-    told, _, example = text.partition("example:\n")
-    assert max(map(len, told.splitlines())) <= columns
+    result, _, example = text.partition("example:\n")
+    assert max(map(len, result.splitlines())) <= columns
     if columns == 200:  # texts use the room, though no more of it than is pleasant to read
-        assert 85 < max(map(len, told.splitlines())) <= 100
+        assert 85 < max(map(len, result.splitlines())) <= 100
     if name in COMMANDS:
         assert example.strip() == COMMANDS[name].EXAMPLE  # to be copied as it stands
 

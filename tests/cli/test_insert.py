@@ -18,7 +18,7 @@ KINDS = [row for row in list_kinds() if not registry.is_forgetful(row)]
 FORGETTING = [row for row in list_kinds() if registry.is_forgetful(row)]
 
 
-def made(row, path, *keys, capacity=1000):
+def create(row, path, *keys, capacity=1000):
     seen = registry.get_class(row)(capacity, 0.01)
     seen.update(keys)
     seen.save(path)
@@ -27,20 +27,20 @@ def made(row, path, *keys, capacity=1000):
 
 @pytest.mark.parametrize("row", KINDS, ids=lambda row: row["name"])
 def test_a_filter_of_any_kind_takes_more_lines(fullbloom, tmp_path, row):
-    made(row, tmp_path / "f", "a", "b")
+    create(row, tmp_path / "f", "a", "b")
     done = fullbloom("insert", "f", "--json", cwd=tmp_path, stdin=b"b\nc\nd\r\nc", check=0)
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     found = package.open(tmp_path / "f", verify="full")
     assert type(found).__name__ == row["class"]
     assert all(key in found for key in "abcd")
-    assert (told["lines"], told["num_added"]) == (4, found.num_added)
-    assert told["new"] == found.num_added - 2
+    assert (result["lines"], result["num_added"]) == (4, found.num_added)
+    assert result["new"] == found.num_added - 2
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 
 @pytest.mark.parametrize("row", KINDS, ids=lambda row: row["name"])
 def test_in_place_is_accepted_for_kinds_that_support_it(fullbloom, refused, tmp_path, row):
-    before = made(row, tmp_path / "f", "a")
+    before = create(row, tmp_path / "f", "a")
     number = (tmp_path / "f").stat().st_ino
     done = fullbloom("insert", "--in-place", tmp_path / "f", stdin=b"b\nc\n")
     if "write-in-place" not in row["capabilities"]:
@@ -55,7 +55,7 @@ def test_in_place_is_accepted_for_kinds_that_support_it(fullbloom, refused, tmp_
 
 @pytest.mark.parametrize("row", FORGETTING, ids=lambda row: row["name"])
 def test_kinds_that_forget_are_refused(fullbloom, refused, tmp_path, row):
-    before = made(row, tmp_path / "f", "a")
+    before = create(row, tmp_path / "f", "a")
     assert "seen --state" in refused(fullbloom("insert", tmp_path / "f", stdin=b"b\n"))
     assert (tmp_path / "f").read_bytes() == before
 
@@ -69,7 +69,7 @@ def test_kinds_that_take_no_lines_are_refused(fullbloom, refused, tmp_path, vari
 @pytest.mark.parametrize("in_place", [[], ["--in-place"]], ids=["whole", "in place"])
 def test_invalid_files_are_refused_and_unchanged(fullbloom, refused, tmp_path, in_place):
     row = registry.find_by_role("plain")
-    good = made(row, tmp_path / "f", "a")
+    good = create(row, tmp_path / "f", "a")
     (tmp_path / "cut").write_bytes(good[:-1])
     (tmp_path / "flipped").write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
     (tmp_path / "text").write_bytes(b"b\n")
@@ -87,7 +87,7 @@ def test_invalid_files_are_refused_and_unchanged(fullbloom, refused, tmp_path, i
 
 def test_a_full_filter_is_refused_and_unchanged(fullbloom, refused, tmp_path):
     row = registry.get_row("cuckoo")
-    before = made(row, tmp_path / "f", "a", capacity=100)
+    before = create(row, tmp_path / "f", "a", capacity=100)
     assert "full" in refused(
         fullbloom("insert", tmp_path / "f", stdin=b"".join(b"%d\n" % i for i in range(9999)))
     )
@@ -104,7 +104,7 @@ def test_a_keyed_filter_needs_its_secret(fullbloom, refused, tmp_path):
 
 
 def test_insert_reads_keys_from_a_column(fullbloom, refused, tmp_path):
-    made(registry.find_by_role("plain"), tmp_path / "f", "a")
+    create(registry.find_by_role("plain"), tmp_path / "f", "a")
     (tmp_path / "rows.csv").write_bytes(b"id,text\nb,x\nc,y\n")
     fullbloom("insert", "f", "--select", "id", "rows.csv", cwd=tmp_path, check=0)
     found = package.open(tmp_path / "f")
@@ -113,7 +113,7 @@ def test_insert_reads_keys_from_a_column(fullbloom, refused, tmp_path):
 
 
 def test_insert_through_a_symbolic_link_keeps_the_link(fullbloom, tmp_path):
-    made(registry.find_by_role("plain"), tmp_path / "real", "a")
+    create(registry.find_by_role("plain"), tmp_path / "real", "a")
     (tmp_path / "link").symlink_to("real")
     for words in (["insert"], ["insert", "--in-place"]):
         fullbloom(*words, tmp_path / "link", stdin=words[-1].encode(), check=0)
@@ -125,7 +125,7 @@ def test_insert_through_a_symbolic_link_keeps_the_link(fullbloom, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
 @pytest.mark.parametrize("in_place", [[], ["--in-place"]], ids=["whole", "in place"])
 def test_a_stopped_run_leaves_a_sound_file(fullbloom, program, refused, tmp_path, in_place, number):
-    before = made(registry.find_by_role("plain"), tmp_path / "f", "a")
+    before = create(registry.find_by_role("plain"), tmp_path / "f", "a")
     words = [*program, "insert", "-q", *in_place, str(tmp_path / "f"), "-", str(tmp_path / "pipe")]
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -10,6 +10,7 @@ import pytest
 from support import chance, most_counted, variants_with
 
 import fullbloom as package
+from fullbloom import registry
 from fullbloom.cli.filters.kinds import find_kind, list_kinds
 from fullbloom.plan import choices
 from fullbloom.recipes.dedup import add_new, keeps_copies, unique
@@ -108,8 +109,8 @@ def test_a_state_reopens_as_its_own_class(fullbloom, refused, tmp_path, command,
     assert fullbloom(command, "--state", state, *options, stdin=b"c\nd\n", check=0).stdout == b"d\n"
     before = state.read_bytes()
     other = next(name for name in KINDS if name != kind)
-    told = refused(fullbloom(command, "--state", state, *sized(other), stdin=b"x\n"))
-    assert f"--kind {other} (it has {kind})" in told
+    result = refused(fullbloom(command, "--state", state, *sized(other), stdin=b"x\n"))
+    assert f"--kind {other} (it has {kind})" in result
     assert state.read_bytes() == before
 
 
@@ -153,17 +154,17 @@ def test_merge_unites_two_files_of_a_kind(fullbloom, refused, tmp_path, kind):
 def test_kinds_that_cannot_be_merged_are_refused_in_one_line(fullbloom, refused, tmp_path):
     fullbloom("build", tmp_path / "grown", stdin=b"a\n", check=0)
     fullbloom("build", tmp_path / "plain", "--capacity", "10", stdin=b"a\n", check=0)
-    told = refused(fullbloom("merge", tmp_path / "m", tmp_path / "plain", tmp_path / "grown"))
-    assert "cannot be merged" in told
+    result = refused(fullbloom("merge", tmp_path / "m", tmp_path / "plain", tmp_path / "grown"))
+    assert "cannot be merged" in result
     assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize("command", ["build", "dedup", "seen"])
 def test_an_unknown_kind_is_refused_with_the_known_ones(fullbloom, refused, tmp_path, command):
     arguments = [tmp_path / "out"] if command == "build" else []
-    told = refused(fullbloom(command, *arguments, "--kind", "colander", stdin=b"a\n"))
-    assert "colander" in told
-    assert all(kind in told for kind in KINDS)
+    result = refused(fullbloom(command, *arguments, "--kind", "colander", stdin=b"a\n"))
+    assert "colander" in result
+    assert all(kind in result for kind in KINDS)
     others = [row["name"] for row in package.variants() if row["name"] not in KINDS]
     for kind in others:
         if command == "build" and find_kind(kind).is_static:
@@ -171,8 +172,8 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(fullbloom, refused, tmp_
         refused(fullbloom(command, *arguments, "--kind", kind, stdin=b"a\n"))
     for kind in FORGETTING:
         if command == "build":
-            told = refused(fullbloom(command, *arguments, *sized(kind, "--capacity"), stdin=b"a\n"))
-            assert "forgets" in told
+            result = refused(fullbloom(command, *arguments, *sized(kind, "--capacity"), stdin=b"a\n"))
+            assert "forgets" in result
     assert not list(tmp_path.iterdir())
 
 
@@ -186,18 +187,21 @@ def test_a_kind_of_fixed_size_requires_a_capacity(fullbloom, refused, tmp_path, 
         fullbloom("build", "--kind", kind, tmp_path / "o", tmp_path / "in", check=0)
         assert type(package.open(tmp_path / "o")).__name__ == ROWS[kind]["class"]
     for layout in {"classic", "blocked"} - set(ROWS[kind]["layouts"]):
-        told = refused(fullbloom("seen", *sized(kind), "--layout", layout, stdin=b"a\n"))
-        assert layout in told
+        result = refused(fullbloom("seen", *sized(kind), "--layout", layout, stdin=b"a\n"))
+        assert layout in result
 
 
 @pytest.mark.parametrize("need", sorted({word for row in package.variants() for word in row["capabilities"]}))
 def test_plan_lists_every_row_that_meets_a_need(fullbloom, need):
     meet = {row["name"] for row in package.variants() if need in row["capabilities"]}
-    # Pairs are for who asks for what only they can do, numbers for who names their universe.
-    usual = {"key", "pair"} if need in {"label", "value"} else {"key"}
-    # What takes no key later is for who asks for what is made at once.
-    usual |= {"build"} if need in {"static", "overlap"} else set()
-    meet &= {row["name"] for row in package.variants() if row["adds"] in usual}
+    usual = [row for row in package.variants() if registry.is_open(row, "key")]
+    # Structures that take a value with each key are listed only for needs that no other structure meets.
+    if need in {"label", "value"}:
+        usual += [row for row in package.variants() if registry.is_open(row, "key", "value")]
+    # Structures that take no key later are listed only if that, or what follows from it, is needed.
+    if need in {"static", "overlap"}:
+        usual += [row for row in package.variants() if registry.is_built(row, "key")]
+    meet &= {row["name"] for row in usual}
     done = fullbloom("plan", "--items", "1e6", "--fpr", "0.01", "--needs", need, "--json", check=0)
     rows = json.loads(done.stdout)["choices"]
     assert {row["structure"] for row in rows} == meet
@@ -230,12 +234,12 @@ def test_plan_takes_several_needs_and_any_two_of_three(fullbloom):
 
 
 def test_an_unknown_need_is_refused_with_the_known_ones(fullbloom, refused):
-    told = refused(fullbloom("plan", "--items", "9", "--fpr", "0.1", "--needs", "fly,merge"))
-    assert "unknown need fly" in told
-    assert all(word in told for row in package.variants() for word in row["capabilities"])
+    result = refused(fullbloom("plan", "--items", "9", "--fpr", "0.1", "--needs", "fly,merge"))
+    assert "unknown need fly" in result
+    assert all(word in result for row in package.variants() for word in row["capabilities"])
     everything = ",".join(sorted({word for row in package.variants() for word in row["capabilities"]}))
-    told = refused(fullbloom("plan", "--needs", "fly"))
-    assert "unknown need fly" in told, "before it is said that --items is missing"
+    result = refused(fullbloom("plan", "--needs", "fly"))
+    assert "unknown need fly" in result, "before it is said that --items is missing"
     for words in ([], ["--fpr", "0.1"], ["--memory", "1M"], ["--needs", "add"]):
         assert "give --items, or both" in refused(fullbloom("plan", *words))
     assert "no structure" in refused(fullbloom("plan", "--items", "9", "--fpr", "0.1", "--needs", everything))

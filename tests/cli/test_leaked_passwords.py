@@ -74,8 +74,10 @@ def test_every_usual_hash_length_is_accepted(fullbloom, tmp_path, algorithm):
 def test_passwords_are_found_by_their_hash(fullbloom, built):
     text = b"\n".join(PASSWORDS) + b"\r\n"
     assert fullbloom("check", "--sha1-of", built, stdin=text, check=0).stdout == b""
-    told = json.loads(fullbloom("check", "--sha1-of", built, "--json", stdin=text + b"other", check=1).stdout)
-    assert (told["lines"], told["found"], told["absent"]) == (len(PASSWORDS) + 1, len(PASSWORDS), 1)
+    result = json.loads(
+        fullbloom("check", "--sha1-of", built, "--json", stdin=text + b"other", check=1).stdout
+    )
+    assert (result["lines"], result["found"], result["absent"]) == (len(PASSWORDS) + 1, len(PASSWORDS), 1)
     absent = fullbloom("check", "--sha1-of", built, "--absent", "--count", stdin=text + b"other", check=1)
     assert absent.stdout == b"1\n"
 

@@ -16,8 +16,8 @@ TEXT = "".join(f"{key}\t{value}\r\n" for key, value in PAIRS.items()).encode()
 def test_the_map_equals_the_one_that_python_builds(fullbloom, tmp_path):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--fpr", "1e-6", "--seed", "5"]
-    told = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=tmp_path, check=0)
-    facts = json.loads(told.stdout)
+    result = fullbloom("build", *KIND, "f", "in", *options, "--json", cwd=tmp_path, check=0)
+    facts = json.loads(result.stdout)
     assert (facts["lines"], facts["num_added"], facts["class"]) == (5000, 5000, "BloomierMap")
     assert package.open(tmp_path / "f", verify="full") == package.BloomierMap.build(PAIRS, fpr=1e-6, seed=5)
     fullbloom("build", *KIND, "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
@@ -27,8 +27,8 @@ def test_the_map_equals_the_one_that_python_builds(fullbloom, tmp_path):
 def test_values_of_found_lines_are_printed(fullbloom, tmp_path):
     fullbloom("build", *KIND, "--fpr", "1e-9", "f", cwd=tmp_path, stdin=TEXT, check=0)
     keys = "".join(f"{key}\n" for key in PAIRS).encode()
-    told = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=keys, check=0).stdout
-    assert told == TEXT.replace(b"\r", b"")
+    result = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=keys, check=0).stdout
+    assert result == TEXT.replace(b"\r", b"")
     asked = b"nobody\nkey 7"
     assert fullbloom("check", "--values", "f", cwd=tmp_path, stdin=asked, check=1).stdout == b"key 7\t49\n"
     assert fullbloom("check", "f", cwd=tmp_path, stdin=asked, check=1).stdout == b"key 7"
@@ -38,8 +38,8 @@ def test_values_of_found_lines_are_printed(fullbloom, tmp_path):
 
 def test_a_key_may_contain_tabs_or_be_empty(fullbloom, tmp_path):
     fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\tb\t1\n\t2\n18\t144115188075855871", check=0)
-    told = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=b"a\tb\n\n18\n", check=0).stdout
-    assert told == b"a\tb\t1\n\t2\n18\t144115188075855871\n"
+    result = fullbloom("check", "--values", "f", cwd=tmp_path, stdin=b"a\tb\n\n18\n", check=0).stdout
+    assert result == b"a\tb\t1\n\t2\n18\t144115188075855871\n"
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_a_line_without_a_value_is_refused_by_its_line_number(fullbloom, refused
 
 
 def test_a_key_with_two_values_is_refused_by_its_line_numbers(fullbloom, refused, tmp_path):
-    told = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t1\nb\t2\nb\t2\na\t3\n"))
-    assert "lines 1 and 4 of the input are one key" in told
+    result = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t1\nb\t2\nb\t2\na\t3\n"))
+    assert "lines 1 and 4 of the input are one key" in result
 
 
 def test_values_too_wide_for_the_rate_are_refused(fullbloom, refused, tmp_path):
-    told = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t18446744073709551615\n"))
-    assert told.strip().endswith(
+    result = refused(fullbloom("build", *KIND, "f", cwd=tmp_path, stdin=b"a\t18446744073709551615\n"))
+    assert result.strip().endswith(
         "numbers up to 18446744073709551615 at --fpr 0.01 take more than 64 bits; give a higher --fpr"
     )
 

@@ -165,9 +165,9 @@ REFUSED = {
 def test_a_column_that_cannot_be_a_key_is_refused_in_one_line(
     fullbloom, refused, inputs, tmp_path, command, fault
 ):
-    options, told = REFUSED[fault]
+    options, result = REFUSED[fault]
     done = fullbloom(*command, *options, inputs / "in.parquet", cwd=tmp_path)
-    assert told in refused(done)
+    assert result in refused(done)
     assert done.stdout == b""
     assert list(tmp_path.iterdir()) == []
 
@@ -183,13 +183,13 @@ def test_a_truncated_file_is_refused_in_one_line_and_leaves_no_output(
         (tmp_path / name).write_bytes(data[: int(len(data) * share)])
         if kind == "stream" and share == 0.99999:
             (tmp_path / name).write_bytes(data[:-500])
-        told = refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path))
-        assert f"{name}: is no whole" in told
+        result = refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path))
+        assert f"{name}: is no whole" in result
         assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "result"),
     [
         (["dedup", "--verify"], "--verify compares the text of keys, and parquet is not text"),
         (["dedup", "--memory", "500M"], "--memory does not limit pyarrow's memory"),
@@ -198,16 +198,16 @@ def test_a_truncated_file_is_refused_in_one_line_and_leaves_no_output(
         (["dedup", "x.csv"], "the files are csv and parquet; give files of one format"),
     ],
 )
-def test_options_for_text_formats_are_refused(fullbloom, refused, inputs, tmp_path, words, told):
+def test_options_for_text_formats_are_refused(fullbloom, refused, inputs, tmp_path, words, result):
     (tmp_path / "x.csv").write_bytes(b"id\n1\n")
-    assert told in refused(fullbloom(*words, "--select", "id", inputs / "in.parquet", cwd=tmp_path))
+    assert result in refused(fullbloom(*words, "--select", "id", inputs / "in.parquet", cwd=tmp_path))
 
 
 def test_files_with_different_columns_are_refused_if_rows_are_written(fullbloom, refused, tmp_path):
     for name, columns in (("a.parquet", {"id": [1, 2]}), ("b.parquet", {"n": ["x"], "id": [2]})):
         (tmp_path / name).write_bytes(written(pa.table(columns), "parquet"))
-    told = refused(fullbloom("dedup", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path))
-    assert "b.parquet: has other columns than a.parquet" in told
+    result = refused(fullbloom("dedup", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path))
+    assert "b.parquet: has other columns than a.parquet" in result
     fullbloom("build", "f", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path, check=0)
     assert package.open(tmp_path / "f").num_added == 2
 

@@ -189,22 +189,22 @@ TABLES = {
 )
 @pytest.mark.parametrize("fault", [*FAULTS, *TABLES])
 def test_malformed_records_are_refused_with_file_and_line(fullbloom, refused, tmp_path, command, fault):
-    name, data, told, *_ = {**FAULTS, **TABLES}[fault]
+    name, data, result, *_ = {**FAULTS, **TABLES}[fault]
     (tmp_path / name).write_bytes(data)
     assert f"{name}: " in (text := refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path)))
-    assert told in text
+    assert result in text
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_malformed_records_are_skipped_and_counted(fullbloom, tmp_path, fault):
-    name, data, told, left = FAULTS[fault]
+    name, data, result, left = FAULTS[fault]
     (tmp_path / name).write_bytes(data)
     words = ["--select", "id", "--skip-bad", name]
     done = fullbloom("dedup", "--json", "-o", "out", *words, cwd=tmp_path, check=0)
     facts = json.loads(done.stdout)
     assert (facts["bad"], facts["lines_out"], facts["lines_in"]) == (1, left, left)
-    assert told in done.stderr.decode()
+    assert result in done.stderr.decode()
     rows = data.split(b"\n")
     del rows[left if name == "in.jsonl" and fault != "array" else 2]
     assert (tmp_path / "out").read_bytes().split(b"\n") == rows + [b""] * (fault == "cut off")
@@ -221,7 +221,7 @@ def test_an_unclosed_quote_in_a_large_table_loses_one_row(fullbloom, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "cell", "told"),
+    ("kind", "cell", "result"),
     [
         ("int", "1.5", '"1.5" is no int'),
         ("uuid", "12", "no uuid"),
@@ -229,12 +229,12 @@ def test_an_unclosed_quote_in_a_large_table_loses_one_row(fullbloom, tmp_path):
         ("float", "x", "no float"),
     ],
 )
-def test_a_key_of_another_type_is_named(fullbloom, refused, tmp_path, kind, cell, told):
+def test_a_key_of_another_type_is_named(fullbloom, refused, tmp_path, kind, cell, result):
     (tmp_path / "in.csv").write_text(f"id\n\n{cell}\n")
     done = fullbloom("dedup", "--select", "id", "--key-type", kind, "in.csv", cwd=tmp_path)
     text = refused(done)
     assert "in.csv: line 3: " in text
-    assert told in text
+    assert result in text
 
 
 def test_several_tables_share_one_header_and_may_reorder_columns(fullbloom, tmp_path):
@@ -245,7 +245,7 @@ def test_several_tables_share_one_header_and_may_reorder_columns(fullbloom, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "result"),
     [
         (["--keep", "last", "--state", "s"], "drop --state"),
         (["--keep", "last", "--verify"], "drop --verify"),
@@ -256,9 +256,9 @@ def test_several_tables_share_one_header_and_may_reorder_columns(fullbloom, tmp_
         (["--select", "a,b", "in.csv"], "give --select for each"),
     ],
 )
-def test_contradictory_options_are_refused(fullbloom, refused, tmp_path, words, told):
+def test_contradictory_options_are_refused(fullbloom, refused, tmp_path, words, result):
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n")
-    assert told in refused(fullbloom("dedup", *words, cwd=tmp_path))
+    assert result in refused(fullbloom("dedup", *words, cwd=tmp_path))
 
 
 def test_a_live_stream_is_processed_at_once_on_two_threads(program, tmp_path):

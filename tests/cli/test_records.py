@@ -110,9 +110,9 @@ def test_seen_marks_new_and_old(fullbloom, tmp_path, words, kind, threads):
     assert fullbloom(*run, cwd=tmp_path, check=0).stdout == records(kind, 0, 1, 2, 3, 5)
     assert fullbloom(*run, "--old-only", cwd=tmp_path, check=0).stdout == records(kind, 4)
     marked = fullbloom(*run, "--mark", cwd=tmp_path, check=0).stdout
-    told = [b"old\t" if number == 4 else b"new\t" for number in range(6)]
+    result = [b"old\t" if number == 4 else b"new\t" for number in range(6)]
     header = b"mark\t" + HEADER[kind] if HEADER[kind] else b""
-    assert marked == header + b"".join(mark + row for mark, row in zip(told, ROWS[kind], strict=True))
+    assert marked == header + b"".join(mark + row for mark, row in zip(result, ROWS[kind], strict=True))
 
 
 @each_kind
@@ -245,7 +245,7 @@ def test_json_strings_match_the_keys_of_lines(fullbloom, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "result"),
     [
         (
             "in.jsonl",
@@ -255,10 +255,10 @@ def test_json_strings_match_the_keys_of_lines(fullbloom, tmp_path):
         ("in.csv", b"id,text\n1,a\n2,b\rc\n", "line 3: a carriage return within a field that is not quoted"),
     ],
 )
-def test_a_malformed_record_is_named_by_file_and_line(fullbloom, refused, tmp_path, name, text, told):
+def test_a_malformed_record_is_named_by_file_and_line(fullbloom, refused, tmp_path, name, text, result):
     (tmp_path / name).write_bytes(text)
     for command in (["dedup"], ["build", "f"]):
-        assert f"{name}: {told}" in refused(fullbloom(*command, name, "--select", "id", cwd=tmp_path))
+        assert f"{name}: {result}" in refused(fullbloom(*command, name, "--select", "id", cwd=tmp_path))
 
 
 def test_lone_surrogates_and_carriage_returns_elsewhere_are_accepted(fullbloom, tmp_path):

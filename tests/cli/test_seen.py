@@ -197,18 +197,18 @@ def test_a_window_of_lines_sets_the_capacity(fullbloom, refused):
     assert "--expected" in refused(fullbloom("seen", "--window", "100", "--expected", "50", stdin=b"a\n"))
 
 
-@pytest.mark.parametrize("made", ["1h", "1000", None])
+@pytest.mark.parametrize("instance", ["1h", "1000", None])
 @pytest.mark.parametrize("asked", ["2h", "2000"])
-def test_a_state_of_another_window_is_refused(fullbloom, refused, tmp_path, made, asked):
-    options = [] if made is None else ["--window", made]
+def test_a_state_of_another_window_is_refused(fullbloom, refused, tmp_path, instance, asked):
+    options = [] if instance is None else ["--window", instance]
     fullbloom("seen", "--state", tmp_path / "s", *options, stdin=b"a\n", check=0)
     before = (tmp_path / "s").read_bytes()
     assert "--window" in refused(
         fullbloom("seen", "--state", tmp_path / "s", "--window", asked, stdin=b"b\n")
     )
     assert (tmp_path / "s").read_bytes() == before
-    if made:
-        fullbloom("seen", "--state", tmp_path / "s", "--window", made, stdin=b"b\n", check=0)
+    if instance:
+        fullbloom("seen", "--state", tmp_path / "s", "--window", instance, stdin=b"b\n", check=0)
 
 
 @pytest.mark.parametrize("quiet", [[], ["-q"]], ids=["", "quiet"])

@@ -236,10 +236,10 @@ def test_lines_printed_and_not_remembered_are_counted(fullbloom, refused, tmp_pa
     data = b"".join(b"%d\n" % i for i in range(3000))
     options = ["-q", "--kind", "cuckoo", "--state", tmp_path / "s"]
     done = fullbloom(command, *options, "--expected", "1000", stdin=data)
-    told = re.search(r"; ([\d,]+) printed lines are not in the state", refused(done))[1]
+    result = re.search(r"; ([\d,]+) printed lines are not in the state", refused(done))[1]
     printed = done.stdout
     unknown = fullbloom("check", tmp_path / "s", "--absent", stdin=printed).stdout
-    assert unknown.count(b"\n") == int(told.replace(",", "")) > 0
+    assert unknown.count(b"\n") == int(result.replace(",", "")) > 0
 
 
 LINES = b"".join(b"%d\n" % i for i in range(1000))

@@ -15,9 +15,10 @@ import time
 import pytest
 
 import fullbloom as package
+from fullbloom import registry
 from fullbloom.cli.failures import Interrupted
+from fullbloom.cli.filters.builders import create_builder
 from fullbloom.cli.filters.kinds import list_static_kinds
-from fullbloom.cli.filters.static import build_static
 from fullbloom.cli.io.reader import Reader
 from fullbloom.cli.parser import parse
 from fullbloom.cli.progress import Progress
@@ -38,14 +39,14 @@ def test_the_registry_has_static_kinds():
 def test_build_check_and_info_agree(fullbloom, tmp_path, kind):
     (tmp_path / "in").write_bytes(TEXT)
     options = ["--kind", kind, "--fpr", "1e-6"]
-    told = fullbloom("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
-    facts = json.loads(told.stdout)
+    result = fullbloom("build", "f", *options, "in", "--json", cwd=tmp_path, check=0)
+    facts = json.loads(result.stdout)
     assert (facts["lines"], facts["num_added"], facts["class"]) == (2000, 900, ROWS[kind]["class"])
     fullbloom("build", "piped", *options, "--threads", "2", cwd=tmp_path, stdin=TEXT, check=0)
     fullbloom("build", "bounded", *options, "--memory", "200M", "in", cwd=tmp_path, check=0)
-    made = getattr(package, ROWS[kind]["class"]).build(LINES, 1e-6)
+    instance = getattr(package, ROWS[kind]["class"]).build(LINES, 1e-6)
     for name in ("f", "piped", "bounded"):
-        assert package.open(tmp_path / name, verify="full") == made
+        assert package.open(tmp_path / name, verify="full") == instance
     assert fullbloom("check", "f", cwd=tmp_path, stdin=TEXT, check=0).stdout == TEXT
     assert fullbloom("check", "f", "--absent", cwd=tmp_path, stdin=b"never\n", check=1).stdout == b"never\n"
     assert json.loads(fullbloom("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
@@ -57,9 +58,9 @@ def test_too_little_memory_is_refused_with_the_size_that_suffices(fullbloom, ref
     (tmp_path / "in").write_bytes(b"".join(b"%d\n" % i for i in range(count)))
     (tmp_path / "out").write_bytes(b"".join(b"%d\n" % i for i in range(count, count + count // 2)))
     words = ["build", "f", "--kind", kind, "in", *(["--except", "out"] if kind == "cascade" else [])]
-    told = refused(fullbloom(*words, "--memory", "85M", cwd=tmp_path))
-    assert "--memory 85.0 MiB is too little" in told
-    enough = re.search(r"give (\d+M) or more", told)[1]
+    result = refused(fullbloom(*words, "--memory", "85M", cwd=tmp_path))
+    assert "--memory 85.0 MiB is too little" in result
+    enough = re.search(r"give (\d+M) or more", result)[1]
     fullbloom(*words, "--memory", enough, "--quiet", cwd=tmp_path, check=0)
 
 
@@ -104,11 +105,11 @@ def test_commands_that_add_lines_refuse_a_static_file_in_one_line(fullbloom, ref
 @pytest.mark.parametrize("kind", KINDS)
 def test_unused_options_and_too_little_memory_are_refused_in_one_line(fullbloom, refused, tmp_path, kind):
     words = ["build", "f", "--kind", kind]
-    for option, told in (
+    for option, result in (
         (["--layout", "blocked"], "no layout"),
         (["--memory", "1M"], "--memory must be"),
     ):
-        assert told in refused(fullbloom(*words, *option, cwd=tmp_path, stdin=b"a\n"))
+        assert result in refused(fullbloom(*words, *option, cwd=tmp_path, stdin=b"a\n"))
     assert "--memory" in refused(fullbloom("build", "f", "--memory", "1G", cwd=tmp_path, stdin=b"a\n"))
     assert "fpr must be at least" in refused(fullbloom(*words, "--fpr", "1e-300", cwd=tmp_path, stdin=b"a\n"))
     assert not list(tmp_path.iterdir())
@@ -157,8 +158,8 @@ def test_an_interrupt_ends_the_build(kind):
 
     with Stops() as stops, pytest.raises(Interrupted):
         reader = Reader(options, stops)
-        reader.blocks = InterruptedLines()
-        build_static(options, 0.01, reader)
+        reader.sets = [InterruptedLines()]
+        create_builder(options, reader).build()
 
 
 def test_the_progress_of_the_build_is_shown(monkeypatch):
@@ -167,15 +168,15 @@ def test_the_progress_of_the_build_is_shown(monkeypatch):
     _, options = parse(["build", "f", "--kind", KINDS[0]])
     with Stops() as stops:
         reader = Reader(options, stops)
-        reader.blocks = Lines()
-        build_static(options, 0.01, reader)
+        reader.sets = [Lines()]
+        create_builder(options, reader).build()
     assert shown[-1] == "building, 100 %"
 
 
 def test_plan_recommends_a_map_if_values_are_needed(fullbloom):
     words = ["plan", "--items", "1e6", "--fpr", "0.01", "--needs", "static,value", "--json"]
     rows = json.loads(fullbloom(*words, check=0).stdout)["choices"]
-    pairs = [row for row in package.variants() if row["adds"] == "build_pairs"]
+    pairs = [row for row in package.variants() if registry.is_built(row, "key", "value")]
     assert [row["structure"] for row in rows] == [row["name"] for row in pairs]
     assert rows[0]["python"] == f"{rows[0]['class']}.build(keys, values, fpr=0.01)"
 

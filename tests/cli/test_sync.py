@@ -131,10 +131,10 @@ PEERS = {
 }
 
 
-@pytest.mark.parametrize(("code", "told"), PEERS.values(), ids=PEERS)
-def test_a_peer_that_sends_nonsense_is_reported_in_one_line(fullbloom, refused, tmp_path, code, told):
+@pytest.mark.parametrize(("code", "result"), PEERS.values(), ids=PEERS)
+def test_a_peer_that_sends_nonsense_is_reported_in_one_line(fullbloom, refused, tmp_path, code, result):
     (tmp_path / "f").write_bytes(b"a\nb\n")
-    assert told in refused(fullbloom("sync", "--timeout", "1", tmp_path / "f", "--with", peer(code)))
+    assert result in refused(fullbloom("sync", "--timeout", "1", tmp_path / "f", "--with", peer(code)))
     assert (tmp_path / "f").read_bytes() == b"a\nb\n"
 
 
@@ -189,7 +189,7 @@ BOMB = zlib.compress(b"a\n" * (1 << 20))
 
 
 @pytest.mark.parametrize(
-    ("frames", "told"),
+    ("frames", "result"),
     [
         ([(b"H", b"fullbloom sync 2" + bytes(16))], "another version"),
         ([(b"H", b"x")], "another version"),
@@ -204,9 +204,9 @@ BOMB = zlib.compress(b"a\n" * (1 << 20))
         ([HELLO, (b"W", b""), (b"L", bytes(8) + sync.pack_lines([b"c"]))], "checksums"),
     ],
 )
-def test_a_serving_side_refuses_forged_frames(frames, told):
+def test_a_serving_side_refuses_forged_frames(frames, result):
     taken = []
-    with pytest.raises(sync.FormatError, match=told):
+    with pytest.raises(sync.FormatError, match=result):
         sync.serve([b"a", b"b"], Scripted(*frames), take=taken.append, limit=1_000_000)
     assert not taken
 

@@ -48,11 +48,11 @@ def fullbloom(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.C
 
 
 def refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
-    told = done.stderr.decode()
-    assert done.returncode == 2, told
+    result = done.stderr.decode()
+    assert done.returncode == 2, result
     assert done.stdout == b""
-    assert told.count("\n") == 1, told
-    assert all(word in told for word in words), told
+    assert result.count("\n") == 1, result
+    assert all(word in result for word in words), result
 
 
 @pytest.mark.parametrize("name", PARQUET_LIKE)

@@ -31,12 +31,12 @@ def test_a_former_name_warns_and_returns_the_class(name: str) -> None:
 @pytest.mark.parametrize("name", FORMER)
 def test_a_pickle_under_a_former_name_loads(name: str) -> None:
     cls = getattr(fullbloom, FORMER[name])
-    made = cls(100)
-    made.update(["a", "a", "b"])
-    data = pickle.dumps(made, protocol=0)
+    instance = cls(100)
+    instance.update(["a", "a", "b"])
+    data = pickle.dumps(instance, protocol=0)
     assert FORMER[name].encode() in data
     with pytest.warns(DeprecationWarning, match=FORMER[name]):
-        assert pickle.loads(data.replace(FORMER[name].encode(), name.encode())) == made
+        assert pickle.loads(data.replace(FORMER[name].encode(), name.encode())) == instance
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

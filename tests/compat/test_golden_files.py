@@ -24,9 +24,9 @@ def secret_of(name: str) -> bytes | None:
     return SECRET if "keyed" in name else None
 
 
-def asked(made: Any, keys: list[Any]) -> list[bool]:
+def asked(instance: Any, keys: list[Any]) -> list[bool]:
     """The answers for ``keys``; of a closed world all of them are."""
-    ask = made.contains_many if hasattr(made, "contains_many") else made.includes_many
+    ask = instance.contains_many if hasattr(instance, "contains_many") else instance.includes_many
     answers: list[bool] = ask(keys)
     return answers
 
@@ -41,8 +41,8 @@ def test_the_same_keys_make_the_same_bytes(name: str) -> None:
 @pytest.mark.parametrize("isa", _core.isas())
 def test_every_instruction_set_writes_the_same_bytes(isa: str, force_isa: Any) -> None:
     force_isa(isa)
-    for name, made in make.filters().items():
-        assert make.written(name, made) == (HERE / f"{name}.bloom").read_bytes(), name
+    for name, instance in make.filters().items():
+        assert make.written(name, instance) == (HERE / f"{name}.bloom").read_bytes(), name
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -120,10 +120,10 @@ def test_false_positives_are_exactly_these(name: str) -> None:
     ],
 )
 def test_false_positives_of_counters_are_pinned(cls: str, options: dict[str, Any], pinned: int) -> None:
-    made = getattr(fullbloom, cls)(10_000, 0.01, seed=11, **options)
+    instance = getattr(fullbloom, cls)(10_000, 0.01, seed=11, **options)
     source = Keys("random", 3)
-    made.update(source.take(10_000))
-    assert int(made.contains_many(source.take(100_000)).sum()) == pinned
+    instance.update(source.take(10_000))
+    assert int(instance.contains_many(source.take(100_000)).sum()) == pinned
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_false_positives_of_counters_are_pinned(cls: str, options: dict[str, Any
     ],
 )
 def test_false_positives_of_fingerprints_are_pinned(cls: str, options: dict[str, Any], pinned: int) -> None:
-    made = getattr(fullbloom, cls)(**{"capacity": 10_000, "fpr": 0.01, "seed": 11, **options})
-    made.update(np.arange(10_000))
-    assert int(made.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned
+    instance = getattr(fullbloom, cls)(**{"capacity": 10_000, "fpr": 0.01, "seed": 11, **options})
+    instance.update(np.arange(10_000))
+    assert int(instance.contains_many(np.arange(10_000, 1_010_000)).sum()) == pinned
 
 
 def test_the_file_header_matches_the_documentation() -> None:

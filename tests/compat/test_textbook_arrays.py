@@ -49,10 +49,10 @@ def test_a_textbook_array_is_read_and_written(num_bits: int, num_hashes: int) ->
     theirs = textbook(items, num_bits, num_hashes)
     read = TextbookFilter(num_bits, num_hashes, bits=theirs)
     assert all(item in read for item in items)
-    made = TextbookFilter(num_bits, num_hashes)
-    made.update(items)
-    assert made.to_bytes() == read.to_bytes() == theirs
-    assert made.fill == sum(byte.bit_count() for byte in theirs) / num_bits
+    instance = TextbookFilter(num_bits, num_hashes)
+    instance.update(items)
+    assert instance.to_bytes() == read.to_bytes() == theirs
+    assert instance.fill == sum(byte.bit_count() for byte in theirs) / num_bits
     flags = [bool(theirs[i // 8] >> i % 8 & 1) for i in range(num_bits)]
     assert TextbookFilter(num_bits, num_hashes, bits=flags).to_bytes() == theirs
     # Redis writes the first bit as the most significant one.
@@ -81,6 +81,6 @@ def test_invalid_arrays_are_refused() -> None:
 
 def test_textbook_positions_are_refused_as_a_filters_hash() -> None:
     """A filter hashes a key once; this rule hashes it once for each probe, with the probe's number."""
-    made = BloomFilter(100, hash="sha256", layout="classic", seed=0)
-    found = made.positions("alice")
-    assert found != positions("alice", made.num_bits, made.num_hashes)[: len(found)]
+    instance = BloomFilter(100, hash="sha256", layout="classic", seed=0)
+    found = instance.positions("alice")
+    assert found != positions("alice", instance.num_bits, instance.num_hashes)[: len(found)]

@@ -55,14 +55,14 @@ Call = Callable[[Scene], object]
 
 
 def _writing(s: Scene) -> None:
-    with s.variant.cls.open(s.path(), mode="r+") as made:
-        made.add(1)
-        made.flush()
+    with s.variant.cls.open(s.path(), mode="r+") as instance:
+        instance.add(1)
+        instance.flush()
 
 
 def _dropped(s: Scene) -> None:
-    made = s.filter.copy()
-    del made
+    instance = s.filter.copy()
+    del instance
 
 
 def _suppressed(error: type[Exception], call: Callable[[], object]) -> None:
@@ -213,14 +213,14 @@ def _two(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[An
     capacity, power = nbytes // 4, 1.0
     if variant.can("zones"):
         capacity, power = 1000, 0.5
-    made = variant.make(capacity)
-    made = variant.make(max(1000, int(capacity * (nbytes / made.nbytes) ** power)))
-    other = variant.make(made.capacity)
+    instance = variant.make(capacity)
+    instance = variant.make(max(1000, int(capacity * (nbytes / instance.nbytes) ** power)))
+    other = variant.make(instance.capacity)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fullbloom.CapacityWarning)
-        for one in (made, other):
+        for one in (instance, other):
             one.update(*((keys, 1) if variant.can("pairs") else (keys,)))
-    return made, other
+    return instance, other
 
 
 def _two_built(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64]) -> tuple[Any, Any]:
@@ -243,7 +243,7 @@ def scene(variant: Variant, nbytes: int, keys: npt.NDArray[np.int64], folder: Pa
     if variant.can("zones"):
         keys = keys[:1000]  # each has thousands of cells
     built = variant.can("build") or variant.can("worlds")
-    made, other = _two_built(variant, nbytes, keys) if built else _two(variant, nbytes, keys)
-    made.save(folder / "filter.bloom")
-    data = made.to_bytes()
-    return Scene(variant, made, other, keys, folder, data, bytearray(data))
+    instance, other = _two_built(variant, nbytes, keys) if built else _two(variant, nbytes, keys)
+    instance.save(folder / "filter.bloom")
+    data = instance.to_bytes()
+    return Scene(variant, instance, other, keys, folder, data, bytearray(data))

@@ -62,11 +62,11 @@ def watch() -> Iterator[Watch]:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
     gc.disable()
-    made = Watch()
+    instance = Watch()
     try:
-        yield made
+        yield instance
     finally:
-        made.stop()
+        instance.stop()
         gc.enable()
         sys.setswitchinterval(interval)
 

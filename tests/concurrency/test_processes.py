@@ -115,13 +115,13 @@ def test_a_reader_sees_every_key_that_the_writer_flushed(layout: str, tmp_path: 
     reader = fullbloom.open(path)
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
-    told = 0
+    result = 0
     for line in writer.stdout:
-        told = int(line)
-        assert reader.contains_many(np.arange(max(0, told - 1000), told)).all()
+        result = int(line)
+        assert reader.contains_many(np.arange(max(0, result - 1000), result)).all()
     assert writer.wait(timeout=60) == 0
-    assert told == 50_000
-    assert fullbloom.open(path, verify="full").contains_many(np.arange(told)).all()
+    assert result == 50_000
+    assert fullbloom.open(path, verify="full").contains_many(np.arange(result)).all()
 
 
 def test_readers_keep_a_replaced_file(tmp_path: Path) -> None:

@@ -66,9 +66,9 @@ MANY, ANSWERED = 1 << 40, 1 << 28
 def test_adding_is_interrupted(variant: Variant, threads: int) -> None:
     if variant.row["once"]:
         pytest.skip("a table of copies of one key is full at once")
-    made = variant.make(100_000)
-    interrupt(lambda: made.update(endless(MANY), threads=threads), lambda: 0 in made)
-    assert 0 in made
+    instance = variant.make(100_000)
+    interrupt(lambda: instance.update(endless(MANY), threads=threads), lambda: 0 in instance)
+    assert 0 in instance
 
 
 CALLS: dict[str, Callable[[Any], object]] = {
@@ -88,10 +88,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("call", CALLS)
 def test_every_batch_is_interrupted(call: str) -> None:
-    made = fullbloom.BloomFilter(1000)
-    made.add(0)
+    instance = fullbloom.BloomFilter(1000)
+    instance.add(0)
     with pytest.raises(Stopped), alarm():
-        CALLS[call](made)
+        CALLS[call](instance)
 
 
 ASKED = {
@@ -103,25 +103,25 @@ ASKED = {
 @pytest.mark.parametrize("need", ASKED)
 def test_counting_and_removing_are_interrupted(need: str) -> None:
     for variant in (param.values[0] for param in every_variant("keys", need)):
-        made = variant.make(1000)
+        instance = variant.make(1000)
         with pytest.raises(Stopped), alarm():
-            getattr(made, ASKED[need])(endless(ANSWERED))
+            getattr(instance, ASKED[need])(endless(ANSWERED))
 
 
 @pytest.mark.parametrize("variant", every_variant("pairs"))
 def test_adding_pairs_is_interrupted(variant: Variant) -> None:
-    made = variant.make(1000)
-    interrupt(lambda: made.update(endless(MANY), 1), lambda: 0 in made)
-    assert 0 in made
+    instance = variant.make(1000)
+    interrupt(lambda: instance.update(endless(MANY), 1), lambda: 0 in instance)
+    assert 0 in instance
 
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("call", [_core.add_lines, _core.check_lines])
 def test_line_input_is_interrupted(call: Any) -> None:
-    made = fullbloom.BloomFilter(1000)
+    instance = fullbloom.BloomFilter(1000)
     lines = b"".join(b"%x\n" % i for i in range(1 << 18)) * 64
     with pytest.raises(Stopped), alarm():
-        call(made, lines)
+        call(instance, lines)
 
 
 @pytest.mark.parametrize("kind", ["numpy", "arrow", "array", "list"])
@@ -134,32 +134,32 @@ def test_keys_added_before_the_signal_stay(kind: str) -> None:
         keys = array.array("q", numbers.tobytes())
     elif kind == "list":
         keys = numbers.tolist()
-    made = fullbloom.BloomFilter(len(numbers), 1e-6, layout="classic")
-    interrupt(lambda: made.update(keys), lambda: made.num_added)
-    added = made.num_added
+    instance = fullbloom.BloomFilter(len(numbers), 1e-6, layout="classic")
+    interrupt(lambda: instance.update(keys), lambda: instance.num_added)
+    added = instance.num_added
     assert 0 < added < len(numbers)
     # One of a million is missing among those that were new, since the filter held it already.
-    assert made.contains_many(numbers[:added]).all()
-    assert not made.contains_many(numbers[added + 1000 :]).all()
+    assert instance.contains_many(numbers[:added]).all()
+    assert not instance.contains_many(numbers[added + 1000 :]).all()
 
 
 def test_a_signal_that_raises_nothing_changes_nothing() -> None:
     keys = Keys("random", 9).take(10_000_000)
-    made, one = fullbloom.BloomFilter(len(keys)), fullbloom.BloomFilter(len(keys))
+    instance, one = fullbloom.BloomFilter(len(keys)), fullbloom.BloomFilter(len(keys))
     seen: list[int] = []
 
     def handle(*_: object) -> None:
         # Code that a signal runs finds the filter free.
-        seen.append(made.num_added)
+        seen.append(instance.num_added)
 
     before = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
-        answers = made.add_many(keys)
+        answers = instance.add_many(keys)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert seen == sorted(seen)
     assert seen
     assert np.array_equal(answers, one.add_many(keys))
-    assert made == one
+    assert instance == one

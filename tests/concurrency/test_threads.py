@@ -92,10 +92,12 @@ def test_each_key_is_new_to_one_thread_at_most() -> None:
     keys = Keys("random", 4).take(100_000)
     bloom = fullbloom.BloomFilter(len(keys), 1e-6)
     masks = run_together(lambda i: bloom.add_many(keys if i % 2 else keys[::-1]))
-    told = sum(mask if i % 2 else mask[::-1] for i, mask in enumerate(np.asarray(m, np.int64) for m in masks))
-    assert told.max() == 1
+    outcome = sum(
+        mask if i % 2 else mask[::-1] for i, mask in enumerate(np.asarray(m, np.int64) for m in masks)
+    )
+    assert outcome.max() == 1
     # A key told new to none is a false positive; at 1e-6 there is hardly one among these.
-    assert told.sum() == bloom.num_added
+    assert outcome.sum() == bloom.num_added
     assert bloom.num_added >= len(keys) - 5
 
 
@@ -103,8 +105,10 @@ def test_single_adds_of_the_same_keys_are_new_once() -> None:
     keys = [*range(50_000), *(f"key-{i}" for i in range(50_000))]
     bloom = fullbloom.BloomFilter(len(keys), 1e-9)
     answers = run_together(lambda i: [bloom.add(key) for key in (keys if i % 2 else keys[::-1])])
-    told = [sum(new) for new in zip(*(a if i % 2 else a[::-1] for i, a in enumerate(answers)), strict=True)]
-    assert told == [1] * len(keys)
+    outcome = [
+        sum(new) for new in zip(*(a if i % 2 else a[::-1] for i, a in enumerate(answers)), strict=True)
+    ]
+    assert outcome == [1] * len(keys)
     assert bloom.num_added == len(keys)
 
 

@@ -147,23 +147,23 @@ def test_the_default_base_hash_is_the_first() -> None:
 @pytest.mark.parametrize("layout", ["classic", "blocked", "split", "partitioned", "two-block"])
 @pytest.mark.parametrize("name", HASHES)
 def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
-    made = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
-    made.update(KEYS)
+    instance = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
+    instance.update(KEYS)
     by_hash = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
     by_hash.add_hashed(fullbloom.hash_many(KEYS, seed=5, hash=name))
     singly = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
     for key in KEYS:
         singly.add(key)
-    assert made.to_bytes() == singly.to_bytes()
-    assert made == by_hash  # whose file records ready hashes, not the types of keys
-    opened = fullbloom.loads(made.to_bytes())
-    assert (opened.hash, made.info()["hash"]) == (name, name)
+    assert instance.to_bytes() == singly.to_bytes()
+    assert instance == by_hash  # whose file records ready hashes, not the types of keys
+    opened = fullbloom.loads(instance.to_bytes())
+    assert (opened.hash, instance.info()["hash"]) == (name, name)
     assert all(opened.contains_many(KEYS))
     assert all(key in opened for key in KEYS)
-    assert opened == made
-    assert opened | made == made
-    assert opened.to_bytes() == made.to_bytes()
-    frozen = made.freeze(keys=KEYS)
+    assert opened == instance
+    assert opened | instance == instance
+    assert opened.to_bytes() == instance.to_bytes()
+    frozen = instance.freeze(keys=KEYS)
     again = fullbloom.loads(frozen.to_bytes())
     assert all(again.contains_many(KEYS))
     assert all(key in again for key in KEYS)

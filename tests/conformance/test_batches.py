@@ -18,8 +18,8 @@ def nearly_full(variant: Variant, capacity: int, seed: int = 9) -> tuple[Any, An
     keys = Keys("random", capacity).take(max(1, capacity * 95 // 100))
     batch, single = (variant.make(capacity, 0.01, seed=seed) for _ in range(2))
     if variant.can("pairs"):
-        for made in (batch, single):
-            variant.update(made, keys.tolist())
+        for instance in (batch, single):
+            variant.update(instance, keys.tolist())
         return batch, single, keys
     expected = [single.add(key) for key in keys.tolist()]
     assert batch.add_many(keys).tolist() == expected
@@ -71,8 +71,8 @@ def test_batched_counts_equal_single_calls(variant: Variant, capacity: int) -> N
 
 @pytest.mark.parametrize("variant", every_variant("add"))
 def test_equal_seeds_give_equal_bytes(variant: Variant) -> None:
-    made = [nearly_full(variant, 1000, seed)[0].to_bytes() for seed in (5, 5, 6)]
-    assert made[0] == made[1] != made[2]
+    instance = [nearly_full(variant, 1000, seed)[0].to_bytes() for seed in (5, 5, 6)]
+    assert instance[0] == instance[1] != instance[2]
 
 
 @pytest.mark.parametrize("capacity", CAPACITIES)

@@ -90,38 +90,38 @@ def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
 @pytest.mark.parametrize("method", BATCHES)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) -> None:
-    made = filled(variant, range(50))
+    instance = filled(variant, range(50))
     name = method.partition(" ")[0]
-    if not hasattr(made, name) or (
+    if not hasattr(instance, name) or (
         variant.can("pairs") != method.endswith("of pairs") and name in {"update", "add_many"}
     ):
         return
-    before = made.to_bytes()
+    before = instance.to_bytes()
     for other in (
         filled(variant, range(50, 80)),
         fullbloom.BloomFilter(100),
         fullbloom.CuckooFilter(100),
-        made,
+        instance,
     ):
         with pytest.raises(fullbloom.KeyTypeError, match="pass the keys themselves") as caught:
-            BATCHES[method](made, other)
+            BATCHES[method](instance, other)
         assert type(other).__name__ in str(caught.value)
-    assert made.to_bytes() == before
+    assert instance.to_bytes() == before
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_other_classes_and_hash_many_refuse_a_filter_as_keys(variant: Variant) -> None:
-    made = filled(variant, range(50))
+    instance = filled(variant, range(50))
     other: Any = fullbloom.QuotientFilter(10) if variant.name == "bloom" else fullbloom.BloomFilter(10)
     with pytest.raises(fullbloom.KeyTypeError, match=variant.cls.__name__):
-        other.update(made)
+        other.update(instance)
     assert other.num_added == 0
     with pytest.raises(fullbloom.KeyTypeError, match=variant.cls.__name__):
-        fullbloom.hash_many(made)
+        fullbloom.hash_many(instance)
     with pytest.raises(fullbloom.KeyTypeError):
-        fullbloom.hash_key(made)
+        fullbloom.hash_key(instance)
     with pytest.raises(fullbloom.KeyTypeError):
-        other.update([made])
+        other.update([instance])
 
 
 @pytest.mark.parametrize("variant", every_variant("build"))
@@ -133,12 +133,12 @@ def test_build_refuses_a_filter_as_keys(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", every_variant("add") + every_variant("numbers"))
 def test_constructors_refuse_a_filter_as_capacity(variant: Variant) -> None:
-    made = filled(variant, range(50))
+    instance = filled(variant, range(50))
     with pytest.raises(fullbloom.ParameterTypeError, match="capacity must be a whole number"):
-        variant.cls(made)
+        variant.cls(instance)
 
 
 def test_the_bits_of_a_filter_are_keys_only_through_memoryview() -> None:
     """A view of the bits is an array of integers like any other."""
-    made = fullbloom.BloomFilter(100)
-    assert len(made.contains_many(memoryview(made))) == made.nbytes
+    instance = fullbloom.BloomFilter(100)
+    assert len(instance.contains_many(memoryview(instance))) == instance.nbytes

@@ -25,53 +25,53 @@ from fullbloom import BloomFilter, BloomierMap, CountingBloomFilter, protocols
 @pytest.mark.parametrize(("value_bits", "mutable"), [(8, False), (8, True), (32, False), (64, True)])
 def test_get_many_equals_get_for_every_kind_of_input(value_bits: int, mutable: bool) -> None:
     values = {n: (2**value_bits - 1 if n % 3 == 0 else n) for n in range(200)}
-    made = BloomierMap.build(values, check_bits=32, value_bits=value_bits, mutable=mutable)
+    instance = BloomierMap.build(values, check_bits=32, value_bits=value_bits, mutable=mutable)
     keys = [*range(150, 200), *range(10_000, 10_030), 0]
-    expected = [made.get(key) for key in keys]
+    expected = [instance.get(key) for key in keys]
     assert expected.count(None) == 30
     hashes = fullbloom.hash_many(keys)
-    assert made.get_many(keys) == made.get_many(iter(keys)) == made.get_hashed(hashes) == expected
-    masked: Any = made.get_many(np.array(keys))
+    assert instance.get_many(keys) == instance.get_many(iter(keys)) == instance.get_hashed(hashes) == expected
+    masked: Any = instance.get_many(np.array(keys))
     assert isinstance(masked, np.ma.MaskedArray)
     assert (masked.tolist(), masked.dtype) == (expected, np.uint64)
-    assert made.get_hashed(np.array(hashes, np.uint64)).tolist() == expected
-    assert made.get_many(pa.array(keys)).to_pylist() == expected
-    assert made.get_many(pa.chunked_array([keys[:7], keys[7:], []], pa.int64())).to_pylist() == expected
-    assert made.get_many(pl.Series("k", keys)).to_list() == expected
-    assert made.get_many(pa.array([None, *keys])).to_pylist() == [None, *expected]
-    assert made.get_many(keys, default=7) == [7 if value is None else value for value in expected]
-    assert made.get_many([]) == []
-    assert made.get_hashed(hashes[-2]) is None
+    assert instance.get_hashed(np.array(hashes, np.uint64)).tolist() == expected
+    assert instance.get_many(pa.array(keys)).to_pylist() == expected
+    assert instance.get_many(pa.chunked_array([keys[:7], keys[7:], []], pa.int64())).to_pylist() == expected
+    assert instance.get_many(pl.Series("k", keys)).to_list() == expected
+    assert instance.get_many(pa.array([None, *keys])).to_pylist() == [None, *expected]
+    assert instance.get_many(keys, default=7) == [7 if value is None else value for value in expected]
+    assert instance.get_many([]) == []
+    assert instance.get_hashed(hashes[-2]) is None
     pandas = pytest.importorskip("pandas")
     for dtype in ("int64", object):
-        series = made.get_many(pandas.Series(keys, dtype=dtype, index=range(5, 5 + len(keys))))
+        series = instance.get_many(pandas.Series(keys, dtype=dtype, index=range(5, 5 + len(keys))))
         assert [None if value is pandas.NA else value for value in series] == expected
         assert series.index[0] == 5
 
 
 def test_remove_on_a_filter_without_removal_names_one_with_it() -> None:
-    made: Any = BloomFilter(10)
-    for of in (made, type(made)):
+    instance: Any = BloomFilter(10)
+    for of in (instance, type(instance)):
         with pytest.raises(
             AttributeError, match=r"a BloomFilter cannot remove keys; CountingBloomFilter, .*can"
         ):
             of.remove  # noqa: B018
         assert not hasattr(of, "remove")
     assert hasattr(CountingBloomFilter, "remove")
-    assert not isinstance(made, protocols.Removable)
+    assert not isinstance(instance, protocols.Removable)
 
 
 @pytest.mark.parametrize("variant", variants_with("worlds"), ids=lambda variant: variant.id)
 def test_the_in_operator_of_a_cascade_names_includes(variant: Variant) -> None:
-    made = variant.filled([1, 2], seed=1)
-    for ask in (lambda: 1 in made, lambda: 1 not in made, lambda: operator.contains(made, 1)):
+    instance = variant.filled([1, 2], seed=1)
+    for ask in (lambda: 1 in instance, lambda: 1 not in instance, lambda: operator.contains(instance, 1)):
         with pytest.raises(TypeError, match=r"cannot answer `in`.* includes\(key\)") as caught:
             ask()
         assert isinstance(caught.value, fullbloom.FullbloomError)
-    assert not hasattr(made, "__contains__")
-    assert not hasattr(type(made), "__contains__")
-    assert not isinstance(made, protocols.Filter)
-    assert made.includes(1)
+    assert not hasattr(instance, "__contains__")
+    assert not hasattr(type(instance), "__contains__")
+    assert not isinstance(instance, protocols.Filter)
+    assert instance.includes(1)
 
 
 def fpr_of(text: str) -> tuple[float, str, float]:
@@ -86,35 +86,35 @@ def fpr_of(text: str) -> tuple[float, str, float]:
 def test_the_capacity_warning_states_an_excess_rate_only_if_there_is_one(
     variant: Variant, times: int
 ) -> None:
-    made = variant.make(500, 0.02, seed=4)
+    instance = variant.make(500, 0.02, seed=4)
     with warnings.catch_warnings(record=True) as caught, suppress(fullbloom.FilterFull):
         warnings.simplefilter("always")
         if times == 1:
             for key in range(2000):
-                made.add(key)
+                instance.add(key)
                 if caught:
                     break
         else:
-            made.update(range(1000))
+            instance.update(range(1000))
     for warning in caught:
         assert warning.category is fullbloom.CapacityWarning
         rate, word, target = fpr_of(str(warning.message))
-        assert target == pytest.approx(made.target_fpr, rel=0.01)
-        assert rate == pytest.approx(made.fpr(), rel=0.01, abs=1e-12)
-        assert word == ("above" if made.fpr() > made.target_fpr else "within")
-        assert rate != target or made.fpr() == made.target_fpr
+        assert target == pytest.approx(instance.target_fpr, rel=0.01)
+        assert rate == pytest.approx(instance.fpr(), rel=0.01, abs=1e-12)
+        assert word == ("above" if instance.fpr() > instance.target_fpr else "within")
+        assert rate != target or instance.fpr() == instance.target_fpr
 
 
 def test_the_capacity_warning_has_both_forms() -> None:
     words = set()
     for seed in range(20):
         for number in (1, 400):
-            made = BloomFilter(300, 0.01, layout="classic", seed=seed)
-            made.update(range(295))
+            instance = BloomFilter(300, 0.01, layout="classic", seed=seed)
+            instance.update(range(295))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 for key in itertools.count(295):
-                    made.update(range(key, key + number))
+                    instance.update(range(key, key + number))
                     if caught:
                         break
             words.add((number, fpr_of(str(caught[0].message))[1]))
@@ -124,8 +124,8 @@ def test_the_capacity_warning_has_both_forms() -> None:
 def test_a_counting_filter_accepts_an_explicit_shape() -> None:
     sized = CountingBloomFilter(1000, 0.01, layout="classic", seed=3)
     shaped = CountingBloomFilter.with_shape(sized.num_counters, sized.num_hashes, capacity=1000, seed=3)
-    for made in (sized, shaped):
-        made.update(range(500))
+    for instance in (sized, shaped):
+        instance.update(range(500))
     assert (shaped.num_counters, shaped.num_hashes) == (sized.num_counters, sized.num_hashes)
     assert (shaped.capacity, shaped.fpr()) == (1000, sized.fpr())
     assert shaped.to_bytes()[-1000:] == sized.to_bytes()[-1000:]
@@ -142,10 +142,10 @@ def test_a_counting_filter_accepts_an_explicit_shape() -> None:
         CountingBloomFilter.with_shape(1000, 7, counter_bits=5)
 
 
-def rate_at(made: Any, items: float) -> float | None:
+def rate_at(instance: Any, items: float) -> float | None:
     """The rate at a load; None where the structure has no law of it."""
     try:
-        found: float = made.fpr(items)
+        found: float = instance.fpr(items)
     except fullbloom.ParameterError as error:
         assert "no law" in str(error)
         return None
@@ -169,18 +169,18 @@ def test_fpr_at_a_load_equals_the_rate_of_a_filter_so_filled(variant: Variant) -
 
 
 def test_most_structures_have_a_law_of_their_load() -> None:
-    made = {variant.name: variant.make(100, 0.01) for variant in variants_with("add")}
-    found = {name for name, one in made.items() if rate_at(one, 10) is not None}
+    instance = {variant.name: variant.make(100, 0.01) for variant in variants_with("add")}
+    found = {name for name, one in instance.items() if rate_at(one, 10) is not None}
     assert found >= {"bloom", "counting", "cuckoo", "d-left", "deletable", "layered", "quotient", "spectral"}
 
 
 def test_saturated_counters_are_counted() -> None:
     for bits in (2, 3, 4, 8):
-        made = CountingBloomFilter(100, counter_bits=bits, layout="classic")
-        made.update(range(20))
-        assert made.num_saturated == 0 or bits == 2
-        made.add("x", 2**bits)
-        assert made.num_saturated == made.info()["num_saturated"] >= made.num_hashes - 1
+        instance = CountingBloomFilter(100, counter_bits=bits, layout="classic")
+        instance.update(range(20))
+        assert instance.num_saturated == 0 or bits == 2
+        instance.add("x", 2**bits)
+        assert instance.num_saturated == instance.info()["num_saturated"] >= instance.num_hashes - 1
 
 
 def test_a_star_import_leaves_open_alone() -> None:

@@ -32,85 +32,85 @@ def filled(variant: Variant, keys: Any) -> Any:
 
 @pytest.mark.parametrize("variant", ANY)
 def test_texts_looked_up_in_a_filter_of_integers_warn_once(variant: Variant) -> None:
-    made = filled(variant, NUMBERS)
-    assert made.key_domains == made.info()["key_domains"] == "integer"
-    assert 5 in made or not variant.can("keeps")
+    instance = filled(variant, NUMBERS)
+    assert instance.key_domains == instance.info()["key_domains"] == "integer"
+    assert 5 in instance or not variant.can("keeps")
     with pytest.warns(KeyDomainWarning, match=r"type text .* holds keys of type integer") as caught:
-        made.contains_many(TEXTS)
+        instance.contains_many(TEXTS)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made.contains_many(TEXTS)
-        assert isinstance("x" in made, bool)
+        instance.contains_many(TEXTS)
+        assert isinstance("x" in instance, bool)
 
 
 @pytest.mark.parametrize("variant", ANY)
 def test_one_key_of_another_type_warns_as_a_batch_does(variant: Variant) -> None:
     for key in ("5", b"5", 5.0, (5,), dt.date(2024, 1, 1), 1.5):
-        made = filled(variant, NUMBERS)
+        instance = filled(variant, NUMBERS)
         with pytest.warns(KeyDomainWarning):
-            assert isinstance(key in made, bool)
-    made = filled(variant, TEXTS)
+            assert isinstance(key in instance, bool)
+    instance = filled(variant, TEXTS)
     for key in (5, True, np.int8(5), 2**70):
-        made = filled(variant, TEXTS)
+        instance = filled(variant, TEXTS)
         with pytest.warns(KeyDomainWarning, match="type integer"):
-            assert isinstance(key in made, bool)
+            assert isinstance(key in instance, bool)
 
 
 @pytest.mark.parametrize("variant", ADDED)
 def test_an_empty_filter_and_a_filter_of_hashes_never_warn(variant: Variant) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = variant.make(400, 0.01)
-        made.contains_many(TEXTS)
-        made.contains_many(NUMBERS)
-        assert made.key_domains == "none"
-        made.add_hashed(hash_many(NUMBERS))
-        made.add_hashed(7)
-        assert made.key_domains == "hashed"
-        made.contains_many(TEXTS)
-        made.clear()
-        made.contains_many(TEXTS)
-        assert made.key_domains == "none"
-        made.update(TEXTS)
-        made.contains_hashed(hash_many(NUMBERS))
-        made.contains_many([])
-        made.contains_many(pa.array([None, None], pa.int64()))
+        instance = variant.make(400, 0.01)
+        instance.contains_many(TEXTS)
+        instance.contains_many(NUMBERS)
+        assert instance.key_domains == "none"
+        instance.add_hashed(hash_many(NUMBERS))
+        instance.add_hashed(7)
+        assert instance.key_domains == "hashed"
+        instance.contains_many(TEXTS)
+        instance.clear()
+        instance.contains_many(TEXTS)
+        assert instance.key_domains == "none"
+        instance.update(TEXTS)
+        instance.contains_hashed(hash_many(NUMBERS))
+        instance.contains_many([])
+        instance.contains_many(pa.array([None, None], pa.int64()))
 
 
 WAYS = {
-    "scalar": lambda made, keys: [made.add(key) for key in keys],
-    "list": lambda made, keys: made.update(keys),
-    "answers": lambda made, keys: made.add_many(keys),
-    "iterator": lambda made, keys: made.update(iter(keys)),
-    "numpy": lambda made, keys: made.update(np.array(keys)),
-    "arrow": lambda made, keys: made.update(pa.array(keys)),
-    "dictionary": lambda made, keys: made.update(pa.array(keys).dictionary_encode()),
-    "nulls": lambda made, keys: made.update(pa.array([*keys, None])),
+    "scalar": lambda instance, keys: [instance.add(key) for key in keys],
+    "list": lambda instance, keys: instance.update(keys),
+    "answers": lambda instance, keys: instance.add_many(keys),
+    "iterator": lambda instance, keys: instance.update(iter(keys)),
+    "numpy": lambda instance, keys: instance.update(np.array(keys)),
+    "arrow": lambda instance, keys: instance.update(pa.array(keys)),
+    "dictionary": lambda instance, keys: instance.update(pa.array(keys).dictionary_encode()),
+    "nulls": lambda instance, keys: instance.update(pa.array([*keys, None])),
 }
 
 
 @pytest.mark.parametrize("keys", [NUMBERS, TEXTS, [n + 0.5 for n in NUMBERS]], ids=["int", "str", "float"])
 @pytest.mark.parametrize("variant", ADDED)
 def test_the_same_keys_give_the_same_bytes_by_every_method(variant: Variant, keys: list[Any]) -> None:
-    made = []
+    instance = []
     for add in WAYS.values():
-        made.append(variant.make(400, 0.01))
-        add(made[-1], keys)
-    assert len({one.to_bytes() for one in made}) == 1
-    assert made[0].key_domains == {int: "integer", str: "text", float: "float"}[type(keys[0])]
+        instance.append(variant.make(400, 0.01))
+        add(instance[-1], keys)
+    assert len({one.to_bytes() for one in instance}) == 1
+    assert instance[0].key_domains == {int: "integer", str: "text", float: "float"}[type(keys[0])]
 
 
 @pytest.mark.parametrize("variant", ANY)
 def test_key_types_survive_files_pickles_and_copies(variant: Variant, tmp_path: Path) -> None:
-    made = filled(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
-    made.save(tmp_path / "f.bloom")
-    again = [fullbloom.open(tmp_path / "f.bloom"), made.copy(), pickle.loads(pickle.dumps(made))]
+    instance = filled(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
+    instance.save(tmp_path / "f.bloom")
+    again = [fullbloom.open(tmp_path / "f.bloom"), instance.copy(), pickle.loads(pickle.dumps(instance))]
     for one in [*again, again[0].copy()]:
         assert one.key_domains == "duration"
         with pytest.warns(KeyDomainWarning):
             one.contains_many(TEXTS)
-        assert one.to_bytes() == made.to_bytes()
+        assert one.to_bytes() == instance.to_bytes()
 
 
 @pytest.mark.parametrize("variant", every_variant("keys", "merge"))
@@ -128,13 +128,13 @@ def test_merging_unites_key_types(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", every_variant("keys", "remove"))
 def test_removing_a_key_of_another_type_is_a_lookup(variant: Variant) -> None:
-    for discard in (lambda made: made.discard("1"), lambda made: made.discard_many(["1"])):
-        made = filled(variant, NUMBERS)
+    for discard in (lambda instance: instance.discard("1"), lambda instance: instance.discard_many(["1"])):
+        instance = filled(variant, NUMBERS)
         with pytest.warns(KeyDomainWarning):
-            discard(made)
-    made = filled(variant, NUMBERS)
+            discard(instance)
+    instance = filled(variant, NUMBERS)
     with pytest.raises(KeyError), pytest.warns(KeyDomainWarning):
-        made.remove("1")
+        instance.remove("1")
 
 
 def test_a_refused_key_records_no_type() -> None:
@@ -151,9 +151,9 @@ def test_a_refused_key_records_no_type() -> None:
 
 def test_a_keyed_filter_written_in_place_records_types(tmp_path: Path) -> None:
     path = tmp_path / "f.bloom"
-    made = fullbloom.BloomFilter(1000, secret=SECRET)
-    made.add(1)
-    made.save(path)
+    instance = fullbloom.BloomFilter(1000, secret=SECRET)
+    instance.add(1)
+    instance.save(path)
     with fullbloom.BloomFilter.open(path, mode="r+", secret=SECRET) as opened:
         opened.add("a")
     assert fullbloom.open(path, secret=SECRET).key_domains == "text, integer"
@@ -168,20 +168,20 @@ def test_filters_of_pairs_and_cascades_warn_too() -> None:
     with pytest.warns(KeyDomainWarning):
         world.includes("1")
     for variant in variants_with("pairs"):
-        made = variant.make(100)
-        made.add(1, 1)
-        made.update([2, 3], 1)
-        assert made.key_domains == "integer"
+        instance = variant.make(100)
+        instance.add(1, 1)
+        instance.update([2, 3], 1)
+        assert instance.key_domains == "integer"
         with pytest.warns(KeyDomainWarning):
-            assert "1" not in made
-        made.clear()
-        assert made.key_domains == "none"
+            assert "1" not in instance
+        instance.clear()
+        assert instance.key_domains == "none"
 
 
 def test_a_warning_as_an_error_ends_the_lookup() -> None:
-    made = fullbloom.BloomFilter(100)
-    made.add(1)
+    instance = fullbloom.BloomFilter(100)
+    instance.add(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", KeyDomainWarning)
         with pytest.raises(KeyDomainWarning):
-            made.contains_many(["1"])
+            instance.contains_many(["1"])

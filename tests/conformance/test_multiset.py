@@ -94,17 +94,17 @@ class AgainstACounter(RuleBasedStateMachine):
     def may_be_full_for(self, key: Any) -> bool:
         return self.truth.total() >= self.filter.capacity or self.truth[self.hash(key)] >= COPIES
 
-    def one_by_one(self, made: Any, keys: list[Any]) -> tuple[list[bool], bool]:
+    def one_by_one(self, instance: Any, keys: list[Any]) -> tuple[list[bool], bool]:
         """Add in order; the answers, and whether the filter was full before the end."""
         answers: list[bool] = []
         for key in keys:
-            before = key in made
+            before = key in instance
             try:
-                answers.append(made.add(key))
+                answers.append(instance.add(key))
             except fullbloom.FilterFull:
                 return answers, True
             assert answers[-1] == (not before), "add() answers True exactly for keys that were not contained"
-            assert key in made, "a key is found right after it was added"
+            assert key in instance, "a key is found right after it was added"
         return answers, False
 
     def add_batch(self, keys: list[Any]) -> None:

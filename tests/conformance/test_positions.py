@@ -25,10 +25,12 @@ def set_bits(data: bytes) -> set[int]:
 @pytest.mark.parametrize("layout", layouts())
 def test_positions_equal_those_of_the_oracle(layout: str) -> None:
     for scheme in SCHEMES[layout]:
-        made = fullbloom.BloomFilter(300, 0.01, layout=layout, scheme=scheme)
+        instance = fullbloom.BloomFilter(300, 0.01, layout=layout, scheme=scheme)
         for key in KEYS:
-            wanted = positions(layout, scheme, made.num_bits, made.num_hashes, fullbloom.hash_key(key))
-            found = made.positions(key)
+            wanted = positions(
+                layout, scheme, instance.num_bits, instance.num_hashes, fullbloom.hash_key(key)
+            )
+            found = instance.positions(key)
             assert sorted(found) == sorted(set(wanted))
             if layout in {"classic", "partitioned"}:
                 assert found == list(dict.fromkeys(wanted)), "in the order of the probes"
@@ -37,26 +39,26 @@ def test_positions_equal_those_of_the_oracle(layout: str) -> None:
 @pytest.mark.parametrize("layout", layouts())
 def test_adding_a_key_sets_exactly_its_positions(layout: str) -> None:
     for key in KEYS:
-        made = fullbloom.BloomFilter(300, layout=layout, seed=3)
-        before = made.to_bytes()
-        named = made.positions(key)
-        assert made.to_bytes() == before
-        made.add(key)
-        assert set_bits(bits_of(made)) == set(named)
+        instance = fullbloom.BloomFilter(300, layout=layout, seed=3)
+        before = instance.to_bytes()
+        named = instance.positions(key)
+        assert instance.to_bytes() == before
+        instance.add(key)
+        assert set_bits(bits_of(instance)) == set(named)
 
 
 @pytest.mark.parametrize("variant", every_variant("positions", "keys"))
 def test_positions_are_distinct_cells(variant: Variant) -> None:
-    made = variant.make(300)
-    cells = next(getattr(made, name) for name in CELLS if hasattr(made, name))
+    instance = variant.make(300)
+    cells = next(getattr(instance, name) for name in CELLS if hasattr(instance, name))
     for key in KEYS:
-        found = made.positions(key)
+        found = instance.positions(key)
         assert all(type(cell) is int and 0 <= cell < cells for cell in found)
         assert len(set(found)) == len(found)
-        assert 1 <= len(found) <= made.num_hashes
-        assert found == made.positions(key) == made.copy().positions(key)
-        made.add(key)
-        assert found == made.positions(key), "cells of a key do not depend on what is held"
+        assert 1 <= len(found) <= instance.num_hashes
+        assert found == instance.positions(key) == instance.copy().positions(key)
+        instance.add(key)
+        assert found == instance.positions(key), "cells of a key do not depend on what is held"
 
 
 #: Whose cells tell more than that they were written.
@@ -66,31 +68,31 @@ TELLING = {"variable-increment", "invertible"}
 @pytest.mark.parametrize("variant", every_variant("positions", "keys", "keeps"))
 def test_a_key_is_found_exactly_when_its_cells_were_written(variant: Variant) -> None:
     """What all cells were written for is found, and nothing else."""
-    made = variant.make(50)
+    instance = variant.make(50)
     members, others = range(50), range(1000, 3000)
-    made.update(members)
-    written = {cell for key in members for cell in made.positions(key)}
+    instance.update(members)
+    written = {cell for key in members for cell in instance.positions(key)}
     for key in others:
-        if key not in made:
-            assert not written.issuperset(made.positions(key)) or variant.name in TELLING
+        if key not in instance:
+            assert not written.issuperset(instance.positions(key)) or variant.name in TELLING
         else:
-            assert written.issuperset(made.positions(key))
+            assert written.issuperset(instance.positions(key))
 
 
 def test_the_cell_of_a_number_in_a_bit_set_is_the_number() -> None:
     (variant,) = (parameter.values[0] for parameter in every_variant("positions", "numbers"))
-    made = variant.make(100)
-    assert made.positions(42) == [42]
-    assert made.positions(100) == made.positions("x") == []
+    instance = variant.make(100)
+    assert instance.positions(42) == [42]
+    assert instance.positions(100) == instance.positions("x") == []
 
 
 @pytest.mark.parametrize("variant", every_variant())
 def test_a_filter_knows_the_file_it_was_opened_from(variant: Variant, tmp_path: Path) -> None:
-    made = variant.make(100)
-    assert made.path is None
+    instance = variant.make(100)
+    assert instance.path is None
     path = tmp_path / "f \u00e9.bloom"
-    made.save(path)
-    assert made.path is None
+    instance.save(path)
+    assert instance.path is None
     for opened in (variant.cls.open(path), variant.cls.open(str(path)), fullbloom.open(bytes(path))):
         assert opened.path == str(path)
         assert opened.copy().path is None
@@ -116,38 +118,38 @@ WINDOWS = [p for p in every_variant() if hasattr(p.values[0].cls, "advance")]
 @pytest.mark.parametrize("window", [None, 60.0])
 @pytest.mark.parametrize("variant", WINDOWS)
 def test_advance_turns_generations(variant: Variant, window: float | None) -> None:
-    made = variant.make(100, window=window)
+    instance = variant.make(100, window=window)
     if window:
-        made.advance(5.0)
-    made.add("old")
-    for _ in range(made.generations - 1):
-        assert made.advance() == 1
-        assert "old" in made
-    made.add("new")
-    assert made.advance() == 1
-    assert "old" not in made
-    assert "new" in made
-    assert sum(made.generation_counts()) == made.num_added == 1
-    again = fullbloom.loads(made.to_bytes())
-    assert again == made
+        instance.advance(5.0)
+    instance.add("old")
+    for _ in range(instance.generations - 1):
+        assert instance.advance() == 1
+        assert "old" in instance
+    instance.add("new")
+    assert instance.advance() == 1
+    assert "old" not in instance
+    assert "new" in instance
+    assert sum(instance.generation_counts()) == instance.num_added == 1
+    again = fullbloom.loads(instance.to_bytes())
+    assert again == instance
     if window:
         # Time goes on from where it was, and the newest generation began there.
-        assert made.now == 5.0
-        assert made.advance(5.0) == 0
+        assert instance.now == 5.0
+        assert instance.advance(5.0) == 0
         with pytest.raises(fullbloom.ParameterError):
-            made.advance(4.0)
-        assert made.advance(1e6) == made.generations
-        assert not made
+            instance.advance(4.0)
+        assert instance.advance(1e6) == instance.generations
+        assert not instance
     else:
         with pytest.raises(fullbloom.ParameterError, match="window="):
-            made.advance(1.0)
+            instance.advance(1.0)
 
 
 @pytest.mark.parametrize("variant", WINDOWS)
 def test_a_mapped_window_refuses_to_turn(variant: Variant, tmp_path: Path) -> None:
-    made = variant.make(100)
-    made.add("key")
-    made.save(tmp_path / "f")
+    instance = variant.make(100)
+    instance.add("key")
+    instance.save(tmp_path / "f")
     with pytest.raises(fullbloom.ReadOnlyFilter):
         variant.cls.open(tmp_path / "f").advance()
 

@@ -28,41 +28,41 @@ def test_regenerate_keeps_parameters_and_hash(variant: Variant, options: dict[st
         options = {"seed": options["seed"]}
     if variant.can("zones"):
         options |= {"counting": True}
-    made = variant.make(100, 0.02, **options)
+    instance = variant.make(100, 0.02, **options)
     keys = list(range(90))
-    made.update(keys)
-    again = made.regenerate(keys)
+    instance.update(keys)
+    again = instance.regenerate(keys)
     assert type(again) is variant.cls
-    assert (again.seed, again.keyed, again.capacity) == (made.seed, made.keyed, made.capacity)
+    assert (again.seed, again.keyed, again.capacity) == (instance.seed, instance.keyed, instance.capacity)
     assert again.contains_many(keys) == [True] * 90 or not variant.can("keeps")
-    larger = made.regenerate(range(300), capacity=4000)
-    told, now = made.info(), larger.info()
+    larger = instance.regenerate(range(300), capacity=4000)
+    result, now = instance.info(), larger.info()
     if variant.can("zones"):
-        assert now.pop("counter_bits") > told.pop("counter_bits")
-    assert {name: told.get(name) for name in told if name not in SIZED} == {
-        name: now.get(name) for name in told if name not in SIZED
+        assert now.pop("counter_bits") > result.pop("counter_bits")
+    assert {name: result.get(name) for name in result if name not in SIZED} == {
+        name: now.get(name) for name in result if name not in SIZED
     }
     assert larger.capacity >= 4000
-    assert larger.target_fpr == made.target_fpr
+    assert larger.target_fpr == instance.target_fpr
     assert larger.contains_many(range(300)) == [True] * 300 or not variant.can("keeps")
-    assert made.contains_many(keys) == [True] * 90 or not variant.can("keeps"), "this one stays as it is"
+    assert instance.contains_many(keys) == [True] * 90 or not variant.can("keeps"), "this one stays as it is"
     rated = any(name == "fpr" for name, _, _ in variant.row["parameters"])
     if rated:
-        finer = made.regenerate(keys, fpr=0.001)
+        finer = instance.regenerate(keys, fpr=0.001)
         assert finer.target_fpr == 0.001
         assert finer.fpr() < 0.01
     else:
         with pytest.raises(fullbloom.ParameterError, match="no fpr"):
-            made.regenerate(keys, fpr=0.001)
+            instance.regenerate(keys, fpr=0.001)
 
 
 @pytest.mark.parametrize("layout", ["classic", "split", "two-block"])
 def test_regenerate_keeps_explicit_options(layout: str) -> None:
-    made = fullbloom.BloomFilter(100, layout=layout, strict=True, hash="sha256")
-    again = made.regenerate(range(500), capacity=500)
+    instance = fullbloom.BloomFilter(100, layout=layout, strict=True, hash="sha256")
+    again = instance.regenerate(range(500), capacity=500)
     assert (again.layout, again.strict, again.hash) == (layout, True, "sha256")
     with pytest.raises(fullbloom.FilterFull):
-        made.regenerate(range(500))
+        instance.regenerate(range(500))
     window = fullbloom.RollingBloomFilter(100, window=30.0, generations=5)
     assert window.regenerate([1], capacity=10_000).generations == 5
     # Bits of a fingerprint follow from the rate, of those that were given from the one that they make.
@@ -90,10 +90,10 @@ def test_the_capacity_warning_is_raised_after_the_keys_are_added() -> None:
 
 
 def test_impossible_arguments_are_refused() -> None:
-    made = fullbloom.BloomFilter(100)
+    instance = fullbloom.BloomFilter(100)
     for options in ({"capacity": 0}, {"capacity": "7"}, {"fpr": 2.0}, {"fpr": "x"}):
         with pytest.raises((fullbloom.ParameterError, fullbloom.ParameterTypeError)):
-            made.regenerate([1], **options)
+            instance.regenerate([1], **options)
     with pytest.raises(fullbloom.KeyTypeError):
-        made.regenerate("abc")
+        instance.regenerate("abc")
     assert not hasattr(fullbloom.XorFilter, "regenerate")

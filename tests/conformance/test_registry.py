@@ -10,6 +10,7 @@ import pytest
 from support import Variant, every_variant
 
 import fullbloom
+from fullbloom import registry
 
 ROWS = fullbloom.variants()
 EVERY = [*every_variant(), *every_variant("worlds")]
@@ -100,7 +101,7 @@ def methods_of(row: dict[str, Any], capability: str) -> tuple[str, ...]:
     """The methods that ``capability`` promises in this row."""
     if capability == "add" and {"label", "value"} & set(row["capabilities"]):
         return PAIRS_ADD
-    if row["adds"] == "world":
+    if registry.is_built(row, "included", "excluded"):
         return WORLD if capability == "static" else METHODS[capability]
     return METHODS[capability]
 
@@ -128,17 +129,17 @@ def test_a_row_states_the_arguments_of_add(row: dict[str, Any]) -> None:
     assert ("add" in row["capabilities"]) == (not static)
     if static:
         values = "values" in inspect.signature(getattr(fullbloom, row["class"]).build).parameters
-        assert (row["adds"] == "build_pairs") == values
-        assert row["adds"] in {"build", "build_pairs", "world"}
+        assert registry.is_built(row, "key", "value") == values
+        assert tuple(row["entry"]) in {("key",), ("key", "value"), ("included", "excluded")}
         return
     arguments = inspect.signature(getattr(fullbloom, row["class"]).add).parameters
     counted = {"times"} if "count" in row["capabilities"] else set()
-    assert (row["adds"] == "pair") == (set(arguments) != {"self", "key"} | counted)
-    if row["adds"] == "number":
-        made = getattr(fullbloom, row["class"])(10)
-        assert made.add(9)
+    assert registry.is_open(row, "key", "value") == (set(arguments) != {"self", "key"} | counted)
+    if registry.is_open(row, "number"):
+        instance = getattr(fullbloom, row["class"])(10)
+        assert instance.add(9)
         with pytest.raises(fullbloom.ParameterError):
-            made.add("9")
+            instance.add("9")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["fixed"]], ids=lambda row: str(row["name"]))
@@ -156,7 +157,9 @@ def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
     cls = getattr(fullbloom, row["class"])
     assert row["class"] in fullbloom.__all__
     for method in EVERYWHERE:
-        assert hasattr(cls, method) == (row["adds"] != "world" or method not in OPEN), method
+        assert hasattr(cls, method) == (
+            not registry.is_built(row, "included", "excluded") or method not in OPEN
+        ), method
     for capability in set(row["capabilities"]) - {"grow"}:
         assert capability in METHODS, f"say in METHODS what {capability!r} promises"
         for method in methods_of(row, capability):

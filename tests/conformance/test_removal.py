@@ -17,9 +17,9 @@ LONG = 5000
 
 
 def filled(variant: Variant, count: int = 100) -> Any:
-    made = variant.make(10 * count, 1e-4)
-    made.update(range(count))
-    return made
+    instance = variant.make(10 * count, 1e-4)
+    instance.update(range(count))
+    return instance
 
 
 @pytest.mark.parametrize("variant", REMOVING)
@@ -29,76 +29,76 @@ def test_the_class_is_removable(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", REMOVING)
 def test_remove_raises_and_discard_returns_a_bool(variant: Variant) -> None:
-    made = filled(variant)
-    twin = made.copy()
-    assert made.remove(7) is None
+    instance = filled(variant)
+    twin = instance.copy()
+    assert instance.remove(7) is None
     assert twin.discard(7) is True
-    assert made.to_bytes() == twin.to_bytes()
-    assert 7 not in made
-    before = made.to_bytes()
+    assert instance.to_bytes() == twin.to_bytes()
+    assert 7 not in instance
+    before = instance.to_bytes()
     with pytest.raises(KeyError) as caught:
-        made.remove(7)
+        instance.remove(7)
     assert caught.value.args == (7,)
-    assert made.discard(7) is False
-    assert made.to_bytes() == before
+    assert instance.discard(7) is False
+    assert instance.to_bytes() == before
 
 
 @pytest.mark.parametrize("variant", REMOVING)
 def test_remove_many_returns_none_and_removes_all_keys(variant: Variant) -> None:
     for keys in (list(range(10)), np.arange(10), range(10), iter(range(10))):
-        made = filled(variant)
-        twin = made.copy()
+        instance = filled(variant)
+        twin = instance.copy()
         gone = twin.discard_many(list(range(10)))
         if not all(gone):
             continue  # a key of these shares all its cells, which the class does not take out
-        assert made.remove_many(keys) is None
-        assert made.to_bytes() == twin.to_bytes()
+        assert instance.remove_many(keys) is None
+        assert instance.to_bytes() == twin.to_bytes()
 
 
 @pytest.mark.parametrize("variant", REMOVING)
 def test_remove_many_stops_at_the_first_absent_key(variant: Variant) -> None:
-    made = filled(variant)
-    twin = made.copy()
+    instance = filled(variant)
+    twin = instance.copy()
     order = [1, 2, 901, 3]
-    assert 901 not in made
+    assert 901 not in instance
     with pytest.raises(KeyError, match="key number 2 of the batch"):
-        made.remove_many(order)
+        instance.remove_many(order)
     twin.remove(1)
     twin.remove(2)
-    assert made.to_bytes() == twin.to_bytes()
+    assert instance.to_bytes() == twin.to_bytes()
     with pytest.raises(KeyError, match="key number 0 of the batch"):
-        made.remove_many(np.array([901, 3]))
-    assert made.to_bytes() == twin.to_bytes()
+        instance.remove_many(np.array([901, 3]))
+    assert instance.to_bytes() == twin.to_bytes()
 
 
 @pytest.mark.parametrize("variant", REMOVING)
 def test_the_index_of_the_failing_key_counts_the_whole_batch(variant: Variant) -> None:
     """Batches are hashed 32,768 objects at a time and changed 1,024 at a time."""
-    made = filled(variant, LONG)
-    gone = made.copy().discard_many(range(LONG))
+    instance = filled(variant, LONG)
+    gone = instance.copy().discard_many(range(LONG))
     keys = [key for key in range(LONG) if gone[key]]
     assert len(keys) > LONG / 2
-    absent = next(key for key in range(2 * LONG, 3 * LONG) if key not in made)
+    absent = next(key for key in range(2 * LONG, 3 * LONG) if key not in instance)
     keys.append(absent)
     for batch in (keys, np.array(keys), iter(keys)):
         with pytest.raises(KeyError, match=f"key number {len(keys) - 1} of the batch"):
-            made.copy().remove_many(batch)
+            instance.copy().remove_many(batch)
 
 
 @pytest.mark.parametrize("variant", every_variant("delete"))
 def test_a_key_that_cannot_be_removed_adds_a_note(variant: Variant) -> None:
     """A key added twice has met itself everywhere."""
-    made = variant.make(100)
-    made.update(["twice", "twice"])
-    before = made.to_bytes()
+    instance = variant.make(100)
+    instance.update(["twice", "twice"])
+    before = instance.to_bytes()
     with pytest.raises(KeyError) as caught:
-        made.remove("twice")
+        instance.remove("twice")
     assert "stays" in caught.value.__notes__[0]
-    assert made.discard("twice") is False
+    assert instance.discard("twice") is False
     with pytest.raises(KeyError) as caught:
-        made.remove("never there")
+        instance.remove("never there")
     assert not hasattr(caught.value, "__notes__")
-    assert made.to_bytes() == before
+    assert instance.to_bytes() == before
 
 
 @pytest.mark.parametrize("variant", every_variant("delete"))

@@ -25,40 +25,40 @@ def filled(variant: Variant, keys: Any, **options: Any) -> Any:
     return variant.filled(keys, options.pop("capacity", 2000), **options)
 
 
-def take_all_out(variant: Variant, made: Any, keys: Any) -> bool:
+def take_all_out(variant: Variant, instance: Any, keys: Any) -> bool:
     """Take every key out again where the class can; whether it could."""
     if not variant.can("remove"):
         return False
-    assert all(made.discard_many(keys))
+    assert all(instance.discard_many(keys))
     return True
 
 
 @pytest.mark.parametrize("variant", EVERY)
 def test_an_empty_filter_is_falsy(variant: Variant) -> None:
-    made = variant.make(2000)
-    assert not made
-    assert bool(made) is False
-    variant.add(made, 1)
-    assert made
-    assert bool(made) is True
-    assert bool(made.copy()) is True
-    assert bool(fullbloom.loads(made.to_bytes())) is True
-    made.clear()
-    assert not made
-    variant.add(made, 1)
-    if take_all_out(variant, made, [1]):
-        assert not made
+    instance = variant.make(2000)
+    assert not instance
+    assert bool(instance) is False
+    variant.add(instance, 1)
+    assert instance
+    assert bool(instance) is True
+    assert bool(instance.copy()) is True
+    assert bool(fullbloom.loads(instance.to_bytes())) is True
+    instance.clear()
+    assert not instance
+    variant.add(instance, 1)
+    if take_all_out(variant, instance, [1]):
+        assert not instance
 
 
 @pytest.mark.parametrize("variant", [v for v in EVERY if hasattr(v.values[0].cls, "advance")])
 def test_a_window_that_forgot_everything_is_falsy(variant: Variant) -> None:
-    made = variant.cls(100, window=10.0)
-    made.advance(0.0)
-    made.add("key")
-    assert made
-    made.advance(1e6)
-    assert not made
-    assert "key" not in made
+    instance = variant.cls(100, window=10.0)
+    instance.advance(0.0)
+    instance.add("key")
+    assert instance
+    instance.advance(1e6)
+    assert not instance
+    assert "key" not in instance
 
 
 @pytest.mark.parametrize("variant", INTERSECTING)
@@ -196,26 +196,26 @@ def test_unions_and_intersections_of_multisets_support_removal(variant: Variant)
 @pytest.mark.parametrize("method", SEVERAL)
 @pytest.mark.parametrize("variant", EVERY)
 def test_operands_of_another_class_are_refused_before_any_change(variant: Variant, method: str) -> None:
-    made, good = filled(variant, range(50)), filled(variant, range(100))
-    if not hasattr(made, method):
+    instance, good = filled(variant, range(50)), filled(variant, range(100))
+    if not hasattr(instance, method):
         return
-    before = made.to_bytes()
+    before = instance.to_bytes()
     for other in ({1}, None, [1], fullbloom.PrefixFilter(10)):
         with pytest.raises(fullbloom.ParameterTypeError, match=type(other).__name__):
-            getattr(made, method)(good, other)
+            getattr(instance, method)(good, other)
     with pytest.raises(fullbloom.IncompatibleFilters, match="seed"):
-        getattr(made, method)(good, filled(variant, range(10), seed=9))
-    assert made.to_bytes() == before
+        getattr(instance, method)(good, filled(variant, range(10), seed=9))
+    assert instance.to_bytes() == before
 
 
 @pytest.mark.parametrize("variant", EVERY)
 def test_operators_with_other_types_are_type_errors(variant: Variant) -> None:
-    made = filled(variant, range(50))
+    instance = filled(variant, range(50))
     for work in (operator.or_, operator.and_, operator.sub, operator.xor, operator.lt, operator.ge):
         for other in ({1}, None, fullbloom.PrefixFilter(10)):
             with pytest.raises(TypeError):
-                work(made, other)
-    assert made != {1}
+                work(instance, other)
+    assert instance != {1}
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "numbers"))
@@ -223,28 +223,28 @@ def test_an_exact_set_supports_the_whole_set_algebra(variant: Variant) -> None:
     for seed in range(20):
         chosen = random.Random(seed)
         sets = [set(chosen.sample(range(300), 100)) for _ in range(3)]
-        made = [filled(variant, part, capacity=300) for part in sets]
+        instance = [filled(variant, part, capacity=300) for part in sets]
 
         def members(found: Any) -> set[int]:
             assert found.num_added == sum(found.contains_many(range(300)))
             return {key for key in range(300) if key in found}
 
         for name in ("union", "intersection", "difference"):
-            assert members(getattr(made[0], name)(*made[1:])) == getattr(set, name)(*sets)
+            assert members(getattr(instance[0], name)(*instance[1:])) == getattr(set, name)(*sets)
         for work in (operator.or_, operator.and_, operator.sub, operator.xor):
-            assert members(work(made[0], made[1])) == work(sets[0], sets[1])
+            assert members(work(instance[0], instance[1])) == work(sets[0], sets[1])
         for name in ("intersection_update", "difference_update", "symmetric_difference_update"):
-            mine, theirs = made[0].copy(), sets[0].copy()
-            getattr(mine, name)(made[1])
+            mine, theirs = instance[0].copy(), sets[0].copy()
+            getattr(mine, name)(instance[1])
             getattr(theirs, name)(sets[1])
             assert members(mine) == theirs
-        assert members(made[0].symmetric_difference(made[1])) == sets[0] ^ sets[1]
-        assert made[0].intersection_count(made[1]) == (len(sets[0] & sets[1]), 0.0)
-        itself = made[0].copy()
+        assert members(instance[0].symmetric_difference(instance[1])) == sets[0] ^ sets[1]
+        assert instance[0].intersection_count(instance[1]) == (len(sets[0] & sets[1]), 0.0)
+        itself = instance[0].copy()
         itself ^= itself
         assert not itself
-        made[0] -= made[0]
-        assert not made[0]
+        instance[0] -= instance[0]
+        assert not instance[0]
 
 
 @pytest.mark.parametrize("variant", every_variant("merge", "estimate", "keys"))
@@ -264,8 +264,8 @@ def test_a_union_at_its_capacity_does_not_warn(variant: Variant) -> None:
         third |= filled_like(third, range(900, 1800))
 
 
-def filled_like(made: Any, keys: range) -> Any:
-    other = made.copy()
+def filled_like(instance: Any, keys: range) -> Any:
+    other = instance.copy()
     other.clear()
     other.update(keys)
     return other

@@ -9,19 +9,24 @@ import pytest
 from support import SECRET, Variant, every_variant
 
 import fullbloom
+from fullbloom import registry
 
-MADE = {row["name"]: row for row in fullbloom.variants() if row["adds"] in ("build", "build_pairs")}
+STATIC_ROWS = {
+    row["name"]: row
+    for row in fullbloom.variants()
+    if registry.is_built(row, "key") or registry.is_built(row, "key", "value")
+}
 #: Above what one thread takes at a time.
 NUMBER = 200_000
 
 
 def built(name: str, keys: Any, **options: Any) -> bytes:
-    made = getattr(fullbloom, MADE[name]["class"])
-    values = [] if MADE[name]["adds"] == "build" else [keys.astype(np.uint64) % np.uint64(251)]
-    return made.build(keys, *values, **options).to_bytes()
+    instance = getattr(fullbloom, STATIC_ROWS[name]["class"])
+    values = [] if registry.is_built(STATIC_ROWS[name], "key") else [keys.astype(np.uint64) % np.uint64(251)]
+    return instance.build(keys, *values, **options).to_bytes()
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", STATIC_ROWS)
 def test_static_bytes_do_not_depend_on_threads_order_or_repetitions(name: str) -> None:
     keys = np.arange(NUMBER, dtype=np.int64)
     wanted = built(name, keys)
@@ -35,7 +40,9 @@ def test_static_bytes_do_not_depend_on_threads_order_or_repetitions(name: str) -
 
 STATIC = [row for row in fullbloom.variants() if "static" in row["capabilities"]]
 RATED = [
-    row for row in STATIC if row["adds"] == "build" and any(name == "fpr" for name, _, _ in row["parameters"])
+    row
+    for row in STATIC
+    if registry.is_built(row, "key") and any(name == "fpr" for name, _, _ in row["parameters"])
 ]
 KEYS = [f"key {i}" for i in range(3000)]
 
@@ -52,8 +59,8 @@ def smallest(fpr: float, keys: int = len(KEYS)) -> int:
 
 @pytest.mark.parametrize("variant", every_variant(), ids=str)
 def test_every_class_freezes(variant: Variant) -> None:
-    made = variant.make(3000, 0.01, seed=7)
-    frozen = made.freeze(keys=[*KEYS, *KEYS[:10]], fpr=0.001)
+    instance = variant.make(3000, 0.01, seed=7)
+    frozen = instance.freeze(keys=[*KEYS, *KEYS[:10]], fpr=0.001)
     assert "static" in next(row for row in STATIC if row["class"] == type(frozen).__name__)["capabilities"]
     assert (frozen.seed, frozen.keyed) == (7, False)
     # A key that was found already may not be counted: 1.5 of them, and more than 12 once in 10**8 seeds.
@@ -108,9 +115,9 @@ def test_freezing_refuses_missing_keys_and_invalid_kinds() -> None:
 
 
 def test_the_progress_callback_may_cancel_freezing() -> None:
-    told: list[tuple[int, int]] = []
-    fullbloom.BloomFilter(10).freeze(keys=KEYS, progress=lambda done, total: told.append((done, total)))
-    assert told
+    result: list[tuple[int, int]] = []
+    fullbloom.BloomFilter(10).freeze(keys=KEYS, progress=lambda done, total: result.append((done, total)))
+    assert result
 
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
@@ -125,8 +132,8 @@ def test_hashes_in_pieces_build_the_same_bytes_as_keys() -> None:
         buffer = fullbloom._core.KeyBuffer(seed=5)
         assert buffer.lines(b"a\r\nb") == 2
         assert buffer.lines(bytearray(b"c\n")) == 1
-        made = cls.build(["a", "b", "c"], 0.01, seed=5)
-        assert cls.build_hashed(buffer, 0.01) == cls.build_hashed(buffer, 0.01, seed=5) == made
+        instance = cls.build(["a", "b", "c"], 0.01, seed=5)
+        assert cls.build_hashed(buffer, 0.01) == cls.build_hashed(buffer, 0.01, seed=5) == instance
         with pytest.raises(fullbloom.ParameterError, match="again"):
             buffer.lines(b"d\n")
         with pytest.raises(fullbloom.ParameterError, match="seed"):

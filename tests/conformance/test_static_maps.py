@@ -38,14 +38,14 @@ def test_stored_keys_have_their_values(
     value_bits: int, check_bits: int, mutable: bool, arity: int, number: int
 ) -> None:
     pairs = drawn(number, value_bits)
-    made = BloomierMap.build(pairs, check_bits=check_bits, mutable=mutable, arity=arity, seed=number)
-    assert (made.value_bits, made.check_bits, made.mutable) == (value_bits, check_bits, mutable)
-    assert made.num_added == made.capacity == number
-    assert made.get_many(list(pairs)) == list(pairs.values())
-    assert [made[key] for key in pairs] == [made.get(key) for key in pairs] == list(pairs.values())
-    assert all(key in made for key in pairs)
-    again = fullbloom.loads(made.to_bytes())
-    assert again == made
+    instance = BloomierMap.build(pairs, check_bits=check_bits, mutable=mutable, arity=arity, seed=number)
+    assert (instance.value_bits, instance.check_bits, instance.mutable) == (value_bits, check_bits, mutable)
+    assert instance.num_added == instance.capacity == number
+    assert instance.get_many(list(pairs)) == list(pairs.values())
+    assert [instance[key] for key in pairs] == [instance.get(key) for key in pairs] == list(pairs.values())
+    assert all(key in instance for key in pairs)
+    again = fullbloom.loads(instance.to_bytes())
+    assert again == instance
     assert again.get_many(list(pairs)) == list(pairs.values())
 
 
@@ -55,16 +55,16 @@ def test_stored_keys_have_their_values(
 def test_absent_keys_have_a_value_at_the_rate(
     number: int, check_bits: int, arity: int, mutable: bool
 ) -> None:
-    made = BloomierMap.build(range(number), 1, check_bits=check_bits, arity=arity, mutable=mutable)
+    instance = BloomierMap.build(range(number), 1, check_bits=check_bits, arity=arity, mutable=mutable)
     trials = 200_000
-    found = made.contains_many(np.arange(1 << 40, (1 << 40) + trials))
+    found = instance.contains_many(np.arange(1 << 40, (1 << 40) + trials))
     # Three of the four numbers that tell a key's own cell can be with three cells. Those of cells without
     # a key are zero, which makes the law a bound, at most 4 % too high.
     rate = theory.bloomier_fpr(check_bits, arity, mutable, number)
     least = 2.0**-check_bits * (arity / 4 if mutable else 1)
-    assert made.fpr() == pytest.approx(rate)
+    assert instance.fpr() == pytest.approx(rate)
     assert least <= rate <= 1.04 * least
-    assert made.target_fpr == 2.0**-check_bits
+    assert instance.target_fpr == 2.0**-check_bits
     assert trials * least - chance(trials * least, sigmas=4.0) < int(found.sum())
     assert int(found.sum()) < trials * rate + chance(trials * rate, sigmas=4.0)
 
@@ -78,17 +78,17 @@ def test_a_rate_is_kept_by_bits_of_the_check() -> None:
 
 
 def test_an_absent_key_is_none_for_get_and_a_key_error_for_brackets() -> None:
-    made = BloomierMap.build({"ada": 36}, check_bits=32)
-    assert made.get("bob") is None
-    assert made.get("bob", -1) == -1
-    assert made.get("ada", -1) == 36
+    instance = BloomierMap.build({"ada": 36}, check_bits=32)
+    assert instance.get("bob") is None
+    assert instance.get("bob", -1) == -1
+    assert instance.get("ada", -1) == 36
     with pytest.raises(KeyError) as caught:
-        made[("bob", 1)]
+        instance[("bob", 1)]
     assert caught.value.args == (("bob", 1),)
-    assert made.get_many(["ada", "bob"]) == [36, None]
-    assert made.get_many(["ada", "bob"], default=2**64 - 1) == [36, 2**64 - 1]
+    assert instance.get_many(["ada", "bob"]) == [36, None]
+    assert instance.get_many(["ada", "bob"], default=2**64 - 1) == [36, 2**64 - 1]
     with pytest.raises(TypeError):
-        iter(made)
+        iter(instance)
     for empty in (BloomierMap.build({}), BloomierMap.build([], []), BloomierMap.build([], 5)):
         assert empty.get("ada") is None
         assert not empty
@@ -97,12 +97,12 @@ def test_an_absent_key_is_none_for_get_and_a_key_error_for_brackets() -> None:
 
 def test_results_have_the_container_type_of_the_keys() -> None:
     keys, values = list(range(1000)), [i * i % 4096 for i in range(1000)]
-    made = BloomierMap.build(keys, values, check_bits=32)
-    assert made.get_many(np.array(keys)).dtype == np.uint64
-    assert made.get_many(np.array(keys)).tolist() == values
-    assert made.get_many(pa.array(keys)).to_pylist() == values
-    assert made.get_many(pl.Series([1, None, 5000])).to_list() == [1, None, None]
-    assert made.get_many(iter(keys)) == values
+    instance = BloomierMap.build(keys, values, check_bits=32)
+    assert instance.get_many(np.array(keys)).dtype == np.uint64
+    assert instance.get_many(np.array(keys)).tolist() == values
+    assert instance.get_many(pa.array(keys)).to_pylist() == values
+    assert instance.get_many(pl.Series([1, None, 5000])).to_list() == [1, None, None]
+    assert instance.get_many(iter(keys)) == values
 
 
 @pytest.mark.parametrize(
@@ -168,31 +168,31 @@ def test_invalid_values_are_refused() -> None:
 @pytest.mark.parametrize(("value_bits", "arity"), [(1, 3), (8, 3), (37, 4), (64, 3)])
 def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> None:
     pairs = drawn(3000, value_bits)
-    made = BloomierMap.build(pairs, check_bits=30, mutable=True, arity=arity)
-    before, draw = made.copy(), random.Random(3)
+    instance = BloomierMap.build(pairs, check_bits=30, mutable=True, arity=arity)
+    before, draw = instance.copy(), random.Random(3)
     some = draw.sample(list(pairs), 1000)
     fresh = [draw.getrandbits(value_bits) for _ in some]
     pairs |= dict(zip(some, fresh, strict=True))
-    assert made.set_many(some[:900], fresh[:900]) == [True] * 900
+    assert instance.set_many(some[:900], fresh[:900]) == [True] * 900
     for key, value in list(zip(some, fresh, strict=True))[900:]:
-        made[key] = value
-    assert made.get_many(list(pairs)) == list(pairs.values())
-    assert made != before
+        instance[key] = value
+    assert instance.get_many(list(pairs)) == list(pairs.values())
+    assert instance != before
     # A key that is absent changes nothing and says so.
-    stored = made.to_bytes()
-    assert made.set_many(["no", "none"], 1) == [False, False]
+    stored = instance.to_bytes()
+    assert instance.set_many(["no", "none"], 1) == [False, False]
     with pytest.raises(KeyError, match="none"):
-        made["none"] = 1
+        instance["none"] = 1
     for wrong in ([0, 2**value_bits], [0, -1]):
         with pytest.raises(fullbloom.ParameterError):
-            made.set_many(some[:2], wrong)
+            instance.set_many(some[:2], wrong)
     with pytest.raises(fullbloom.ParameterError, match="as many values as keys"):
-        made.set_many(some[:2], [1])
+        instance.set_many(some[:2], [1])
     for strange in ([None], "no", before):
         with pytest.raises(fullbloom.KeyTypeError):
-            made.set_many(strange, 1)
-    assert made.to_bytes() == stored
-    made.save(tmp_path / "map.bloom")
+            instance.set_many(strange, 1)
+    assert instance.to_bytes() == stored
+    instance.save(tmp_path / "map.bloom")
     mapped: Any = fullbloom.open(tmp_path / "map.bloom")
     assert mapped.get_many(list(pairs)) == list(pairs.values())
     for write in (lambda: mapped.set_many(some, 1), lambda: mapped.__setitem__(some[0], 1)):
@@ -202,8 +202,8 @@ def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> N
 
 
 def test_values_whose_cells_are_shared_do_not_change() -> None:
-    made = BloomierMap.build({"a": 1})
-    for write in (lambda: made.set_many(["a"], 1), lambda: made.__setitem__("a", 1)):
+    instance = BloomierMap.build({"a": 1})
+    for write in (lambda: instance.set_many(["a"], 1), lambda: instance.__setitem__("a", 1)):
         with pytest.raises(fullbloom.ReadOnlyFilter, match="mutable=True"):
             write()
 
@@ -219,17 +219,17 @@ def test_the_progress_callback_may_cancel_a_build() -> None:
 @pytest.mark.parametrize("mutable", [False, True])
 @pytest.mark.parametrize("number", [1, 3000, 300_000])
 def test_hashes_and_threads_give_the_results_of_keys(number: int, mutable: bool) -> None:
-    made = BloomierMap.build(range(number), np.arange(number) % 250, check_bits=20, mutable=mutable)
+    instance = BloomierMap.build(range(number), np.arange(number) % 250, check_bits=20, mutable=mutable)
     keys = np.arange(-50, number + 50)
-    hashes, answers = fullbloom.hash_many(keys), made.get_many(keys, default=251)
+    hashes, answers = fullbloom.hash_many(keys), instance.get_many(keys, default=251)
     for threads in (1, 2, 5):
-        assert (made.get_many(keys, default=251, threads=threads) == answers).all()
-    assert (made.get_hashed(hashes, default=251) == answers).all()
-    assert (made.get_hashed(hashes) == made.get_many(keys)).all()
+        assert (instance.get_many(keys, default=251, threads=threads) == answers).all()
+    assert (instance.get_hashed(hashes, default=251) == answers).all()
+    assert (instance.get_hashed(hashes) == instance.get_many(keys)).all()
     for hash_, answer in list(zip(hashes.tolist(), answers.tolist(), strict=True))[:100]:
-        assert made.get_hashed(hash_, default=251) == answer
-        assert made.get_hashed(hash_) == (None if answer == 251 else answer)
-    assert made.get_hashed(hashes.tolist()[:60], default=251) == answers.tolist()[:60]
+        assert instance.get_hashed(hash_, default=251) == answer
+        assert instance.get_hashed(hash_) == (None if answer == 251 else answer)
+    assert instance.get_hashed(hashes.tolist()[:60], default=251) == answers.tolist()[:60]
     for wrong in (-1, 2**64, "a", 1.5):
         with pytest.raises((fullbloom.ParameterError, fullbloom.KeyTypeError)):
-            made.get_hashed([wrong])
+            instance.get_hashed([wrong])

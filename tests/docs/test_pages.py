@@ -34,16 +34,16 @@ def test_the_reader_of_the_page_reads_every_golden_file(path):
     read, _ = reader()
     data = path.read_bytes()
     header, parameters, sections = read(data)
-    made = loads(data, secret=SECRET if header["fingerprint"] else None)
+    instance = loads(data, secret=SECRET if header["fingerprint"] else None)
     rows = {row["id"]: row["class"] for row in variants()}
-    assert rows[header["variant"]] == type(made).__name__
-    assert header["seed"] == made.seed
+    assert rows[header["variant"]] == type(instance).__name__
+    assert header["seed"] == instance.seed
     assert sum(len(section) for section in sections.values()) <= len(data)
     numbers = {room: {n for n, _, _ in known} for room, known in _core.format_numbers().items()}
     assert {tag for _, tag in parameters} <= numbers["tag"]
     assert {kind for kind, _ in sections} <= numbers["kind"]
     rates = [value for (index, tag), value in parameters.items() if tag == 2 and index in {0, 0xFFFF}]
-    assert made.target_fpr in (rates or [0.0])  # what has no false positives has no rate in its file
+    assert instance.target_fpr in (rates or [0.0])  # what has no false positives has no rate in its file
 
 
 def test_the_page_knows_which_tags_hold_floats():
@@ -122,8 +122,8 @@ def test_every_filter_page_names_the_secret(name: str) -> None:
 
 
 def test_the_seed_is_no_secret() -> None:
-    made = fullbloom.BloomFilter(100, seed=987654321)
-    assert fullbloom.loads(made.to_bytes()).seed == made.info()["seed"] == 987654321
+    instance = fullbloom.BloomFilter(100, seed=987654321)
+    assert fullbloom.loads(instance.to_bytes()).seed == instance.info()["seed"] == 987654321
 
 
 @pytest.mark.parametrize("name", ["theory", "plan", "errors"])

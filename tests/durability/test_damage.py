@@ -32,9 +32,9 @@ def damaged(path: Path) -> bytes:
 @pytest.fixture
 def spoiled(tmp_path: Path) -> Path:
     """A filter on disk that a bad sector has got at."""
-    made = fullbloom.BloomFilter(1000)
-    made.update(KEYS)
-    made.save(tmp_path / "filter.bloom")
+    instance = fullbloom.BloomFilter(1000)
+    instance.update(KEYS)
+    instance.save(tmp_path / "filter.bloom")
     damaged(tmp_path / "filter.bloom")
     return tmp_path / "filter.bloom"
 
@@ -42,8 +42,8 @@ def spoiled(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.filled(KEYS[:500], 10_000)
-    made.save(path)
+    instance = variant.filled(KEYS[:500], 10_000)
+    instance.save(path)
     damaged(path)
     try:
         found = fullbloom.open(path)
@@ -64,13 +64,13 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
 @pytest.mark.parametrize("variant", every_variant("merge"))
 def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.filled(KEYS[:300], 10_000)
-    made.save(path)
+    instance = variant.filled(KEYS[:300], 10_000)
+    instance.save(path)
     damaged(path)
-    before = made.to_bytes()
+    before = instance.to_bytes()
     with pytest.raises(fullbloom.FormatError, match="damaged"):
-        made.merge(fullbloom.open(path))
-    assert made.to_bytes() == before
+        instance.merge(fullbloom.open(path))
+    assert instance.to_bytes() == before
 
 
 def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:

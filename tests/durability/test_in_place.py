@@ -45,30 +45,30 @@ def fresh(path: Path, layout: str = "auto") -> Path:
 def test_a_killed_writer_loses_no_flushed_key(layout: str, tmp_path: Path) -> None:
     path = fresh(tmp_path / "live.bloom", layout)
     rng = random.Random(layout)
-    told = 0
+    result = 0
     for _ in range(8 * SCALE):
         writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(told)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", WRITER, str(path), str(result)], stdout=subprocess.PIPE, text=True
         )
         assert writer.stdout is not None
-        told = int(writer.stdout.readline())
+        result = int(writer.stdout.readline())
         time.sleep(rng.uniform(0, 0.02))
         writer.send_signal(signal.SIGKILL)
         for line in writer.stdout:
-            told = int(line) if line.endswith("\n") else told
+            result = int(line) if line.endswith("\n") else result
         assert writer.wait(timeout=60) == -signal.SIGKILL
         writer.stdout.close()
         reopened = fullbloom.open(path, verify="header")
-        assert reopened.contains_many(np.arange(told)).all()
+        assert reopened.contains_many(np.arange(result)).all()
         estimate, _ = reopened.approx_count()
         # The estimate, less the keys that were wrongly known when they came, as a whole number.
         assert estimate * (1 - reopened.fpr()) - 0.5 <= reopened.num_added <= estimate + 0.5
         with pytest.raises(fullbloom.FormatError, match=r"never closed.*r\+"):
             fullbloom.open(path, verify="full")
     with fullbloom.open(path, mode="r+") as healing:
-        assert healing.contains_many(np.arange(told)).all()
+        assert healing.contains_many(np.arange(result)).all()
     healed = fullbloom.open(path, verify="full")
-    assert healed.contains_many(np.arange(told)).all()
+    assert healed.contains_many(np.arange(result)).all()
     assert healed.to_bytes() == path.read_bytes()
 
 

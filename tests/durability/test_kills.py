@@ -37,13 +37,13 @@ while True:
 
 def saved_in_turn(variant: Variant, folder: Path) -> list[bytes]:
     """Files of three filters of different lengths, and their bytes."""
-    made = []
+    instance = []
     for seed, capacity in ((1, 400), (2, 20_000), (3, 3_000)):
         bloom = variant.make(capacity, seed=seed)
         variant.update(bloom, range(capacity // 2))
         bloom.save(folder / f"{seed}")
-        made.append(bloom.to_bytes())
-    return made
+        instance.append(bloom.to_bytes())
+    return instance
 
 
 # One variant each whose file is one section, several, or grows; all are saved by the same code.
@@ -141,11 +141,11 @@ def test_a_killed_run_keeps_a_state_of_exactly_the_printed_lines(options: list[s
         printed = set(output.read_bytes().splitlines(keepends=True)) if output.exists() else set()
         if state.exists():
             found = fullbloom.open(state, verify="full")
-            told = {line for line in lines if line[:-1] in found}
+            result = {line for line in lines if line[:-1] in found}
             # At this length and the default rate, one false positive in a thousand lines is to be expected.
-            assert len(told - printed) <= 40, "the state holds lines that nobody was given"
-            assert kept <= told, "the state forgot lines that it held"
-            kept = told & printed
+            assert len(result - printed) <= 40, "the state holds lines that nobody was given"
+            assert kept <= result, "the state forgot lines that it held"
+            kept = result & printed
     # A run that is let be prints what the state does not hold, and leaves the state and nothing else.
     data.write_bytes(b"".join(lines))
     command = [sys.executable, "-c", STATED, str(state), str(output), *options, str(data)]
@@ -187,22 +187,22 @@ def test_a_killed_writer_in_place_loses_nothing_that_flush_acknowledged(tmp_path
     path = tmp_path / "live.bloom"
     fullbloom.BloomFilter(200_000).save(path)
     rng = random.Random(3)
-    told = 0
+    result = 0
     for number in itertools.count():
         if number == rounds(4, 0.2):
             break
-        process = start(WRITER, path, told, number)
+        process = start(WRITER, path, result, number)
         assert process.stdout is not None
-        assert process.stdout.readline() == b"%d\n" % told
+        assert process.stdout.readline() == b"%d\n" % result
         printed = kill(process, rng, 0.02)
-        told = int(printed[-1]) if printed else told
-        assert all(fullbloom.open(path).contains_many(range(told)))
+        result = int(printed[-1]) if printed else result
+        assert all(fullbloom.open(path).contains_many(range(result)))
         # Opened for writing and closed, it has its checksums again.
         with fullbloom.open(path, mode="r+"):
             pass
-        assert all(fullbloom.open(path, verify="full").contains_many(range(told)))
+        assert all(fullbloom.open(path, verify="full").contains_many(range(result)))
         assert names(tmp_path) == {path.name}
-    assert told > 0
+    assert result > 0
 
 
 def test_leftovers_of_killed_saves_are_deleted_by_later_saves(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from fullbloom.compose import WithRemovals, folder
 
 def pair(*keys: str, removed: str) -> WithRemovals[Any, Any]:
     """Return a pair with these keys."""
-    made = WithRemovals(BloomFilter(100, 1e-6), QuotientFilter(100, 1e-6))
-    made.update(keys)
-    made.remove(removed)
-    return made
+    instance = WithRemovals(BloomFilter(100, 1e-6), QuotientFilter(100, 1e-6))
+    instance.update(keys)
+    instance.remove(removed)
+    return instance
 
 
 OLD, NEW = pair("a", "old", removed="a"), pair("a", "b", "new", removed="b")

@@ -34,9 +34,9 @@ def replaced(tmp_path: Path) -> Any:
     small, large = (fullbloom.BloomFilter(capacity, seed=1) for capacity in (1000, 50_000))
     growing = fullbloom.ScalableBloomFilter(100, seed=1)
     files = []
-    for name, made in (("small", small), ("growing", growing), ("large", large)):
-        made.update(KEYS)
-        made.save(tmp_path / name)
+    for name, instance in (("small", small), ("growing", growing), ("large", large)):
+        instance.update(KEYS)
+        instance.save(tmp_path / name)
         files.append(str(tmp_path / name))
     path = tmp_path / "live.bloom"
     path.write_bytes((tmp_path / "small").read_bytes())

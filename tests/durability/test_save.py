@@ -129,7 +129,7 @@ def names(directory: Path) -> set[str]:
 
 @pytest.mark.parametrize("variant", every_variant())
 def test_a_pipe_a_device_and_a_directory_are_refused(variant: Variant, tmp_path: Path) -> None:
-    made = variant.make(100)
+    instance = variant.make(100)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "directory").mkdir()
     (tmp_path / "to-pipe").symlink_to("pipe")
@@ -140,7 +140,7 @@ def test_a_pipe_a_device_and_a_directory_are_refused(variant: Variant, tmp_path:
     for target in targets:
         before = target.lstat()
         with pytest.raises(OSError, match=re.escape(str(target))):
-            made.save(target)
+            instance.save(target)
         after = target.lstat()
         assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
     assert names(tmp_path) == before_all >= {"pipe", "directory", "to-pipe"}
@@ -202,10 +202,10 @@ def test_concurrent_savers_do_not_delete_each_others_files(tmp_path: Path) -> No
     errors: list[BaseException] = []
 
     def save_often(seed: int) -> None:
-        made = filled(seed)
+        instance = filled(seed)
         try:
             for _ in range(60):
-                made.save(tmp_path / f"{seed % 3}.bloom")
+                instance.save(tmp_path / f"{seed % 3}.bloom")
         except BaseException as error:  # noqa: BLE001 - shown by the assertion
             errors.append(error)
 
@@ -230,15 +230,15 @@ def test_a_file_just_saved_opens_for_writing(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=save_often)
     thread.start()
-    told: list[Any] = []
+    result: list[Any] = []
     try:
         for _ in range(200):
             opened = fullbloom.open(path, mode="r+")
             try:
                 opened.close()
             except OSError as error:
-                told.append(error)
+                result.append(error)
     finally:
         stop.set()
         thread.join()
-    assert all("replaced" in str(error) for error in told)
+    assert all("replaced" in str(error) for error in result)

@@ -16,60 +16,60 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def ways_out(made: Any, path: Path) -> list[Callable[[], Any]]:
+def ways_out(instance: Any, path: Path) -> list[Callable[[], Any]]:
     """Everything that writes a filter down."""
-    return [made.to_bytes, lambda: made.save(path)]
+    return [instance.to_bytes, lambda: instance.save(path)]
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
 def test_every_saved_keyed_file_can_be_opened(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "f.bloom"
-    made = variant.make(100, 0.01, secret=True)
-    variant.add(made, "a")
-    for way in ways_out(made, path):
+    instance = variant.make(100, 0.01, secret=True)
+    variant.add(instance, "a")
+    for way in ways_out(instance, path):
         with pytest.raises(fullbloom.SecretError, match=r"take_secret\(\)"):
             way()
     assert not path.exists()
-    secret = made.take_secret()
+    secret = instance.take_secret()
     assert type(secret) is bytes
     assert len(secret) == 16
-    made.save(path)
+    instance.save(path)
     found = fullbloom.open(path, secret=secret)
-    assert found.to_bytes() == made.to_bytes()
+    assert found.to_bytes() == instance.to_bytes()
     assert "a" in found
-    assert fullbloom.loads(made.to_bytes(), secret=secret).to_bytes() == made.to_bytes()
+    assert fullbloom.loads(instance.to_bytes(), secret=secret).to_bytes() == instance.to_bytes()
     twin = variant.make(100, 0.01, secret=secret)
     variant.add(twin, "a")
-    assert twin.to_bytes() == made.to_bytes()
+    assert twin.to_bytes() == instance.to_bytes()
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
 def test_a_random_secret_is_returned_once(variant: Variant, tmp_path: Path) -> None:
-    made = variant.make(100, 0.01, secret=True)
-    twin = made.copy()
+    instance = variant.make(100, 0.01, secret=True)
+    twin = instance.copy()
     for way in ways_out(twin, tmp_path / "f.bloom"):
         with pytest.raises(fullbloom.SecretError):
             way()
-    secret = made.take_secret()
-    for other in (made, twin, made.copy(), copy.copy(made), copy.deepcopy(twin)):
+    secret = instance.take_secret()
+    for other in (instance, twin, instance.copy(), copy.copy(instance), copy.deepcopy(twin)):
         with pytest.raises(fullbloom.SecretError, match="once"):
             other.take_secret()
         # It is the secret of the copies as well.
         fullbloom.loads(other.to_bytes(), secret=secret)
-    for text in (repr(made), str(made.info())):
+    for text in (repr(instance), str(instance.info())):
         assert secret.hex() not in text
         assert repr(secret) not in text
     with pytest.raises(TypeError, match="secret"):
-        pickle.dumps(made)
+        pickle.dumps(instance)
 
 
 @pytest.mark.parametrize("variant", every_variant("keys"))
 @pytest.mark.parametrize("secret", [None, False, SECRET])
 def test_a_secret_of_the_caller_is_not_returned(variant: Variant, secret: Any, tmp_path: Path) -> None:
-    made = variant.make(100, 0.01, secret=secret)
+    instance = variant.make(100, 0.01, secret=secret)
     with pytest.raises(fullbloom.SecretError, match="secret=True"):
-        made.take_secret()
-    for way in ways_out(made, tmp_path / "f.bloom"):
+        instance.take_secret()
+    for way in ways_out(instance, tmp_path / "f.bloom"):
         way()
 
 
@@ -89,12 +89,12 @@ def test_a_union_has_the_secret_of_its_parts(tmp_path: Path) -> None:
 
 
 def test_true_is_refused_as_a_secret_for_open_and_hash(tmp_path: Path) -> None:
-    made = fullbloom.BloomFilter(100, secret=SECRET)
+    instance = fullbloom.BloomFilter(100, secret=SECRET)
     path = tmp_path / "f.bloom"
-    made.save(path)
+    instance.save(path)
     calls: list[Callable[[], Any]] = [
         lambda: fullbloom.open(path, secret=True),  # type: ignore[arg-type]
-        lambda: fullbloom.loads(made.to_bytes(), secret=True),  # type: ignore[arg-type]
+        lambda: fullbloom.loads(instance.to_bytes(), secret=True),  # type: ignore[arg-type]
         lambda: fullbloom.BloomFilter.open(path, secret=True),  # type: ignore[arg-type]
         lambda: fullbloom.hash_key("a", secret=True),  # type: ignore[arg-type]
         lambda: fullbloom.hash_many(["a"], secret=True),  # type: ignore[arg-type]
@@ -106,20 +106,20 @@ def test_true_is_refused_as_a_secret_for_open_and_hash(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["BloomFilter", "DeletableBloomFilter"])
 def test_with_shape_draws_secrets(name: str) -> None:
-    made = getattr(fullbloom, name).with_shape(1000, 7, secret=True)
+    instance = getattr(fullbloom, name).with_shape(1000, 7, secret=True)
     with pytest.raises(fullbloom.SecretError):
-        made.to_bytes()
-    secret = made.take_secret()
-    assert fullbloom.loads(made.to_bytes(), secret=secret).keyed
+        instance.to_bytes()
+    secret = instance.take_secret()
+    assert fullbloom.loads(instance.to_bytes(), secret=secret).keyed
 
 
 @pytest.mark.parametrize("variant", every_variant("build"))
 def test_build_draws_secrets(variant: Variant) -> None:
-    made = variant.build(["a", "b"], secret=True)
+    instance = variant.build(["a", "b"], secret=True)
     with pytest.raises(fullbloom.SecretError):
-        made.to_bytes()
-    secret = made.take_secret()
-    assert "a" in fullbloom.loads(made.to_bytes(), secret=secret)
+        instance.to_bytes()
+    secret = instance.take_secret()
+    assert "a" in fullbloom.loads(instance.to_bytes(), secret=secret)
     # Hashes that were made elsewhere are of a secret that the caller has.
     with pytest.raises(fullbloom.ParameterTypeError, match="16 bytes"):
         variant.build([1, 2], hashed=True, secret=True)

@@ -92,8 +92,8 @@ class Cluster:
         """Waits until every replica follows its master."""
 
         def follows(client: redis.Redis) -> bool:
-            told = client.info("replication")
-            return told["role"] == "master" or told["master_link_status"] == "up"
+            result = client.info("replication")
+            return result["role"] == "master" or result["master_link_status"] == "up"
 
         self._until(follows)
 

@@ -14,8 +14,8 @@ from fullbloom.engines.redis.storage import strings
 @pytest.fixture
 def client(server):
     """A client of it."""
-    with server.client() as made:
-        yield made
+    with server.client() as instance:
+        yield instance
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 import redis
 from engines import servers
 from engines.servers import Server
-from service.conftest import Running
+from service.conftest import ServiceRunner
 
 SERVICES = {"service": (), "plain service": ("--plain",)}
 PROGRAMS = {
@@ -22,7 +22,7 @@ PROGRAMS = {
 }
 
 
-class Service(Running):
+class Service(ServiceRunner):
     """`fullbloom serve`, as the tests have servers."""
 
     def __init__(self, folder, *options, **environment):
@@ -57,6 +57,6 @@ def running(request, tmp_path_factory):
 
 @pytest.fixture(params=[2, 3])
 def client(request, running):
-    with running.client(protocol=request.param) as made:
-        made.flushall()
-        yield made
+    with running.client(protocol=request.param) as instance:
+        instance.flushall()
+        yield instance

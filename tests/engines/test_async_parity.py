@@ -72,8 +72,8 @@ def test_sync_and_async_classes_have_the_same_methods_and_parameters(plain, wait
     assert set(here) == set(there)
     for name, signature in here.items():
         assert same(signature) == same(there[name]), name
-    made = inspect.signature(getattr(waiting, OPENED, waiting))
-    assert same(inspect.signature(plain)) == same(made)
+    instance = inspect.signature(getattr(waiting, OPENED, waiting))
+    assert same(inspect.signature(plain)) == same(instance)
 
 
 class Plain:
@@ -95,8 +95,8 @@ class Plain:
         return found(*args, **options) if callable(found) else found
 
     def make(self, how, *args, **options):
-        made = self.class_ if how == OPENED else getattr(self.class_, how)
-        return made(self.client, *args, **options)
+        instance = self.class_ if how == OPENED else getattr(self.class_, how)
+        return instance(self.client, *args, **options)
 
 
 class Waiting(Plain):
@@ -121,17 +121,17 @@ class Waiting(Plain):
         return self.loop.run_until_complete(getattr(self.class_, how)(self.client, *args, **options))
 
 
-def told(value):
+def to_plain(value):
     """An answer, so that those of both colors compare."""
     if isinstance(value, BloomFilter):
         return value.to_bytes()
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tolist()
     if is_dataclass(value):
-        return told(asdict(value))
+        return to_plain(asdict(value))
     if isinstance(value, dict):
         return {
-            key: told(one)
+            key: to_plain(one)
             for key, one in value.items()
             if key not in {"id", "used_memory", "nodes", "expires"}
         }
@@ -143,7 +143,7 @@ def told(value):
 def outcome(ask):
     """The answer, or the kind of the error and what it says."""
     try:
-        return told(ask())
+        return to_plain(ask())
     except Exception as error:  # noqa: BLE001 - any is an outcome
         kinds = [kind.__name__ for kind in type(error).__mro__]
         said = re.sub("Async|[0-9a-f]{16,}|at 0x[0-9a-f]+|[.]asyncio", "", str(error))
@@ -363,7 +363,7 @@ def test_module_filters_refuse_string_operations_before_sending(service):
             log.append(outcome(lambda name=name, args=args: face.do(there, name, *args)))
             assert EngineError.__name__ in log[-1][0]
             assert face.do(there, "contains_many", ["a", "b", "else"]) == [True, True, False]
-        log += [face.do(there, "contains", "a"), told(face.do(there, "verify")), face.do(there, "delete")]
+        log += [face.do(there, "contains", "a"), to_plain(face.do(there, "verify")), face.do(there, "delete")]
         return log
 
     logs = [
@@ -387,8 +387,8 @@ def test_a_loaded_filter_becomes_ready_after_its_keys_are_written(server, client
         assert state != "ready" or found == ones
         states.append(state)
 
-    made = face(PAIRS[0], client) if face is Plain else face(PAIRS[0], server.port)
-    own = made.client = server.client() if face is Plain else made.client
+    instance = face(PAIRS[0], client) if face is Plain else face(PAIRS[0], server.port)
+    own = instance.client = server.client() if face is Plain else instance.client
     real = own.execute_command
     if face is Plain:
         monkeypatch.setattr(own, "execute_command", lambda *words, **how: (look(), real(*words, **how))[1])
@@ -399,7 +399,7 @@ def test_a_loaded_filter_becomes_ready_after_its_keys_are_written(server, client
             return await real(*words, **how)
 
         monkeypatch.setattr(own, "execute_command", asked)
-    made.drive(lambda face: face.make("from_filter", "f", local, shards=2))
+    instance.drive(lambda face: face.make("from_filter", "f", local, shards=2))
     look()
     assert {"missing", "building", "ready"} <= set(states)
 

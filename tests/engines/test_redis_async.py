@@ -113,23 +113,23 @@ def test_concurrent_tasks_share_round_trips(server, name):
         there._transport._send = sent
 
         async def task(number):
-            told = []
+            outcome = []
             for turn in range(20):
                 key = f"{number}-{turn}"
-                told.append(
+                outcome.append(
                     (await there.add(key), await there.contains(key), await there.contains(key + "?"))
                 )
-            return told
+            return outcome
 
-        told = await asyncio.gather(*(task(number) for number in range(64)))
+        outcome = await asyncio.gather(*(task(number) for number in range(64)))
         assert sum(batches) == 64 * 20 * 3
         assert len(batches) < 64 * 20 * 3 / 10
-        for number, turns in enumerate(told):
+        for number, turns in enumerate(outcome):
             for turn, (_, known, _) in enumerate(turns):
                 here.add(f"{number}-{turn}")
                 assert known
         assert await there.dump() == here
-        assert sum(new for turns in told for new, _, _ in turns) > 1270
+        assert sum(new for turns in outcome for new, _, _ in turns) > 1270
         # Of tasks that add the same key at the same time, exactly one is told so.
         assert sum(await asyncio.gather(*(there.add("same") for _ in range(64)))) == 1
 
@@ -139,12 +139,12 @@ def test_concurrent_tasks_share_round_trips(server, name):
 def test_a_refused_key_is_the_error_of_its_own_task(server, name):
     async def main(client):
         there = await AsyncRedisBloomFilter.open(client, name, 1000)
-        told = await asyncio.gather(
+        outcome = await asyncio.gather(
             there.add("a"), there.add(object()), there.add("b"), return_exceptions=True
         )
-        assert told[0] is True
-        assert told[2] is True
-        assert isinstance(told[1], TypeError)
+        assert outcome[0] is True
+        assert outcome[2] is True
+        assert isinstance(outcome[1], TypeError)
 
     run(main, server)
 
@@ -158,8 +158,8 @@ def test_a_cancelled_task_harms_no_other(server, name):
                 await asyncio.sleep(0)
             for task in tasks[::3]:
                 task.cancel()
-            told = await asyncio.gather(*tasks, return_exceptions=True)
-            for number, answer in enumerate(told):
+            outcome = await asyncio.gather(*tasks, return_exceptions=True)
+            for number, answer in enumerate(outcome):
                 assert answer is True or (number % 3 == 0 and isinstance(answer, asyncio.CancelledError)), (
                     answer
                 )
@@ -190,26 +190,30 @@ def test_every_task_gets_its_own_error_of_the_package(own_server):
     async def main(client):
         there = await AsyncRedisBloomFilter.open(client, "f", 10_000)
         await client.config_set("maxmemory", 1)
-        told = await asyncio.gather(*(there.add(f"secret {i}") for i in range(10)), return_exceptions=True)
-        assert all(isinstance(error, EngineFull) for error in told)
-        assert len({id(error) for error in told}) == 10
-        assert "secret" not in str(told)
+        outcome = await asyncio.gather(*(there.add(f"secret {i}") for i in range(10)), return_exceptions=True)
+        assert all(isinstance(error, EngineFull) for error in outcome)
+        assert len({id(error) for error in outcome}) == 10
+        assert "secret" not in str(outcome)
         await client.config_set("maxmemory", 0)
         assert await there.add("secret 0")
         server.process.send_signal(signal.SIGSTOP)
         try:
-            told = await asyncio.gather(there.contains(1), there.add(2), there.fpr(), return_exceptions=True)
-            assert all(isinstance(error, EngineTimeout) for error in told), told
+            outcome = await asyncio.gather(
+                there.contains(1), there.add(2), there.fpr(), return_exceptions=True
+            )
+            assert all(isinstance(error, EngineTimeout) for error in outcome), outcome
         finally:
             server.process.send_signal(signal.SIGCONT)
         assert await there.contains("secret 0")
         assert not await there.contains("nobody")
         server.kill()
-        told = await asyncio.gather(there.contains("a"), there.add("b"), there.dump(), return_exceptions=True)
-        assert all(isinstance(error, EngineUnavailable) for error in told), told
+        outcome = await asyncio.gather(
+            there.contains("a"), there.add("b"), there.dump(), return_exceptions=True
+        )
+        assert all(isinstance(error, EngineUnavailable) for error in outcome), outcome
         server.start(requirepass="right")
-        told = await asyncio.gather(there.contains("a"), there.add("b"), return_exceptions=True)
-        assert all(isinstance(error, EngineRefused) for error in told), told
+        outcome = await asyncio.gather(there.contains("a"), there.add("b"), return_exceptions=True)
+        assert all(isinstance(error, EngineRefused) for error in outcome), outcome
 
     run(main, server, socket_timeout=0.3, retry=None)
 
@@ -242,8 +246,8 @@ def test_results_on_a_cluster_equal_those_of_memory(cluster, name):
             assert (
                 await there.contains_many(np.arange(40_000)) == here.contains_many(np.arange(40_000))
             ).all()
-            told = await asyncio.gather(*(there.add(f"k{i}") for i in range(200)))
-            assert sum(told) > 190
+            outcome = await asyncio.gather(*(there.add(f"k{i}") for i in range(200)))
+            assert sum(outcome) > 190
             assert await there.verify()
             await there.clear()
             assert await there.approx_count() == (0, 0)
@@ -317,9 +321,9 @@ def test_tasks_that_add_one_key_share_round_trips_and_one_is_told_it_is_new(serv
         assert all(await asyncio.gather(*map(there.contains, keys)))
         assert len(batches) < 10
         assert sum(await asyncio.gather(*(there.add("same") for _ in range(64)))) == 1
-        told = await asyncio.gather(there.add("x"), there.add(object()), return_exceptions=True)
-        assert told[0] is True
-        assert isinstance(told[1], TypeError)
+        outcome = await asyncio.gather(there.add("x"), there.add(object()), return_exceptions=True)
+        assert outcome[0] is True
+        assert isinstance(outcome[1], TypeError)
         assert not await there.contains("nobody")
         assert await there.verify()
 
@@ -353,18 +357,18 @@ def test_full_servers_and_losses_are_errors_of_the_package(own_server, client, p
         assert repr(there).startswith(f"{waiting.__name__}('f', capacity=1000")
         await there.update(range(100))
         await own.config_set("maxmemory", 1)
-        told = await asyncio.gather(*(there.add(f"secret {i}") for i in range(5)), return_exceptions=True)
-        assert all(isinstance(error, EngineFull) for error in told), told
+        outcome = await asyncio.gather(*(there.add(f"secret {i}") for i in range(5)), return_exceptions=True)
+        assert all(isinstance(error, EngineFull) for error in outcome), outcome
         await own.config_set("maxmemory", 0)
         server.kill()
         server.start()
         for ask in (there.add("a"), there.contains("a"), there.add_many([1])):
             with pytest.raises(FilterLost):
                 await ask
-        told = await there.verify()
-        assert not told
-        assert told.replaced
-        assert told.restarted
-        assert told.keys_lost == told.keys_checked == 100
+        outcome = await there.verify()
+        assert not outcome
+        assert outcome.replaced
+        assert outcome.restarted
+        assert outcome.keys_lost == outcome.keys_checked == 100
 
     run(main, server)

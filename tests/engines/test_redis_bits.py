@@ -72,9 +72,9 @@ def test_results_have_the_container_type_of_the_batch(client, name, batch):
     there = RedisBloomFilter(client, name, 1000, shards=2)
     here = BloomFilter(1000, layout=there.manifest.layout)
     for call in ("contains_many", "add_many", "contains_many"):
-        told, wanted = getattr(there, call)(batch), getattr(here, call)(batch)
-        assert type(told) is type(wanted)
-        assert list(told) == list(wanted)
+        result, wanted = getattr(there, call)(batch), getattr(here, call)(batch)
+        assert type(result) is type(wanted)
+        assert list(result) == list(wanted)
     for key in ["b", 3, 5, "nobody"]:
         assert (key in there) == (key in here)
         assert there.add(key) == here.add(key)
@@ -211,9 +211,9 @@ def test_threads_share_a_filter(client, name):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, ranges))
     assert all(there.contains_many(list(range(12_000))))
-    told = there.verify()
-    assert told.ok
-    assert told.keys_checked == 4096
+    result = there.verify()
+    assert result.ok
+    assert result.keys_checked == 4096
 
 
 def test_tls_and_unix_sockets(tmp_path):
@@ -222,8 +222,8 @@ def test_tls_and_unix_sockets(tmp_path):
     words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
     words += " -addext subjectAltName=IP:127.0.0.1"
     words += f" -keyout {tmp_path}/key.pem -out {tmp_path}/cert.pem"
-    made = subprocess.run(words.split(), capture_output=True)
-    if made.returncode:
+    instance = subprocess.run(words.split(), capture_output=True)
+    if instance.returncode:
         pytest.skip("needs openssl")
     secure = free_port()
     files = {"tls_cert_file": tmp_path / "cert.pem", "tls_key_file": tmp_path / "key.pem"}

@@ -26,9 +26,9 @@ def run(*words, **environment):
 
 @pytest.fixture
 def file(tmp_path):
-    made = BloomFilter(5000, layout="blocked", seed=4)
-    made.update(f"k{i}" for i in range(3000))
-    made.save(tmp_path / "words.bloom")
+    instance = BloomFilter(5000, layout="blocked", seed=4)
+    instance.update(f"k{i}" for i in range(3000))
+    instance.save(tmp_path / "words.bloom")
     return tmp_path / "words.bloom"
 
 
@@ -47,8 +47,8 @@ def test_redis_save_and_redis_load_round_trip_a_filter(server, client, file, tmp
     saved = tmp_path / "saved.bloom"
     assert run("redis-save", url, "words", saved).returncode == 0
     assert fullbloom.open(saved) == fullbloom.open(file)
-    told = json.loads(run("redis-info", url, "words", "--json").stdout)
-    assert (told["shards"], told["capacity"], told["whole"], told["seed"]) == (3, 5000, True, 4)
+    result = json.loads(run("redis-info", url, "words", "--json").stdout)
+    assert (result["shards"], result["capacity"], result["whole"], result["seed"]) == (3, 5000, True, 4)
     assert "about" in run("redis-save", url, "words", saved).stdout
 
 
@@ -58,7 +58,7 @@ def test_errors_are_one_line_and_show_no_password(own_server, file, tmp_path):
     hidden = f"redis://:right-password@127.0.0.1:{server.port}/0"
     growing = tmp_path / "growing.bloom"
     ScalableBloomFilter(100).save(growing)
-    told = [
+    result = [
         (("redis-info", hidden, "words"), {}, "REDISCLI_AUTH"),
         (("redis-info", plain, "words"), {}, "password"),
         (("redis-info", plain, "words"), {"REDISCLI_AUTH": "wrong-password"}, "password"),
@@ -76,7 +76,7 @@ def test_errors_are_one_line_and_show_no_password(own_server, file, tmp_path):
         (("redis-load", growing, "env:SERVER", "g"), {"SERVER": hidden}, "a server takes a BloomFilter"),
         (("redis-info", "redis://127.0.0.1:1/0", "words"), {}, "cannot be reached"),
     ]
-    for words, environment, said in told:
+    for words, environment, said in result:
         done = run(*words, **environment)
         assert (done.returncode, done.stdout) == (2, ""), words
         assert said in done.stderr

@@ -28,8 +28,8 @@ pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
 @pytest.fixture
 def client(cluster):
-    with cluster.client() as made:
-        yield made
+    with cluster.client() as instance:
+        yield instance
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_a_batch_waits_for_the_failover_of_a_killed_master(tmp_path):
                 there.update(np.arange(batch * 5000, (batch + 1) * 5000))
                 batch += 1
             timer.join()
-            told = there.verify()
-            assert told.restarted
-            assert told.shards_lost == ()
-            assert told.keys_lost < 4096
+            outcome = there.verify()
+            assert outcome.restarted
+            assert outcome.shards_lost == ()
+            assert outcome.keys_lost < 4096
             found = there.contains_many(np.arange(batch * 5000))
             assert found[:20_000].all()  # these had reached the replica
             # What was acknowledged and had not reached it is all that can be gone: part of one batch at most.
@@ -267,10 +267,10 @@ def test_a_plan_names_the_node_that_lacks_memory(cluster, client, name):
     with _limited(short, maxmemory="8mb"):
         plan = RedisBloomFilter.plan(client, 50_000_000, 0.01, name=name)
         assert not plan.fits
-        told = min(plan.nodes, key=lambda node: node.room)
-        assert told.name == f"127.0.0.1:{short.port}"
-        assert 0 < told.shards < 48
-        assert (plan.maxmemory, plan.used_memory) == (8 << 20, told.used_memory)
+        outcome = min(plan.nodes, key=lambda node: node.room)
+        assert outcome.name == f"127.0.0.1:{short.port}"
+        assert 0 < outcome.shards < 48
+        assert (plan.maxmemory, plan.used_memory) == (8 << 20, outcome.used_memory)
         with pytest.raises(
             EngineFull, match=rf"the node 127.0.0.1:{short.port} has room .* of its 48 shards"
         ):
@@ -286,9 +286,9 @@ def test_a_plan_names_the_node_that_lacks_memory(cluster, client, name):
 
         async def main():
             async with redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port) as own:
-                told = await AsyncRedisBloomFilter.plan(own, 100_000, name=name)
-                assert sum(node.shards for node in told.nodes) == everywhere.shards
-                assert {node.name for node in told.nodes if node.evicts} == {f"127.0.0.1:{short.port}"}
+                outcome = await AsyncRedisBloomFilter.plan(own, 100_000, name=name)
+                assert sum(node.shards for node in outcome.nodes) == everywhere.shards
+                assert {node.name for node in outcome.nodes if node.evicts} == {f"127.0.0.1:{short.port}"}
 
         asyncio.run(main())
         assert RedisBloomFilter(client, name, 100_000, allow_eviction=True).add(1)

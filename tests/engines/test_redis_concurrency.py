@@ -35,9 +35,9 @@ class Run:
 
     def step(self):
         """Answers what it asks now."""
-        told = [None if isinstance(ask, Sleep) else self.transport._answer(ask) for ask in self.asks]
+        result = [None if isinstance(ask, Sleep) else self.transport._answer(ask) for ask in self.asks]
         try:
-            self.asks = self.steps.send(told)
+            self.asks = self.steps.send(result)
         except StopIteration as stop:
             self.value, self.over = stop.value, True
 
@@ -133,14 +133,14 @@ def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name
 def test_no_key_is_reported_new_twice_during_a_reshard(server, name):
     with server.client() as client:
         filter_ = RedisBloomFilter(client, name, 100_000, fpr=1e-9, shards=2)
-        told, failed = [np.zeros(20_000, np.int64) for _ in range(2)], []
+        result, failed = [np.zeros(20_000, np.int64) for _ in range(2)], []
 
         def add(number):
             with server.client() as own:
                 mine = RedisBloomFilter(own, name)
                 for start in range(0, 20_000, 500):
                     try:
-                        told[number][start : start + 500] = mine.add_many(np.arange(start, start + 500))
+                        result[number][start : start + 500] = mine.add_many(np.arange(start, start + 500))
                     except FullbloomError as error:
                         failed.append(error)
 
@@ -151,7 +151,7 @@ def test_no_key_is_reported_new_twice_during_a_reshard(server, name):
             filter_.reshard(shards)
             shards = 5 - shards
         assert not failed
-        every = told[0] + told[1]
+        every = result[0] + result[1]
         assert every.max() == 1
         assert (every == 0).mean() < 0.05  # of those whose two adds met a step of a reshard
         assert filter_.contains_many(np.arange(20_000)).all()

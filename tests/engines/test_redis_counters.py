@@ -85,7 +85,7 @@ def test_one_of_several_concurrent_removals_of_a_key_succeeds(server, name):
         others = [f"other {i}" for i in range(400)]
         there.update(others)
         before = there.counters()
-        barrier, told = threading.Barrier(clients), [[] for _ in range(clients)]
+        barrier, result = threading.Barrier(clients), [[] for _ in range(clients)]
 
         def remove(number):
             with server.client() as own:
@@ -95,13 +95,13 @@ def test_one_of_several_concurrent_removals_of_a_key_succeeds(server, name):
                     if number == 0:
                         mine.add(f"key {turn}")
                     barrier.wait(30)
-                    told[number].append(mine.discard(f"key {turn}"))
+                    result[number].append(mine.discard(f"key {turn}"))
 
         threads = [threading.Thread(target=remove, args=(number,)) for number in range(clients)]
         [thread.start() for thread in threads]
         [thread.join(120) for thread in threads]
-        twice = sum(all(answers) for answers in zip(*told, strict=True))
-        assert all(any(answers) for answers in zip(*told, strict=True))
+        twice = sum(all(answers) for answers in zip(*result, strict=True))
+        assert all(any(answers) for answers in zip(*result, strict=True))
         # Both, only where all of its counters are shared with others: the rate of false positives.
         assert twice <= 0.01 * rounds + 5 * (0.01 * rounds) ** 0.5, twice
         assert twice or there.counters() == before
@@ -152,9 +152,9 @@ def test_adds_and_removals_of_many_clients_add_up(server, name):
 def test_counters_accept_batches_of_every_kind(client, name):
     there, here = RedisCountingFilter(client, name, 30_000), CountingBloomFilter(30_000, layout="blocked")
     keys = np.arange(20_000) % 15_000
-    told = there.add_many(keys)
-    assert told.dtype == bool
-    assert (told == here.add_many(keys)).all()
+    result = there.add_many(keys)
+    assert result.dtype == bool
+    assert (result == here.add_many(keys)).all()
     counts = there.count_many(keys)
     assert counts.dtype == np.uint64
     assert (counts == here.count_many(keys)).all()
@@ -258,19 +258,19 @@ def test_lost_keys_are_reported(own_server):
     there = RedisCountingFilter(client, "f", 10_000, shards=2)
     there.update(range(3000), range(100))
     there.discard_many(range(2500))
-    told = there.verify()
-    assert told
+    result = there.verify()
+    assert result
     # Those removed do not count, those that were added twice are there once more.
-    assert (told.keys_checked, told.keys_lost, told.restarted) == (600, 0, False)
+    assert (result.keys_checked, result.keys_lost, result.restarted) == (600, 0, False)
     client.save()
     there.update(range(5000, 5050))
     server.kill()
     server.start()
-    told = there.verify()
-    assert not told
-    assert told.restarted
-    assert told.shards_lost == ()
-    assert (told.keys_checked, told.keys_lost) == (650, 50)
+    result = there.verify()
+    assert not result
+    assert result.restarted
+    assert result.shards_lost == ()
+    assert (result.keys_checked, result.keys_lost) == (650, 50)
     client.delete(strings_of(client, "f")[1])
     assert there.verify().shards_lost == (1,)
     for ask in (lambda: there.count_many(range(50)), there.counters, lambda: there.discard_many(range(50))):
@@ -278,9 +278,9 @@ def test_lost_keys_are_reported(own_server):
             ask()
     there.delete()
     other = RedisCountingFilter(client, "f", 10_000, shards=2)
-    told = there.verify()
-    assert told.replaced
-    assert told.keys_lost == told.keys_checked
+    result = there.verify()
+    assert result.replaced
+    assert result.keys_lost == result.keys_checked
     with pytest.raises(FilterLost, match="counters"):
         there.add("a")
     assert "a" not in other
@@ -356,9 +356,9 @@ def test_clear_empties_the_filter_for_every_client(client, name, shards):
 
 
 def test_info_reports_the_parameters(client, name):
-    told = RedisCountingFilter(client, name, 1000, 0.02, counter_bits=8, seed=3).info()
-    assert told.items() >= {"class": "RedisCountingFilter", "capacity": 1000, "target_fpr": 0.02}.items()
-    assert told.items() >= {"counter_bits": 8, "seed": 3, "shards": 1, "keyed": False, "name": name}.items()
+    result = RedisCountingFilter(client, name, 1000, 0.02, counter_bits=8, seed=3).info()
+    assert result.items() >= {"class": "RedisCountingFilter", "capacity": 1000, "target_fpr": 0.02}.items()
+    assert result.items() >= {"counter_bits": 8, "seed": 3, "shards": 1, "keyed": False, "name": name}.items()
     window = RedisRollingFilter(client, f"{name}w", 1000, window=60, generations=4).info()
     assert window.items() >= {"window": 60, "generations": 4, "capacity": 1000}.items()
     assert "counter_bits" not in window

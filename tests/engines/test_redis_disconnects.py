@@ -28,9 +28,9 @@ OLD, NEW = np.arange(300), np.arange(1000, 1300)
 
 
 def in_memory(keys):
-    made = BloomFilter(1000, layout="blocked")
-    made.update(keys)
-    return made
+    instance = BloomFilter(1000, layout="blocked")
+    instance.update(keys)
+    return instance
 
 
 EMPTY, BEFORE, AFTER = in_memory([]), in_memory(OLD), in_memory(NEW)

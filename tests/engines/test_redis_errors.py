@@ -42,9 +42,9 @@ def test_a_replica_takes_over_under_sentinel(own_server, tmp_path):
         master.kill()
         # The batch is sent again and again until there is a master: the retries are those of the client.
         f.update(np.arange(50_000, 60_000))
-        told = f.verify()
-        assert told.restarted
-        assert told.ok
+        result = f.verify()
+        assert result.restarted
+        assert result.ok
         assert f.contains_many(np.arange(60_000)).all()
         with replica.client() as direct:
             assert direct.info("replication")["role"] == "master"
@@ -64,12 +64,12 @@ def test_keys_missing_on_a_promoted_replica_are_reported(own_server):
         f.update(np.arange(50_000, 51_000))
         master.kill()
         f._transport.client = replica.client()
-        told = f.verify()
-    assert not told
-    assert told.restarted
-    assert told.keys_checked == 4096
-    assert 990 <= told.keys_lost <= 1000
-    assert told.bits_found < told.bits_expected
+        result = f.verify()
+    assert not result
+    assert result.restarted
+    assert result.keys_checked == 4096
+    assert 990 <= result.keys_lost <= 1000
+    assert result.bits_found < result.bits_expected
 
 
 def _interleaved(transport, wanted, draw):
@@ -119,7 +119,7 @@ def test_interleavings_of_equal_creations_leave_one_filter(client):
         assert len(client.keys()) == 3
 
 
-class Stalling:
+class StallingProxy:
     """A proxy that passes so many bytes of answers on, and then nothing."""
 
     def __init__(self, port: int):
@@ -153,7 +153,7 @@ class Stalling:
 
 @pytest.mark.parametrize("passed", [0, 40, 30_000])
 def test_a_stalled_reply_times_out_and_no_later_reply_is_mismatched(server, passed):
-    proxy = Stalling(server.port)
+    proxy = StallingProxy(server.port)
     try:
         client = redis.Redis(port=proxy.port, socket_timeout=0.7, retry=None)
         f = RedisBloomFilter(client, f"stall{passed}", 100_000)
@@ -170,12 +170,12 @@ def test_a_stalled_reply_times_out_and_no_later_reply_is_mismatched(server, pass
             async with redis.asyncio.Redis(port=proxy.port, socket_timeout=0.7, retry=None) as own:
                 g = await AsyncRedisBloomFilter.open(own, f.name)
                 proxy.left = passed
-                told = await asyncio.gather(
+                result = await asyncio.gather(
                     g.contains_many(range(2000)), g.add_many(range(2000)), return_exceptions=True
                 )
                 # The two share the bytes that pass: one may just be through.
-                assert any(isinstance(error, EngineTimeout) for error in told), told
-                assert all(isinstance(error, (EngineTimeout, list)) for error in told), told
+                assert any(isinstance(error, EngineTimeout) for error in result), result
+                assert all(isinstance(error, (EngineTimeout, list)) for error in result), result
                 proxy.left = None
                 assert sum(await g.contains_many(range(1000))) == 1000
                 assert not await g.add(5)
@@ -236,9 +236,9 @@ def test_a_server_that_restarts_empty_during_a_batch_is_a_loss(own_server):
         for batch in range(10_000):
             f.update(np.arange(batch * 5000, (batch + 1) * 5000))
     keeper.join()
-    told = f.verify()
-    assert told.replaced
-    assert told.restarted
+    result = f.verify()
+    assert result.replaced
+    assert result.restarted
 
 
 def test_opening_sends_no_key_of_another_node(client):

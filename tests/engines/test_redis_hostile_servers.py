@@ -181,9 +181,9 @@ def test_invalid_replies_of_a_server_are_one_error(kind, answer):
     liar = Liar(answer)
     try:
         with redis.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as client:
-            with pytest.raises(FullbloomError) as told:
+            with pytest.raises(FullbloomError) as result:
                 kind(client, "f", **KINDS[kind]).update(keys())
-            assert str(told.value).isprintable()
+            assert str(result.value).isprintable()
 
         async def main():
             async with redis.asyncio.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as own:
@@ -267,10 +267,10 @@ def test_a_reply_longer_than_the_request_allows_is_refused(server, client, colou
         with redis.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
             there = kind(own, kind.__name__)
             flood.lie = FLOODS[lie]
-            with pytest.raises(FullbloomError) as told:
+            with pytest.raises(FullbloomError) as result:
                 ask(there)
             flood.lie = None
-        assert str(told.value).isprintable()
+        assert str(result.value).isprintable()
 
     async def refuse_async(kind, ask):
         async with redis.asyncio.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
@@ -317,9 +317,9 @@ def test_every_surviving_client_detects_a_rolled_back_server(own_server, kind, m
         for ask in (lambda one=one: one.contains_many(range(20_000)), lambda one=one: one.update([1])):
             with pytest.raises(FilterRolledBack, match="went back"):
                 ask()
-        told = one.verify()
-        assert not told
-        assert told.rolled_back
+        result = one.verify()
+        assert not result
+        assert result.rolled_back
     idle.contains_many(range(10))  # it had seen nothing later
     kind(client, "f").update(range(1000, 20_000))
     with pytest.raises(FilterLost):

@@ -172,14 +172,14 @@ def test_clients_that_start_a_generation_at_once_share_its_strings(client):
         one._storage.clock = clock
     for turn in range(4):
         steps = [one._storage.many(KEYS + 1000 * number, adding=True) for number, one in enumerate(there)]
-        asks, told = [next(each) for each in steps], {}
-        while len(told) < len(steps):  # one question of each in turn
-            for number in set(range(len(steps))) - set(told):
+        asks, result = [next(each) for each in steps], {}
+        while len(result) < len(steps):  # one question of each in turn
+            for number in set(range(len(steps))) - set(result):
                 try:
                     asks[number] = steps[number].send(there[number]._transport._answer_all(asks[number]))
                 except StopIteration as stop:
-                    told[number] = stop.value
-        assert all(new.all() for new in told.values()) or turn
+                    result[number] = stop.value
+        assert all(new.all() for new in result.values()) or turn
         for one in there:
             assert all(one.contains_many(KEYS + 1000 * number).all() for number in range(len(there)))
         clock.seconds += 18_000

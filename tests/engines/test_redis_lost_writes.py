@@ -37,11 +37,11 @@ def test_a_server_restarted_without_its_data_has_lost_the_filter(own_server):
         5 in f  # noqa: B015
     with pytest.raises(FilterLost):
         f.add(5)
-    told = f.verify()
-    assert not told
-    assert told.replaced
-    assert told.restarted
-    assert told.keys_lost == told.keys_checked == 1000
+    result = f.verify()
+    assert not result
+    assert result.replaced
+    assert result.restarted
+    assert result.keys_lost == result.keys_checked == 1000
     f.delete()
     assert RedisBloomFilter(client, "f", 10_000).add(5)
 
@@ -55,14 +55,14 @@ def test_a_server_restarted_with_an_older_snapshot_has_lost_the_last_keys(own_se
     f.update(range(20_000, 20_500))
     server.kill()
     server.start()
-    told = f.verify()
-    assert not told.ok
-    assert told.restarted
-    assert not told.replaced
-    assert told.shards_lost == ()
-    assert told.keys_checked == 4096
-    assert 490 <= told.keys_lost <= 500  # one is found wrongly now and then
-    assert told.bits_found < told.bits_expected
+    result = f.verify()
+    assert not result.ok
+    assert result.restarted
+    assert not result.replaced
+    assert result.shards_lost == ()
+    assert result.keys_checked == 4096
+    assert 490 <= result.keys_lost <= 500  # one is found wrongly now and then
+    assert result.bits_found < result.bits_expected
 
 
 def test_a_server_restarted_with_its_log_has_lost_nothing(own_server):
@@ -72,10 +72,10 @@ def test_a_server_restarted_with_its_log_has_lost_nothing(own_server):
     f.update(range(20_000))
     server.kill()
     server.start()
-    told = f.verify()
-    assert told
-    assert told.restarted
-    assert told.keys_lost == 0
+    result = f.verify()
+    assert result
+    assert result.restarted
+    assert result.keys_lost == 0
     assert all(f.contains_many(range(20_000)))
 
 
@@ -85,9 +85,9 @@ def test_an_evicted_or_deleted_string_is_reported(client, gone):
     f = RedisBloomFilter(client, "f", 10_000, shards=2)
     f.update(range(500))
     client.delete(strings_of(client, "f")[1] if gone == "a string" else "f:fullbloom")
-    told = f.verify()
-    assert not told
-    assert told.shards_lost == ((1,) if gone == "a string" else (0, 1))
+    result = f.verify()
+    assert not result
+    assert result.shards_lost == ((1,) if gone == "a string" else (0, 1))
     if gone == "a string":
         with pytest.raises(FilterLost, match="shard 1"):
             f.contains_many(range(500))
@@ -131,9 +131,9 @@ def test_vanished_bits_are_detected(client):
     f.update(range(6000, 8000))
     (string,) = strings_of(client, "f")
     client.setrange(string, 0, bytes(client.strlen(string) - 16))
-    told = f.verify()
-    assert not told
-    assert told.keys_lost == 4096
+    result = f.verify()
+    assert not result
+    assert result.keys_lost == 4096
 
 
 def test_a_filter_works_again_when_its_server_is_back(own_server):

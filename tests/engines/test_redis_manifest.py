@@ -103,8 +103,8 @@ def test_a_manifest_of_an_earlier_release_is_read_and_kept(client):
 def test_manifests_with_wild_values_are_errors_of_the_package(client, field, value):
     from fullbloom import FullbloomError
 
-    made = RedisBloomFilter(client, "f", 1000)
-    stored = json.loads(made.manifest.to_bytes())
+    instance = RedisBloomFilter(client, "f", 1000)
+    stored = json.loads(instance.manifest.to_bytes())
     client.set("f:fullbloom", json.dumps(stored | {field: value}))
     with pytest.raises(FullbloomError):
         RedisBloomFilter(client, "f")
@@ -134,24 +134,24 @@ def test_two_clients_that_create_different_filters_at_once_get_one_error(server)
         [thread.start() for thread in threads]
         [thread.join(60) for thread in threads]
         assert sorted(isinstance(outcome, int) for outcome in outcomes) == [False, True], outcomes
-        told = next(outcome for outcome in outcomes if isinstance(outcome, str))
-        assert "1000" in told
-        assert "2000" in told
+        result = next(outcome for outcome in outcomes if isinstance(outcome, str))
+        assert "1000" in result
+        assert "2000" in result
 
 
 def test_clients_that_create_the_same_filter_at_once_all_open_it(server):
-    made, barrier = [], threading.Barrier(6)
+    instance, barrier = [], threading.Barrier(6)
 
     def make():
         with server.client() as client:
             barrier.wait(30)
-            made.append(RedisBloomFilter(client, "same", 50_000, shards=5).manifest.id)
+            instance.append(RedisBloomFilter(client, "same", 50_000, shards=5).manifest.id)
 
     threads = [threading.Thread(target=make) for _ in range(6)]
     [thread.start() for thread in threads]
     [thread.join(60) for thread in threads]
-    assert len(made) == 6
-    assert len(set(made)) == 1
+    assert len(instance) == 6
+    assert len(set(instance)) == 1
 
 
 def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, monkeypatch):
@@ -202,33 +202,33 @@ def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, mo
 def test_opening_waits_for_a_filter_in_creation(client, monkeypatch):
     from fullbloom.engines.redis.protocol import create
 
-    made = RedisBloomFilter(client, "f", 1000)
-    stored = json.loads(made.manifest.to_bytes())
+    instance = RedisBloomFilter(client, "f", 1000)
+    stored = json.loads(instance.manifest.to_bytes())
     client.set("f:fullbloom", json.dumps(stored | {"state": "building"}))
     monkeypatch.setattr(create, "_MAX_WAIT", 0.15)
     with pytest.raises(EngineTimeout, match="not done"):
         RedisBloomFilter(client, "f", 1000)
-    timer = threading.Timer(0.3, client.set, ["f:fullbloom", made.manifest.to_bytes()])
+    timer = threading.Timer(0.3, client.set, ["f:fullbloom", instance.manifest.to_bytes()])
     monkeypatch.setattr(create, "_MAX_WAIT", 10)
     timer.start()
-    assert RedisBloomFilter(client, "f", 1000).manifest == made.manifest
+    assert RedisBloomFilter(client, "f", 1000).manifest == instance.manifest
     timer.join()
 
 
 def test_delete_removes_every_key(client):
-    made = RedisBloomFilter(client, "f", 1000, shards=3)
-    assert made.delete()
-    assert not made.delete()
+    instance = RedisBloomFilter(client, "f", 1000, shards=3)
+    assert instance.delete()
+    assert not instance.delete()
     assert client.keys() == []
 
 
 def test_plans_match_the_created_filter_and_refuse_impossible_ones(client):
     plan = RedisBloomFilter.plan(client, 1_000_000, 0.01, shards=4, batch=100)
     assert client.keys() == []
-    made = RedisBloomFilter(client, "f", 1_000_000, 0.01, shards=4)
+    instance = RedisBloomFilter(client, "f", 1_000_000, 0.01, shards=4)
     strings = [client.strlen(key) for key in strings_of(client, "f")]
     assert (plan.nbytes, plan.shard_bytes) == (sum(strings), max(strings))
-    assert plan.num_bits == made.manifest.num_bits
+    assert plan.num_bits == instance.manifest.num_bits
     assert plan.round_trips == 1
     assert 50 * 100 < plan.bytes_to_check < 70 * 100 < 300 * 100 < plan.bytes_to_add
     with pytest.raises(ParameterError, match="shards=3 or more"):
@@ -244,11 +244,13 @@ def test_a_filter_of_another_kind_is_refused_with_its_class(client):
         RedisRollingFilter: {"capacity": 100, "window": 60},
         RedisCountingFilter: {"capacity": 100},
     }
-    for made, options in makes.items():
-        made(client, made.__name__, **options)
-        for other in makes.keys() - {made}:
-            with pytest.raises(IncompatibleFilters, match=f"is a {made.__name__}; open it with that class"):
-                other(client, made.__name__)
+    for instance, options in makes.items():
+        instance(client, instance.__name__, **options)
+        for other in makes.keys() - {instance}:
+            with pytest.raises(
+                IncompatibleFilters, match=f"is a {instance.__name__}; open it with that class"
+            ):
+                other(client, instance.__name__)
 
 
 @pytest.mark.parametrize("given", [5, "file.bloom", None, ScalableBloomFilter(10)])

@@ -49,16 +49,16 @@ def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, ki
 
 
 def test_two_clients_that_create_different_filters_get_one_error(running, client):
-    met, told = threading.Barrier(2), []
+    met, result = threading.Barrier(2), []
 
     def make(capacity):
         with running.client() as own:
             own.ping()
             met.wait()
             try:
-                told.append(RedisBloomFilter(own, "f", capacity, backend="module").capacity)
+                result.append(RedisBloomFilter(own, "f", capacity, backend="module").capacity)
             except IncompatibleFilters as error:
-                told.append(str(error))
+                result.append(str(error))
 
     for _ in range(5):
         threads = [threading.Thread(target=make, args=(capacity,)) for capacity in (1000, 2000)]
@@ -66,12 +66,12 @@ def test_two_clients_that_create_different_filters_get_one_error(running, client
             thread.start()
         for thread in threads:
             thread.join()
-        (made,), (refused,) = ([one for one in told if isinstance(one, kind)] for kind in (int, str))
-        assert f"capacity ({made} there, {3000 - made} asked for)" in refused
+        (instance,), (refused,) = ([one for one in result if isinstance(one, kind)] for kind in (int, str))
+        assert f"capacity ({instance} there, {3000 - instance} asked for)" in refused
         f = RedisBloomFilter(client, "f")
         assert f.add("a")
         f.delete()
-        told.clear()
+        result.clear()
         assert list(client.scan_iter()) == []
 
 
@@ -107,7 +107,7 @@ def test_an_expired_building_manifest_is_replaced(client, monkeypatch):
 
 def test_the_filter_exists_at_every_moment_of_clear(running, client):
     f = RedisBloomFilter(client, "f", 1000, backend="module")
-    stop, told = threading.Event(), []
+    stop, result = threading.Event(), []
 
     def go_on():
         with running.client() as own:
@@ -117,7 +117,7 @@ def test_the_filter_exists_at_every_moment_of_clear(running, client):
                     g.add_many(range(50))
                     g.contains_many(range(50))
             except EngineError as error:
-                told.append(error)
+                result.append(error)
 
     threads = [threading.Thread(target=go_on) for _ in range(2)]
     for thread in threads:
@@ -127,7 +127,7 @@ def test_the_filter_exists_at_every_moment_of_clear(running, client):
     stop.set()
     for thread in threads:
         thread.join()
-    assert not told
+    assert not result
 
 
 def settled(client, f, where):
@@ -145,9 +145,9 @@ def settled(client, f, where):
 @pytest.fixture
 def beside(running):
     """A client beside the one that is cut off."""
-    with running.client() as made:
-        made.flushall()
-        yield made
+    with running.client() as instance:
+        instance.flushall()
+        yield instance
 
 
 @pytest.fixture(params=[True, False], ids=["patient", "once"])

@@ -48,10 +48,10 @@ def test_module_filters_store_keys_by_their_hash(client):
 
 
 def test_every_client_follows_the_manifest(client):
-    made = RedisBloomFilter(client, "f", 1000, backend="module", secret=bytes(16))
-    made.add("k")
+    instance = RedisBloomFilter(client, "f", 1000, backend="module", secret=bytes(16))
+    instance.add("k")
     again = RedisBloomFilter(client, "f", secret=bytes(16))
-    assert again.manifest == made.manifest
+    assert again.manifest == instance.manifest
     assert "k" in again
     with pytest.raises(IncompatibleFilters, match=r"backend .'module' there, 'strings' asked for"):
         RedisBloomFilter(client, "f", backend="strings", secret=bytes(16))
@@ -87,9 +87,9 @@ def test_a_lost_module_filter_is_not_recreated_by_an_add(client):
         with pytest.raises(FilterLost):
             ask()
     assert not client.exists(key)
-    told = f.verify()
-    assert not told
-    assert told.shards_lost == (0,)
+    report = f.verify()
+    assert not report
+    assert report.shards_lost == (0,)
     assert f.delete()
     assert list(client.scan_iter()) == []
 
@@ -146,7 +146,7 @@ def test_a_server_without_the_module_is_detected(server, backend):
 def test_asyncio_supports_module_filters(running, client):
     protocol = client.connection_pool.connection_kwargs["protocol"]
 
-    async def told():
+    async def verify():
         async with redis.asyncio.Redis(port=running.port, protocol=protocol) as waiting:
             f = await AsyncRedisBloomFilter.open(waiting, "f", 10_000, 0.001, backend="auto", seed=5)
             assert f.manifest.backend == "module"
@@ -168,7 +168,7 @@ def test_asyncio_supports_module_filters(running, client):
                 await AsyncRedisBloomFilter.open(waiting, "f", 20_000, seed=5)
             assert await f.delete()
 
-    asyncio.run(told())
+    asyncio.run(verify())
     assert RedisBloomFilter.find(client, "f") is None
 
 

@@ -117,8 +117,10 @@ def test_two_concurrent_reshards_reach_one_result(client):
         while running:
             number = draw.choice(sorted(running))
             try:
-                told = [None if isinstance(ask, Sleep) else f._transport._answer(ask) for ask in asks[number]]
-                asks[number] = running[number].send(told)
+                result = [
+                    None if isinstance(ask, Sleep) else f._transport._answer(ask) for ask in asks[number]
+                ]
+                asks[number] = running[number].send(result)
             except StopIteration:
                 del running[number]
         assert f.dump() == here, turn

@@ -131,31 +131,31 @@ def staying(cluster):
 @pytest.fixture
 def pool():
     if LONG:
-        with multiprocessing.get_context("spawn").Pool(CLIENTS) as made:
-            yield made
+        with multiprocessing.get_context("spawn").Pool(CLIENTS) as instance:
+            yield instance
     else:
-        with multiprocessing.pool.ThreadPool(CLIENTS) as made:
-            yield made
+        with multiprocessing.pool.ThreadPool(CLIENTS) as instance:
+            yield instance
 
 
 def test_clients_that_share_objects_during_reshards_lose_no_key(cluster, pool):
     with cluster.client() as client:
-        made = {name: kind(client, name, **options) for name, (kind, _, options) in KINDS.items()}
+        instance = {name: kind(client, name, **options) for name, (kind, _, options) in KINDS.items()}
         ends, port = time.time() + SECONDS, cluster.nodes[0].port
         results = [pool.apply_async(work, (port, number, ends)) for number in range(CLIENTS)]
         reshards = 0
         while time.time() < ends - 1:
-            made["plain"].reshard(SHARDS[reshards % len(SHARDS)])
+            instance["plain"].reshard(SHARDS[reshards % len(SHARDS)])
             reshards += 1
-        told = [one.get(SECONDS + 120) for one in results]
-        seen = sum((one for one, _ in told), Counter())
-        assert not [wrong for _, some in told for wrong in some], seen
+        result = [one.get(SECONDS + 120) for one in results]
+        seen = sum((one for one, _ in result), Counter())
+        assert not [wrong for _, some in result for wrong in some], seen
         assert not [what for what in seen if what.startswith(("missing", "wrong"))], seen
         assert seen["added"] > 10_000
         assert reshards > 1
-        names = made["plain"]._storage.names
+        names = instance["plain"]._storage.names
         plain = {key for key in staying(cluster) if key.startswith(b"plain:")}
         assert plain == {names.manifest, *names.bits}
-        for filter_ in made.values():
+        for filter_ in instance.values():
             filter_.delete()
         assert staying(cluster) == set()

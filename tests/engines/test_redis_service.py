@@ -44,10 +44,10 @@ def test_a_durable_service_reports_no_loss_after_a_kill(service, options):
     assert again.manifest == f.manifest
     assert again.contains_many(range(5000)) == [True] * 5000
     f._transport.client = running.client()  # the port is another one
-    told = f.verify()
-    assert told
-    assert told.restarted
-    assert told.keys_checked == 4096
+    result = f.verify()
+    assert result
+    assert result.restarted
+    assert result.keys_checked == 4096
 
 
 @pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
@@ -66,11 +66,11 @@ def test_a_service_restored_from_an_old_copy_reports_the_lost_keys(service, opti
     copy.rename(data)
     running.start()
     f._transport.client = late._transport.client = running.client()
-    told = f.verify()
-    assert not told
-    assert told.restarted
-    assert told.shards_lost == ()
-    assert 480 <= told.keys_lost <= 500  # at most 1 %, and six deviations of 500 trials
+    result = f.verify()
+    assert not result
+    assert result.restarted
+    assert result.shards_lost == ()
+    assert 480 <= result.keys_lost <= 500  # at most 1 %, and six deviations of 500 trials
     assert f.contains_many(range(3000)) == [True] * 3000
     assert not late.verify()
     assert late.verify().replaced
@@ -80,9 +80,9 @@ def test_a_service_restored_from_an_old_copy_reports_the_lost_keys(service, opti
     shutil.rmtree(data)  # nothing was kept
     running.start()
     f._transport.client = running.client()
-    told = f.verify()
-    assert told.replaced
-    assert told.keys_lost == told.keys_checked == 3500
+    result = f.verify()
+    assert result.replaced
+    assert result.keys_lost == result.keys_checked == 3500
     with pytest.raises(FilterLost):
         f.add("d")
 
@@ -111,8 +111,10 @@ def test_a_service_refuses_string_filters_and_names_the_backend(service, options
 
 def test_a_service_authenticates_clients_and_enforces_scopes(service):
     running = service()
-    made = running.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()
-    bearer = {"authorization": f"Bearer {made['token']}"}
+    instance = running.http.post(
+        "/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}
+    ).json()
+    bearer = {"authorization": f"Bearer {instance['token']}"}
     tokens = {
         name: running.http.post("/v1/tokens", headers=bearer, json={"name": name, **rights}).json()["token"]
         for name, rights in {
@@ -122,9 +124,9 @@ def test_a_service_authenticates_clients_and_enforces_scopes(service):
     }
     with pytest.raises(EngineRefused, match="password"):
         RedisBloomFilter(running.client(), "mine:f", 1000, backend="module")
-    with pytest.raises(EngineRefused, match="does not know this user") as told:
+    with pytest.raises(EngineRefused, match="does not know this user") as result:
         RedisBloomFilter(running.client(password="not-this-one"), "mine:f", 1000, backend="module")
-    assert "not-this-one" not in str(told.value)
+    assert "not-this-one" not in str(result.value)
     reader = running.client(password=tokens["reader"])
     with pytest.raises(EngineRefused, match="does not allow"):
         RedisBloomFilter(reader, "mine:f", 1000, backend="module")
@@ -140,7 +142,7 @@ def test_a_service_authenticates_clients_and_enforces_scopes(service):
     with pytest.raises(EngineRefused, match="does not allow"):
         looked.add("b")
     assert looked.verify()
-    with running.client(password=made["token"]) as admin:
+    with running.client(password=instance["token"]) as admin:
         assert {key.decode() for key in admin.scan_iter("theirs*")} == set()
 
 

@@ -81,9 +81,9 @@ def test_an_expired_filter_is_empty_and_the_next_add_recreates_it(client):
     assert f.approx_count() == (0.0, 0.0)
     assert (f.fill, f.fpr(), f.info()["approx_count"]) == (0.0, 0.0, 0.0)
     assert f.dump() == BloomFilter(5000, 0.001, layout="blocked", seed=3, secret=bytes(16))
-    told = f.verify()
-    assert told.ok
-    assert not told.replaced
+    result = f.verify()
+    assert result.ok
+    assert not result.replaced
     assert client.keys() == []  # nobody made it
     with pytest.raises(FilterLost, match="capacity"):
         RedisBloomFilter(client, "f", secret=bytes(16))
@@ -133,22 +133,22 @@ def test_every_change_of_an_expired_filter_restarts_its_ttl(client):
 
 
 def test_one_of_several_clients_recreates_an_expired_filter(server, client):
-    made = [RedisBloomFilter(server.client(), "f", 1000, shards=3, ttl=0.5) for _ in range(4)]
-    for f in made:
+    instance = [RedisBloomFilter(server.client(), "f", 1000, shards=3, ttl=0.5) for _ in range(4)]
+    for f in instance:
         f.update(KEYS)
     over(client)
     new, barrier = [None] * 4, threading.Barrier(4)
 
     def add(number):
         barrier.wait(SECONDS)
-        new[number] = made[number].add_many(KEYS)
+        new[number] = instance[number].add_many(KEYS)
 
-    for f in made:  # so that it lasts for all of them
+    for f in instance:  # so that it lasts for all of them
         object.__setattr__(f.manifest, "ttl", 3600.0)
     threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
     [thread.start() for thread in threads]
     [thread.join(SECONDS) for thread in threads]
-    assert len({f.manifest.id for f in made}) == 1
+    assert len({f.manifest.id for f in instance}) == 1
     assert (np.sum(new, axis=0) == 1).all()  # of all clients one was told so, of each key
     assert len(client.keys()) == 4
     assert len(moments(client)) == 1
@@ -208,14 +208,14 @@ def test_an_invalid_ttl_is_refused(client, ttl):
 def test_from_filter_and_asyncio_accept_a_ttl(server, client):
     full = BloomFilter(1000, layout="blocked")
     full.update(KEYS)
-    made = RedisBloomFilter.from_filter(client, "f", full, ttl=3600)
-    assert made.dump() == full
+    instance = RedisBloomFilter.from_filter(client, "f", full, ttl=3600)
+    assert instance.dump() == full
     assert len(moments(client)) == 1
 
     async def main():
         async with redis.asyncio.Redis(port=server.port) as own:
             f = await AsyncRedisBloomFilter.from_filter(own, "f", full, ttl=3600)
-            assert f.manifest.expires == made.manifest.expires  # loaded, it keeps its end
+            assert f.manifest.expires == instance.manifest.expires  # loaded, it keeps its end
             g = await AsyncRedisBloomFilter.open(own, "g", 1000, ttl=0.4)
             await asyncio.gather(*(g.add(n) for n in range(50)))
             while await own.exists("g:fullbloom"):
@@ -316,9 +316,9 @@ def test_redis_load_accepts_a_ttl(server, client, tmp_path):
     done = run("redis-load", tmp_path / "f.bloom", url, "f", "--ttl", 3600)
     assert (done.returncode, done.stderr) == (0, "")
     assert client.pexpiretime("f:fullbloom") == RedisBloomFilter(client, "f").manifest.expires
-    told = json.loads(run("redis-info", url, "f", "--json").stdout)
-    assert told["ttl"] == 3600.0
-    assert abs(told["expires"] - client.time()[0] - 3600) < 600
+    result = json.loads(run("redis-info", url, "f", "--json").stdout)
+    assert result["ttl"] == 3600.0
+    assert abs(result["expires"] - client.time()[0] - 3600) < 600
     assert "ttl" in run("redis-info", url, "f").stdout
     wrong = run("redis-load", tmp_path / "f.bloom", url, "g", "--ttl", "soon")
     assert wrong.returncode == 2

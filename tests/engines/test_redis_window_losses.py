@@ -118,8 +118,8 @@ def wait(port, number, ends):
 
     async def main():
         async with redis.asyncio.RedisCluster(host="127.0.0.1", port=port, retry=patience()) as client:
-            told = await asyncio.gather(*(task(client, one) for one in range(3)))
-        return dict(sum(told, Counter()))
+            result = await asyncio.gather(*(task(client, one) for one in range(3)))
+        return dict(sum(result, Counter()))
 
     return asyncio.run(main())
 
@@ -175,7 +175,7 @@ def without_failover(tmp_path):
 
 
 def test_no_client_returns_a_false_negative_during_losses(without_failover):
-    cluster, told, done = without_failover, [], Counter()
+    cluster, result, done = without_failover, [], Counter()
     with cluster.client() as client:
         RedisRollingFilter(client, NAME, 20_000, 1e-6, **OPTIONS)
     ends, port = time.time() + SECONDS, cluster.nodes[0].port
@@ -187,16 +187,16 @@ def test_no_client_returns_a_false_negative_during_losses(without_failover):
                 for job, number in (*jobs, (wait, 4), (work, 5), (wait, 6))
             ]
             chaos(cluster, ends, done)
-            told = [one.get(120) for one in results]
+            result = [one.get(120) for one in results]
     else:
         threads = [
-            threading.Thread(target=lambda job=job, n=n: told.append(job(port, n, ends))) for job, n in jobs
+            threading.Thread(target=lambda job=job, n=n: result.append(job(port, n, ends))) for job, n in jobs
         ]
         [thread.start() for thread in threads]
         chaos(cluster, ends, done)
         [thread.join(60) for thread in threads]
-    seen = sum(map(Counter, told), Counter())
-    assert len(told) == (6 if LONG else 3)
+    seen = sum(map(Counter, result), Counter())
+    assert len(result) == (6 if LONG else 3)
     assert not seen["wrong no"], (seen, done)
     assert not [what for what in seen if what.startswith("raw")]
     assert seen["found"] > 100

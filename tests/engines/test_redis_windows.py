@@ -46,9 +46,9 @@ def test_windows_forget_as_those_of_memory(client, name, generations, apart, sha
     added = {}
     for turn in range(60):
         keys = [draw.randrange(3000) for _ in range(20)]
-        told = there.add_many(keys), here.add_many(keys)
+        result = there.add_many(keys), here.add_many(keys)
         # Where the time is known to within some seconds only, keys live in both generations it may be.
-        assert told[0] == told[1] or apart, turn
+        assert result[0] == result[1] or apart, turn
         added |= dict.fromkeys(keys, clock.seconds)
         asked = list(range(0, 3000, 7)) + keys
         assert there.contains_many(asked) == here.contains_many(asked) or apart
@@ -229,8 +229,8 @@ def test_a_lookup_is_retried_after_a_broken_connection(client, name, monkeypatch
     monkeypatch.setattr(connections, "_read_socket", received)
     assert there.contains_many(keys).tolist() == [True] * 1000 + [False] * 2000
     left.append(True)
-    told = there.add_many(keys)
-    assert not told[:1000].any()  # the others may be told that they were there
+    result = there.add_many(keys)
+    assert not result[:1000].any()  # the others may be told that they were there
     assert there.contains_many(keys).all()
 
 
@@ -242,10 +242,15 @@ def test_lost_keys_are_reported(own_server):
     there.update(range(1000))
     clock.seconds += 150
     there.update(range(1000, 3000))
-    told = there.verify()
-    assert told
-    assert (told.keys_checked, told.keys_lost, told.restarted, told.shards_lost) == (3000, 0, False, ())
-    assert told.bits_found == told.bits_expected > 0
+    result = there.verify()
+    assert result
+    assert (result.keys_checked, result.keys_lost, result.restarted, result.shards_lost) == (
+        3000,
+        0,
+        False,
+        (),
+    )
+    assert result.bits_found == result.bits_expected > 0
     clock.seconds += 300  # the first thousand are forgotten, as they should
     assert there.verify().keys_checked == 2000
     there.update(range(3000, 3100))
@@ -253,21 +258,21 @@ def test_lost_keys_are_reported(own_server):
     there.update(range(3100, 3150))
     server.kill()
     server.start()
-    told = there.verify()
-    assert not told
-    assert told.restarted
-    assert (told.keys_checked, told.keys_lost) == (2150, 50)
-    assert told.bits_found < told.bits_expected
+    result = there.verify()
+    assert not result
+    assert result.restarted
+    assert (result.keys_checked, result.keys_lost) == (2150, 50)
+    assert result.bits_found < result.bits_expected
     generation = int(clock.seconds // 150)
     client.delete(there._storage.key(generation))
-    told = there.verify()
-    assert not told
-    assert (told.shards_lost, told.keys_lost) == ((generation,), 150)
+    result = there.verify()
+    assert not result
+    assert (result.shards_lost, result.keys_lost) == ((generation,), 150)
     client.delete("f:fullbloom")
     RedisRollingFilter(client, "f", 20_000, 1e-6, window=300, generations=3)
-    told = there.verify()
-    assert told.replaced
-    assert told.keys_lost == told.keys_checked == 2150
+    result = there.verify()
+    assert result.replaced
+    assert result.keys_lost == result.keys_checked == 2150
 
 
 def test_a_window_cleared_by_another_client_is_not_lost(server, name):
@@ -277,9 +282,9 @@ def test_a_window_cleared_by_another_client_is_not_lost(server, name):
         )
         there.update(range(500))
         other.clear()
-        told = there.verify()
-        assert told
-        assert told.keys_checked == 0
+        result = there.verify()
+        assert result
+        assert result.keys_checked == 0
         assert there.add(1)
         assert there.verify().keys_checked == 1
         other.clear()

@@ -151,10 +151,10 @@ def read(spelt: Any) -> Any:
     return parsers[kind](value)
 
 
-def key_vectors(made: list[Any]) -> str:
+def key_vectors(instance: list[Any]) -> str:
     """Keys with their canonical bytes and hashes, by the independent oracle."""
     rows = []
-    for key in made:
+    for key in instance:
         domain, data = key_oracle.canonical(key)
         hashes = {str(seed): f"{key_oracle.hash_key(key, seed):016x}" for seed in SEEDS}
         keyed = {str(seed): f"{key_oracle.hash_key(key, seed, SECRET):016x}" for seed in SEEDS}
@@ -183,13 +183,13 @@ SMALL = {"invertible": 40, "zone": 60}
 
 def filters() -> dict[str, Any]:
     """Every golden filter by file name, filled."""
-    made: dict[str, Any] = {}
+    instance: dict[str, Any] = {}
     kinds = ("add", "numbers", "build", "worlds")
     for variant in [variant for kind in kinds for variant in variants_with(kind)]:
         # A filter of stages goes through three of them; a fixed one stays below its capacity, mostly.
         capacity = 20 if variant.can("stages") else SMALL.get(variant.name, 120)
         options = NARROW.get(variant.name, {})
-        made[variant.id] = variant.filled(contents(variant.id), capacity, 0.01, seed=7, **options)
+        instance[variant.id] = variant.filled(contents(variant.id), capacity, 0.01, seed=7, **options)
     rest = of_rules()
     rest["bloom-keyed"] = fullbloom.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
     rest["bloom-empty"] = fullbloom.BloomFilter(1, 0.5)
@@ -235,25 +235,27 @@ def filters() -> dict[str, Any]:
         aging.advance(float(second))
         aging.add(key)
     rest |= {"compact-min": low, "aging-seconds": aging}
-    return made | rest | of_domains()
+    return instance | rest | of_domains()
 
 
 def of_domains() -> dict[str, Any]:
     """Filters whose files record the domains of their keys, as those above do not: see `bare`."""
     texts = [f"key-{i}" for i in range(40)]
-    made: dict[str, Any] = {
+    instance: dict[str, Any] = {
         "bloom-domains": fullbloom.BloomFilter(120, 0.01, seed=7),
         "bloom-domains-none": fullbloom.BloomFilter(120, 0.01, seed=7),
         "scalable-domains": fullbloom.ScalableBloomFilter(20, 0.01, seed=7),
         "spatial-domains": fullbloom.SpatialBloomFilter(60, 0.01, areas=3, seed=7),
     }
-    made["bloom-domains"].update(contents("bloom-domains"))
-    made["scalable-domains"].update(texts)
-    made["scalable-domains"].add_hashed(7)
-    made["spatial-domains"].update([dt.date(2024, 1, 1 + i) for i in range(20)], 2)
-    made["golomb-domains"] = fullbloom.GolombSet.build([1.5 + i for i in range(40)], seed=7)
-    made["cascade-domains"] = fullbloom.FilterCascade.build(texts[:20], [(i, "x") for i in range(60)], seed=7)
-    return made
+    instance["bloom-domains"].update(contents("bloom-domains"))
+    instance["scalable-domains"].update(texts)
+    instance["scalable-domains"].add_hashed(7)
+    instance["spatial-domains"].update([dt.date(2024, 1, 1 + i) for i in range(20)], 2)
+    instance["golomb-domains"] = fullbloom.GolombSet.build([1.5 + i for i in range(40)], seed=7)
+    instance["cascade-domains"] = fullbloom.FilterCascade.build(
+        texts[:20], [(i, "x") for i in range(60)], seed=7
+    )
+    return instance
 
 
 #: The parameter of a file that records the domains of keys.
@@ -284,11 +286,11 @@ def bare(data: bytes) -> bytes:
 
 def of_rules() -> dict[str, Any]:
     """An empty filter for every scheme and base hash but the defaults."""
-    made = {
+    instance = {
         f"bloom-{layout}-{s}": of_scheme(layout, s) for layout, rules in SCHEMES.items() for s in rules[1:]
     }
     hashes = {f"bloom-hash-{h}": fullbloom.BloomFilter(120, 0.01, hash=h, seed=7) for h in HASHES[1:]}
-    return made | hashes
+    return instance | hashes
 
 
 def of_scheme(layout: str, scheme: str) -> Any:
@@ -296,9 +298,9 @@ def of_scheme(layout: str, scheme: str) -> Any:
     if scheme not in FIRST:
         return fullbloom.BloomFilter(120, 0.01, layout=layout, scheme=scheme, seed=7)
     # Its size is that of independent positions, which no constructor takes for this scheme any more.
-    made = fullbloom.loads((HERE / f"bloom-{layout}-{scheme}.bloom").read_bytes())
-    made.clear()
-    return made
+    instance = fullbloom.loads((HERE / f"bloom-{layout}-{scheme}.bloom").read_bytes())
+    instance.clear()
+    return instance
 
 
 #: Schemes of the first golden files, and of later ones.
@@ -329,9 +331,9 @@ def false_positives(which: tuple[str, ...]) -> dict[str, int]:
     return counts
 
 
-def written(name: str, made: Any) -> bytes:
+def written(name: str, instance: Any) -> bytes:
     """The bytes of a golden file: without the domains of keys, unless it is there for them."""
-    data: bytes = made.to_bytes()
+    data: bytes = instance.to_bytes()
     return data if "-domains" in name else bare(data)
 
 
@@ -351,8 +353,8 @@ def main() -> None:
     """Write whatever is missing."""
     write("keys.json", key_vectors(keys()).encode())
     write("keys_of_columns.json", key_vectors(keys_of_columns()).encode())
-    for name, made in filters().items():
-        write(f"{name}.bloom", written(name, made))
+    for name, instance in filters().items():
+        write(f"{name}.bloom", written(name, instance))
     for name, which in COUNTED.items():
         counts = json.dumps(false_positives(which), indent=1)
         write(f"{name}.json", f"{counts}\n".encode())

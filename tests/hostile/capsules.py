@@ -76,9 +76,9 @@ def _release(kind: type) -> int:
     """The address of a callback that releases a structure of this kind."""
 
     def release(at: int) -> None:
-        made = kind.from_address(at)  # type: ignore[attr-defined]
-        assert made.release, "released twice"
-        made.release = None
+        instance = kind.from_address(at)  # type: ignore[attr-defined]
+        assert instance.release, "released twice"
+        instance.release = None
         released[kind] += 1
 
     return address(ctypes.CFUNCTYPE(None, Address)(release))
@@ -98,30 +98,30 @@ def memory(data: bytes, *, align: int = 64, shift: int = 0) -> int:
 
 def schema(format_: bytes | None, **changes: Any) -> Schema:
     """A schema of this format."""
-    made = Schema(format=format_, name=b"", flags=2, release=RELEASE[Schema])
+    instance = Schema(format=format_, name=b"", flags=2, release=RELEASE[Schema])
     for name, value in changes.items():
-        setattr(made, name, value)
-    return made
+        setattr(instance, name, value)
+    return instance
 
 
 def array(rows: int, *buffers: int | bytes | None, **changes: Any) -> Array:
     """An array of these buffers, each an address or bytes."""
     addresses = [memory(buffer) if isinstance(buffer, bytes) else buffer for buffer in buffers]
-    made = Array(length=rows, null_count=-1, n_buffers=len(addresses), release=RELEASE[Array])
-    made.buffers = address((Address * max(1, len(addresses)))(*addresses))
+    instance = Array(length=rows, null_count=-1, n_buffers=len(addresses), release=RELEASE[Array])
+    instance.buffers = address((Address * max(1, len(addresses)))(*addresses))
     for name, value in changes.items():
-        setattr(made, name, value)
-    return made
+        setattr(instance, name, value)
+    return instance
 
 
 _new = ctypes.pythonapi.PyCapsule_New
 _new.restype, _new.argtypes = ctypes.py_object, [Address, ctypes.c_char_p, Address]
 
 
-def capsule(made: Any, name: bytes | None = None) -> Any:
+def capsule(instance: Any, name: bytes | None = None) -> Any:
     """The structure in a capsule."""
     names = {Schema: b"arrow_schema", Array: b"arrow_array", Stream: b"arrow_array_stream"}
-    return _new(address(made), kept(name or names[type(made)]), None)
+    return _new(address(instance), kept(name or names[type(instance)]), None)
 
 
 class Column:

@@ -43,13 +43,13 @@ class File:
     def parse(cls, data: bytes) -> File:
         """Take a sound file apart."""
         head = HEAD.unpack_from(data)
-        made = cls(*head[:-1])
+        instance = cls(*head[:-1])
         at = HEAD.size
-        made.params = [PARAM.unpack_from(data, at + 16 * i) for i in range(made.num_params)]  # type: ignore[misc]
-        at += 16 * made.num_params
-        made.sections = [SECTION.unpack_from(data, at + 32 * i) for i in range(made.num_sections)]  # type: ignore[misc]
-        made.payload = data[aligned(at + 32 * made.num_sections) :]
-        return made
+        instance.params = [PARAM.unpack_from(data, at + 16 * i) for i in range(instance.num_params)]  # type: ignore[misc]
+        at += 16 * instance.num_params
+        instance.sections = [SECTION.unpack_from(data, at + 32 * i) for i in range(instance.num_sections)]  # type: ignore[misc]
+        instance.payload = data[aligned(at + 32 * instance.num_sections) :]
+        return instance
 
     def set(self, tag: int, value: int, index: int = 0) -> None:
         """Change a parameter."""

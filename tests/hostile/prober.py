@@ -48,9 +48,9 @@ def payloads(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
         cells[plain.start(i) : plain.start(i) + length] = b"\xff" * length
 
     def with_payload(payload: bytes) -> bytes:
-        made = File.parse(stored)
-        made.payload = bytes(map(int.__and__, payload, cells))
-        return made.build()
+        instance = File.parse(stored)
+        instance.payload = bytes(map(int.__and__, payload, cells))
+        return instance.build()
 
     yield "zeros", with_payload(b"\0" * size)
     yield "ones", with_payload(b"\xff" * size)
@@ -90,21 +90,21 @@ def params(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
     plain = File.parse(stored)
     for i, (tag, index, zero, value) in enumerate(plain.params):
         for wild in (*WILD, value + 1, max(value, 1) - 1, value ^ 1 << 63, 2 * value, value // 2):
-            made = File.parse(stored)
-            made.params[i] = (tag, index, zero, wild % 2**64)
-            yield f"param {i} (tag {tag}, index {index}) = {wild:#x}", made.build()
-        made = File.parse(stored)
-        del made.params[i]
-        made.num_params -= 1
-        yield f"param {i} (tag {tag}, index {index}) missing", made.move_sections(stored).build()
+            instance = File.parse(stored)
+            instance.params[i] = (tag, index, zero, wild % 2**64)
+            yield f"param {i} (tag {tag}, index {index}) = {wild:#x}", instance.build()
+        instance = File.parse(stored)
+        del instance.params[i]
+        instance.num_params -= 1
+        yield f"param {i} (tag {tag}, index {index}) missing", instance.move_sections(stored).build()
     for round_ in range(rounds):
-        made = File.parse(stored)
+        instance = File.parse(stored)
         for _ in range(rng.randint(2, 4)):
-            i = rng.randrange(len(made.params))
-            tag, index, zero, value = made.params[i]
+            i = rng.randrange(len(instance.params))
+            tag, index, zero, value = instance.params[i]
             value = rng.choice([*WILD, value ^ 1 << rng.randrange(64), value + 1, value - 1])
-            made.params[i] = (tag, index, zero, value % 2**64)
-        yield f"round {round_}", made.build()
+            instance.params[i] = (tag, index, zero, value % 2**64)
+        yield f"round {round_}", instance.build()
 
 
 def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -126,9 +126,9 @@ def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield "add after clear", lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:20]]
 
 
-def having(made: Any, *names: str) -> list[str]:
+def having(instance: Any, *names: str) -> list[str]:
     """Those of the methods that the class has."""
-    return [name for name in names if hasattr(made, name)]
+    return [name for name in names if hasattr(instance, name)]
 
 
 def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -123,15 +123,15 @@ def arguments() -> list[Any]:
 
 def called(argument: Argument, value: Any) -> Any:
     """Calls with everything right but one value."""
-    made: Any = fullbloom
+    instance: Any = fullbloom
     if argument.owner:
-        made = getattr(fullbloom, argument.owner)
-        static = isinstance(inspect.getattr_static(made, argument.call), classmethod | staticmethod) or (
+        instance = getattr(fullbloom, argument.owner)
+        static = isinstance(inspect.getattr_static(instance, argument.call), classmethod | staticmethod) or (
             argument.call in ("from_bytes", "open", "nbytes_for", "with_shape", "kinds")
         )
         if not static and argument.call != "__new__":
-            made = example(argument.owner)
-    call = made if argument.call == "__new__" else getattr(made, argument.call)
+            instance = example(argument.owner)
+    call = instance if argument.call == "__new__" else getattr(instance, argument.call)
     filled = example(argument.owner) if argument.owner else fullbloom.BloomFilter(9)
     values = VALUES | {"data": filled.to_bytes()}
     first, named = [], {}

@@ -139,18 +139,18 @@ def test_a_format_wider_than_its_items_is_refused(format_: str) -> None:
 
 def test_a_negative_number_of_items_is_refused() -> None:
     """A view that states -1 items was read from its base on, to the end of all memory."""
-    item, made = ctypes.c_ssize_t, memoryview(bytes(8)).cast("q")
+    item, instance = ctypes.c_ssize_t, memoryview(bytes(8)).cast("q")
     address = ctypes.c_ssize_t.from_address
     # The shape of a memoryview lies in it, as the first of what its Py_buffer points to.
     where = [
         at
-        for at in range(id(made), id(made) + made.__sizeof__(), ctypes.sizeof(item))
+        for at in range(id(instance), id(instance) + instance.__sizeof__(), ctypes.sizeof(item))
         if address(at).value == 1
     ]
     shape = where[-1]
     address(shape).value = -1
     try:
-        assert made.shape == (-1,)
-        refused(made, "negative")
+        assert instance.shape == (-1,)
+        refused(instance, "negative")
     finally:
         address(shape).value = 1

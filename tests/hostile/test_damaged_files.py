@@ -246,9 +246,9 @@ def test_the_test_parser_rebuilds_a_file_byte_for_byte(golden: Path) -> None:
 
 @pytest.mark.parametrize("lie", LIES)
 def test_forged_headers_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
-    made = File.parse((golden / "bloom-classic.bloom").read_bytes())
-    LIES[lie](made)
-    data = made.build()
+    instance = File.parse((golden / "bloom-classic.bloom").read_bytes())
+    LIES[lie](instance)
+    data = instance.build()
     assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
     with pytest.raises((fullbloom.FormatError, fullbloom.ParameterError)):
         fullbloom.open(tmp_path / "lie.bloom", mode="r+")
@@ -259,9 +259,9 @@ def test_forged_headers_are_refused(lie: str, golden: Path, tmp_path: Path) -> N
 def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
     number: int, golden: Path, tmp_path: Path
 ) -> None:
-    made = File.parse((golden / "bloom-hash-sha256.bloom").read_bytes())
-    made.set(HASH, number)
-    assert refused(made.build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
+    instance = File.parse((golden / "bloom-hash-sha256.bloom").read_bytes())
+    instance.set(HASH, number)
+    assert refused(instance.build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
 @pytest.mark.parametrize(
@@ -275,10 +275,14 @@ def test_a_base_hash_is_refused_where_none_is_allowed(
     name: str, index: int, golden: Path, tmp_path: Path
 ) -> None:
     data = (golden / f"{name}.bloom").read_bytes()
-    made = File.parse(data)
-    made.params.append((HASH, index, 0, 8))
-    made.num_params += 1
-    assert refused(made.move_sections(data).build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
+    instance = File.parse(data)
+    instance.params.append((HASH, index, 0, 8))
+    instance.num_params += 1
+    assert refused(instance.move_sections(data).build(), tmp_path / "lie.bloom") == [
+        "loads",
+        "full",
+        "header",
+    ]
 
 
 SCALABLE_LIES: dict[str, Any] = {
@@ -303,9 +307,9 @@ SCALABLE_LIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("lie", SCALABLE_LIES)
 def test_forged_headers_of_growing_filters_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
-    made = File.parse((golden / "scalable-classic.bloom").read_bytes())
-    SCALABLE_LIES[lie](made)
-    data = made.build()
+    instance = File.parse((golden / "scalable-classic.bloom").read_bytes())
+    SCALABLE_LIES[lie](instance)
+    data = instance.build()
     assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
@@ -329,12 +333,12 @@ for read in (lambda: fullbloom.loads(data), lambda: fullbloom.open(sys.argv[1], 
 def test_nothing_is_allocated_that_the_input_does_not_fill(
     name: str, bits: int, golden: Path, tmp_path: Path
 ) -> None:
-    made = File.parse((golden / f"{name}.bloom").read_bytes())
+    instance = File.parse((golden / f"{name}.bloom").read_bytes())
     for index in range(3):
-        made.set(NUM_BITS, bits, index)
-        made.set(CAPACITY, 2**50, index)
+        instance.set(NUM_BITS, bits, index)
+        instance.set(CAPACITY, 2**50, index)
     path = tmp_path / "bomb.bloom"
-    path.write_bytes(made.build())
+    path.write_bytes(instance.build())
     command = [sys.executable, "-c", BOMB, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr[-300:]

@@ -54,10 +54,10 @@ def refused(column: Callable[[], Any], match: str = "key") -> None:
             way(column())
     for way in ways:
         before = dict(released)
-        made = column()
+        instance = column()
         with pytest.raises(fullbloom.KeyTypeError, match=match):
-            way(made)
-        if isinstance(made, Column):
+            way(instance)
+        if isinstance(instance, Column):
             taken = released[Array] - before[Array], released[Schema] - before[Schema]
             assert taken in {(1, 1), (0, 1), (1, 0)}, taken
     assert bloom.num_added == layered.num_added == 0
@@ -289,10 +289,12 @@ def test_dictionaries_are_accepted_as_hashes(kind: str) -> None:
     assert bloom.contains_hashed([50, 70, 90]) == [True, True, False]
     for wild in (3, 100, *((-1, -100) if kind.islower() else ())):
         refused(lambda wild=wild: column(0, wild), "index")
-        made = pa.DictionaryArray.from_arrays(pa.array([0, abs(wild) + 2]), pa.array([50, 70]), safe=False)
+        instance = pa.DictionaryArray.from_arrays(
+            pa.array([0, abs(wild) + 2]), pa.array([50, 70]), safe=False
+        )
         for call in (bloom.add_hashed, bloom.contains_hashed):
             with pytest.raises(fullbloom.KeyTypeError, match="index"):
-                call(made)
+                call(instance)
             assert pa.array(call(column(0, wild, nulls=b"\1"))).to_pylist()[1] is None
 
 
@@ -400,14 +402,14 @@ def stream(chunks: list[Array], code: int = 0, **changes: Any) -> Stream:
         return 0
 
     callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-    made = Stream(
+    instance = Stream(
         get_schema=address(callback(get_schema)),
         get_next=address(callback(get_next)),
         release=RELEASE[Stream],
     )
     for name, value in changes.items():
-        setattr(made, name, value)
-    return made
+        setattr(instance, name, value)
+    return instance
 
 
 def numbers(*values: int, **changes: Any) -> Array:
@@ -437,10 +439,10 @@ def test_a_stream_is_read_lazily() -> None:
 
     def chunks() -> Any:
         for i in range(50):
-            alive.append(made - released[Array] + i)
+            alive.append(instance - released[Array] + i)
             yield numbers(i)
 
-    made = released[Array]
+    instance = released[Array]
     bloom = fullbloom.BloomFilter(100)
     bloom.update(Streamed(capsule(stream(chunks()))))
     assert bloom.num_added == 50

@@ -16,13 +16,13 @@ import fullbloom
 
 def of_a_copy(variant: Variant, found: Any, _: Path) -> bytes:
     """The bytes of a copy in memory, with some keys more where it takes any."""
-    made = found.copy()
+    instance = found.copy()
     for key in range(0 if variant.can("build") else 20):
         try:
-            variant.add(made, key)
+            variant.add(instance, key)
         except fullbloom.FullbloomError:
             break
-    return made.to_bytes()  # type: ignore[no-any-return]
+    return instance.to_bytes()  # type: ignore[no-any-return]
 
 
 def of_itself(_: Variant, found: Any, __: Path) -> bytes:
@@ -68,11 +68,11 @@ def test_a_forged_file_that_opens_is_saved_as_one_that_opens(variant: Variant, t
 @pytest.mark.parametrize("increments", [2, 4, 8])
 def test_an_impossible_sum_of_increments_is_refused(increments: int, tmp_path: Path) -> None:
     """Between 0 and the least increment a counter would deny the keys that are added to it."""
-    made = fullbloom.VariableIncrementFilter(100, increments=increments)
-    path, bits = tmp_path / "lie.bloom", made.counter_bits
+    instance = fullbloom.VariableIncrementFilter(100, increments=increments)
+    path, bits = tmp_path / "lie.bloom", instance.counter_bits
     for value in range(1 << bits):
-        for cell in (0, 7, made.num_counters - 1):
-            file = File.parse(made.to_bytes())
+        for cell in (0, 7, instance.num_counters - 1):
+            file = File.parse(instance.to_bytes())
             cells = int.from_bytes(file.payload, "little") | value << bits * cell
             file.payload = cells.to_bytes(len(file.payload), "little")
             path.write_bytes(file.build())
@@ -113,14 +113,14 @@ def forged(data: bytes, change: Any) -> bytes:
 @pytest.mark.parametrize("number", [0, 3, 9])
 def test_a_bin_marked_as_overflowed_must_be_full(number: int, tmp_path: Path) -> None:
     """Keys that are not there were looked for in the spare, and a key that came later was lost."""
-    made = fullbloom.PrefixFilter(1000)
-    made.update(range(200))
-    words = -(-(51 + 25 * made.remainder_bits) // 64)
+    instance = fullbloom.PrefixFilter(1000)
+    instance.update(range(200))
+    words = -(-(51 + 25 * instance.remainder_bits) // 64)
 
     def passes(cells: list[int]) -> None:
         cells[words * number] |= 1
 
-    for read in ways_to_read(forged(made.to_bytes(), passes), tmp_path / "lie.bloom"):
+    for read in ways_to_read(forged(instance.to_bytes(), passes), tmp_path / "lie.bloom"):
         with pytest.raises(fullbloom.FormatError, match=f"bin {number} of the file holds what no bin can"):
             read()
 
@@ -130,9 +130,9 @@ def test_a_bin_marked_as_overflowed_must_be_full(number: int, tmp_path: Path) ->
 def test_remainders_of_each_prime_must_match_the_members(
     counting: bool, members: int, tmp_path: Path
 ) -> None:
-    made = fullbloom.ZoneFilter(10, universe=10_000, counting=counting)
-    made.update([3, 999, 4000, 5000, 9999])
-    file = File.parse(made.to_bytes())
+    instance = fullbloom.ZoneFilter(10, universe=10_000, counting=counting)
+    instance.update([3, 999, 4000, 5000, 9999])
+    file = File.parse(instance.to_bytes())
     file.set(COUNT, members)
     for read in ways_to_read(file.build(), tmp_path / "lie.bloom"):
         if members == 6 and not counting:
@@ -145,14 +145,14 @@ def test_remainders_of_each_prime_must_match_the_members(
 
 def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
     """Taken out again, what such a filter held saved what nobody opens."""
-    made = fullbloom.ZoneFilter(10, universe=10_000, counting=True)
-    made.update([3, 999])
+    instance = fullbloom.ZoneFilter(10, universe=10_000, counting=True)
+    instance.update([3, 999])
     for word in (0, 1, 5):
 
         def more(cells: list[int], word: int = word) -> None:
             cells[word] ^= 1 << 17
 
-        for read in ways_to_read(forged(made.to_bytes(), more), tmp_path / "lie.bloom"):
+        for read in ways_to_read(forged(instance.to_bytes(), more), tmp_path / "lie.bloom"):
             with pytest.raises(fullbloom.FormatError, match="damaged"):
                 read()
 
@@ -160,15 +160,15 @@ def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, -1, 2**31, -(2**31)])
 def test_a_count_in_a_single_subtable_is_refused(count: int, tmp_path: Path) -> None:
     """An add to such a cell could leave it empty, and the key was not found."""
-    made = fullbloom.InvertibleBloomFilter(100)
-    made.update(range(20))
-    for cell in (0, 7, made.num_cells - 1):
+    instance = fullbloom.InvertibleBloomFilter(100)
+    instance.update(range(20))
+    for cell in (0, 7, instance.num_cells - 1):
 
         def more(cells: list[int], cell: int = cell) -> None:
             low = (cells[2 * cell + 1] + count) % 2**32
             cells[2 * cell + 1] = cells[2 * cell + 1] >> 32 << 32 | low
 
-        for read in ways_to_read(forged(made.to_bytes(), more), tmp_path / "lie.bloom"):
+        for read in ways_to_read(forged(instance.to_bytes(), more), tmp_path / "lie.bloom"):
             with pytest.raises(fullbloom.FormatError, match="sub-tables of the file hold different keys"):
                 read()
 
@@ -176,11 +176,11 @@ def test_a_count_in_a_single_subtable_is_refused(count: int, tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp_path: Path) -> None:
     """It was -inf."""
-    made = fullbloom.ScalableBloomFilter(100, 0.05, kind=kind)
-    made.update(range(600))
-    file = File.parse(made.to_bytes())
+    instance = fullbloom.ScalableBloomFilter(100, 0.05, kind=kind)
+    instance.update(range(600))
+    file = File.parse(instance.to_bytes())
     for section in range(len(file.sections)):
-        full = File.parse(made.to_bytes())
+        full = File.parse(instance.to_bytes())
         start, length = full.start(section), full.sections[section][3]
         full.payload = full.payload[:start] + b"\xff" * length + full.payload[start + length :]
         for read in ways_to_read(full.build(), tmp_path / "lie.bloom"):
@@ -235,9 +235,9 @@ def test_a_file_of_the_service_is_distinguished_from_a_later_release(
 @pytest.mark.parametrize("members", [0, 1, 59, 61, 100])
 def test_a_set_with_a_forged_member_count_is_refused(members: int) -> None:
     """`len` is exact, and with one more than there are bits the set was 102 % full."""
-    made = fullbloom.BitSet(100)
-    made.update(range(60))
-    file = File.parse(made.to_bytes())
+    instance = fullbloom.BitSet(100)
+    instance.update(range(60))
+    file = File.parse(instance.to_bytes())
     file.set(COUNT, members)
     with pytest.raises(
         fullbloom.FormatError, match=f"says that it has {members} members, and has 60; it is damaged"

@@ -41,14 +41,14 @@ def test_a_small_growing_file_allocates_no_large_stage(
     """Today 384 bytes that say they are full of 2^28 keys take 929 MB with the next one."""
     data = variant.make(100).to_bytes()
     for growth, tightening in ((2.0, 0.5), (1024.0, 0.5), (1024.0, 0.001), (1.0, 0.999)):
-        made = File.parse(data)
+        instance = File.parse(data)
         for index in (0, WHOLE):
-            made.set(CAPACITY, capacity, index)
-        made.set(COUNT, capacity)
-        made.set_float(GROWTH, growth, WHOLE)
-        made.set_float(TIGHTENING, tightening, WHOLE)
-        made.set(MAX_STAGES, 1024, WHOLE)
-        for found in opened(made.build(), tmp_path / "lie.bloom"):
+            instance.set(CAPACITY, capacity, index)
+        instance.set(COUNT, capacity)
+        instance.set_float(GROWTH, growth, WHOLE)
+        instance.set_float(TIGHTENING, tightening, WHOLE)
+        instance.set(MAX_STAGES, 1024, WHOLE)
+        for found in opened(instance.build(), tmp_path / "lie.bloom"):
             for key in range(20):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -62,16 +62,16 @@ def test_a_small_growing_file_allocates_no_large_stage(
 def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(kind: str, fpr: float) -> None:
     """In one step a small file asks for up to 64 times its bytes for each unit of ``growth``."""
     for tightening in (0.5, 1e-3, 1e-6, 1e-9, 1e-13):
-        made = fullbloom.ScalableBloomFilter(100, fpr, kind=kind, growth=1024, tightening=tightening)
-        data = made.to_bytes()
+        instance = fullbloom.ScalableBloomFilter(100, fpr, kind=kind, growth=1024, tightening=tightening)
+        data = instance.to_bytes()
         bounded = fullbloom.loads(data, max_bytes=1 << 14)
         with pytest.raises(fullbloom.FilterMemoryError, match="max_bytes is 16384; open its file with more"):
             bounded.update(range(2000))
         assert bounded.stages == 1
         assert bounded.num_added == bounded.capacity
-        made.update(range(2000))
-        assert made.stages == 2
-        assert made.nbytes < 64 * 1024 * len(data)
+        instance.update(range(2000))
+        assert instance.stages == 2
+        assert instance.nbytes < 64 * 1024 * len(data)
 
 
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
@@ -80,16 +80,16 @@ def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> No
     data = fullbloom.ScalableBloomFilter(10, kind=kind).to_bytes()
     for fpr, tightening in itertools.product((0.3, 0.9999, 0.9999999), (0.5, 1e-12)):
         for power in range(4, 46, 3):
-            made = File.parse(data)
+            instance = File.parse(data)
             for index in (0, WHOLE):
-                made.set(CAPACITY, 2**power, index)
-            made.set(COUNT, 2**power)
-            made.set_float(GROWTH, 1024.0, WHOLE)
-            made.set_float(TIGHTENING, tightening, WHOLE)
-            made.set_float(FPR, fpr, WHOLE)
+                instance.set(CAPACITY, 2**power, index)
+            instance.set(COUNT, 2**power)
+            instance.set_float(GROWTH, 1024.0, WHOLE)
+            instance.set_float(TIGHTENING, tightening, WHOLE)
+            instance.set_float(FPR, fpr, WHOLE)
             for first in (fpr * (1 - tightening), 0.5):
-                made.set_float(FPR, first, 0)
-                for found in opened(made.build(), tmp_path / "lie.bloom"):
+                instance.set_float(FPR, first, 0)
+                for found in opened(instance.build(), tmp_path / "lie.bloom"):
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         for key in range(20):
@@ -101,10 +101,10 @@ def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("rate", [0.6, 0.99])
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_growing_filters_of_high_rates_are_read_back(kind: str, rate: float) -> None:
-    made = fullbloom.ScalableBloomFilter(1000, rate, kind=kind, tightening=0.1)
-    made.update(range(5000))
-    assert made.contains_many(range(5000)).count(False) == 0
-    assert fullbloom.loads(made.to_bytes()) == made
+    instance = fullbloom.ScalableBloomFilter(1000, rate, kind=kind, tightening=0.1)
+    instance.update(range(5000))
+    assert instance.contains_many(range(5000)).count(False) == 0
+    assert fullbloom.loads(instance.to_bytes()) == instance
 
 
 @pytest.mark.parametrize("variant", GROWING)
@@ -142,21 +142,21 @@ def test_growth_stays_within_max_bytes(variant: Variant, batch: int, tmp_path: P
 @pytest.mark.parametrize("variant", FIXED)
 def test_a_filter_above_max_bytes_is_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = variant.make(100)
-    made.save(path)
+    instance = variant.make(100)
+    instance.save(path)
     data = path.read_bytes()
-    for most in (1, made.nbytes - 1, made.nbytes, 2**64 - 1):
+    for most in (1, instance.nbytes - 1, instance.nbytes, 2**64 - 1):
         for read in (
             lambda most=most: fullbloom.loads(data, max_bytes=most),
-            lambda most=most: type(made).from_bytes(data, max_bytes=most),
+            lambda most=most: type(instance).from_bytes(data, max_bytes=most),
             lambda most=most: fullbloom.open(path, max_bytes=most),
-            lambda most=most: type(made).open(path, max_bytes=most),
+            lambda most=most: type(instance).open(path, max_bytes=most),
         ):
-            if most >= made.nbytes:
-                assert read() == made
+            if most >= instance.nbytes:
+                assert read() == instance
                 continue
             with pytest.raises(
-                fullbloom.FilterMemoryError, match=rf"{made.nbytes} bytes.*max_bytes is {most};"
+                fullbloom.FilterMemoryError, match=rf"{instance.nbytes} bytes.*max_bytes is {most};"
             ):
                 read()
 
@@ -171,24 +171,24 @@ def test_an_invalid_max_bytes_is_refused(wrong: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 99, 127, 128, 129, 2**63])
 def test_a_cuckoo_filter_that_takes_a_key_can_be_read_back(count: int, tmp_path: Path) -> None:
-    made = fullbloom.CuckooFilter(100)
-    made.update(range(60))
-    file = File.parse(made.to_bytes())
+    instance = fullbloom.CuckooFilter(100)
+    instance.update(range(60))
+    file = File.parse(instance.to_bytes())
     file.set(COUNT, count)
     found = opened(file.build(), tmp_path / "lie.bloom")
     for filter_ in found:
         filter_.add("one more")
         assert fullbloom.loads(filter_.to_bytes()).num_added == 61
-    slots = File.parse(made.to_bytes())
-    slots.set(COUNT, made.num_buckets * made.bucket_size)
+    slots = File.parse(instance.to_bytes())
+    slots.set(COUNT, instance.num_buckets * instance.bucket_size)
     assert not opened(slots.build(), tmp_path / "lie.bloom")
 
 
 def quotient(payload: Any) -> bytes:
     """A quotient filter whose payload was changed, under valid checksums."""
-    made = fullbloom.QuotientFilter(100_000, 0.01)
-    made.update(range(80_000))
-    file = File.parse(made.to_bytes())
+    instance = fullbloom.QuotientFilter(100_000, 0.01)
+    instance.update(range(80_000))
+    file = File.parse(instance.to_bytes())
     changed = bytearray(file.payload)
     payload(file, changed)
     file.payload = bytes(changed)
@@ -232,16 +232,16 @@ def test_a_quotient_filter_that_contradicts_itself_is_refused(lie: str, tmp_path
 
 
 def test_grow_stays_within_max_bytes(tmp_path: Path) -> None:
-    made = fullbloom.QuotientFilter(1000)
-    made.update(range(900))
-    made.save(tmp_path / "filter.bloom")
-    most = 2 * made.nbytes
+    instance = fullbloom.QuotientFilter(1000)
+    instance.update(range(900))
+    instance.save(tmp_path / "filter.bloom")
+    most = 2 * instance.nbytes
     for found in (
-        fullbloom.loads(made.to_bytes(), max_bytes=most),
+        fullbloom.loads(instance.to_bytes(), max_bytes=most),
         fullbloom.open(tmp_path / "filter.bloom", max_bytes=most).copy(),
     ):
         found.grow()
-        assert made.nbytes < found.nbytes <= most
+        assert instance.nbytes < found.nbytes <= most
         with pytest.raises(fullbloom.FilterMemoryError, match=f"max_bytes is {most}"):
             found.grow()
         assert found.contains_many(range(900)).count(False) == 0
@@ -279,21 +279,21 @@ def test_lookups_in_a_forged_table_do_not_scan_it(tmp_path: Path) -> None:
 def test_a_valid_quotient_filter_is_accepted() -> None:
     rng = random.Random(11)
     for _ in range(60 * SCALE):
-        made = fullbloom.QuotientFilter(
+        instance = fullbloom.QuotientFilter(
             rng.choice([10, 60, 121, 500, 3000]), 0.01, counting=rng.random() < 0.3
         )
-        keys = [rng.randrange(10**9) for _ in range(int(made.capacity * rng.random()))]
-        keys += keys[: rng.choice([0, 0, made.capacity - len(keys)])]
-        made.update(keys)
-        made.discard_many(rng.sample(keys, len(keys) // rng.choice([1, 2, 5])))
-        assert fullbloom.loads(made.to_bytes()) == made
+        keys = [rng.randrange(10**9) for _ in range(int(instance.capacity * rng.random()))]
+        keys += keys[: rng.choice([0, 0, instance.capacity - len(keys)])]
+        instance.update(keys)
+        instance.discard_many(rng.sample(keys, len(keys) // rng.choice([1, 2, 5])))
+        assert fullbloom.loads(instance.to_bytes()) == instance
 
 
 @pytest.mark.parametrize("variant", every_variant())
 def test_forged_cells_give_rates_and_counts_in_range(variant: Variant, tmp_path: Path) -> None:
     """Rates are rates and estimates no less than nothing, whatever stands in the cells."""
-    made, path, rng = variant.filled(range(200), 300), tmp_path / "lie.bloom", random.Random(3)
-    data, numbers = made.to_bytes(), 0
+    instance, path, rng = variant.filled(range(200), 300), tmp_path / "lie.bloom", random.Random(3)
+    data, numbers = instance.to_bytes(), 0
     for turn in range(30 * SCALE):
         file = File.parse(data)
         payload = bytearray(file.payload)

@@ -19,10 +19,10 @@ RUNS, PROBES = 6 * SCALE, 20_000
 STAGE_VARIANT, FPR, CAPACITY, WHOLE = 11, 2, 1, 0xFFFF
 
 
-def planned(made: fullbloom.ScalableBloomFilter) -> list[float]:
+def planned(instance: fullbloom.ScalableBloomFilter) -> list[float]:
     """The rates that the stages have while there are such rates."""
-    first = made.target_fpr * (1 - made.tightening)
-    return [first * made.tightening**i for i in range(made.stages)]
+    first = instance.target_fpr * (1 - instance.tightening)
+    return [first * instance.tightening**i for i in range(instance.stages)]
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def planned(made: fullbloom.ScalableBloomFilter) -> list[float]:
 def test_stages_use_the_lowest_possible_rate_and_refuse_no_key(
     arguments: tuple[int, float], options: dict[str, Any], keys: int
 ) -> None:
-    made = fullbloom.ScalableBloomFilter(*arguments, **options)
-    made.update(range(keys))
-    assert made.contains_many(range(keys)) == [True] * keys
-    rates = [stage["target_fpr"] for stage in made.stage_info()]
-    held = [rate for rate, plan in zip(rates, planned(made), strict=True) if rate > plan * (1 + 1e-6)]
+    instance = fullbloom.ScalableBloomFilter(*arguments, **options)
+    instance.update(range(keys))
+    assert instance.contains_many(range(keys)) == [True] * keys
+    rates = [stage["target_fpr"] for stage in instance.stage_info()]
+    held = [rate for rate, plan in zip(rates, planned(instance), strict=True) if rate > plan * (1 + 1e-6)]
     assert held
     assert held == rates[-len(held) :], "from the first such stage on"
-    assert made.at_least_rate == made.info()["at_least_rate"] == len(held)
-    for capacity, rate in zip(made.stage_capacities[-len(held) :], held, strict=True):
+    assert instance.at_least_rate == instance.info()["at_least_rate"] == len(held)
+    for capacity, rate in zip(instance.stage_capacities[-len(held) :], held, strict=True):
         # The first stage has half of the rate; a millionth less cannot be had.
         with pytest.raises(fullbloom.ParameterError, match="fpr"):
             fullbloom.ScalableBloomFilter(capacity, 2 * rate * (1 - 1e-6), kind=options.get("kind", "bloom"))
-    again = fullbloom.ScalableBloomFilter.from_bytes(made.to_bytes())
-    assert again == made
+    again = fullbloom.ScalableBloomFilter.from_bytes(instance.to_bytes())
+    assert again == instance
     again.update(range(keys, 2 * keys))
     again.clear()
     assert again == fullbloom.ScalableBloomFilter(*arguments, **options)
@@ -69,22 +69,22 @@ def test_a_rate_below_that_of_the_first_stage_is_refused() -> None:
 
 
 def test_only_the_maximum_number_of_stages_ends_growth() -> None:
-    made = fullbloom.ScalableBloomFilter(1, 0.5, growth=1.0)
+    instance = fullbloom.ScalableBloomFilter(1, 0.5, growth=1.0)
     with pytest.raises(fullbloom.FilterFull, match="1024 stages"):
-        made.update(range(10_000))
-    assert made.stages == 1024
-    assert made.at_least_rate > 900
-    assert fullbloom.loads(made.to_bytes()) == made
+        instance.update(range(10_000))
+    assert instance.stages == 1024
+    assert instance.at_least_rate > 900
+    assert fullbloom.loads(instance.to_bytes()) == instance
 
 
 @pytest.fixture(scope="module")
 def grown() -> fullbloom.ScalableBloomFilter:
     """Nine stages, the last of them at the least rate."""
-    made = fullbloom.ScalableBloomFilter(1000, 1e-13, kind="quotient")
-    made.update(range(300_000))
-    assert made.stages == 9
-    assert made.at_least_rate > 1
-    return made
+    instance = fullbloom.ScalableBloomFilter(1000, 1e-13, kind="quotient")
+    instance.update(range(300_000))
+    assert instance.stages == 9
+    assert instance.at_least_rate > 1
+    return instance
 
 
 @pytest.mark.parametrize("tag", [FPR, CAPACITY])
@@ -105,9 +105,9 @@ def test_a_stage_with_a_forged_plan_is_refused(
 
 @pytest.mark.parametrize("variant", [0, 1, 2, 4, 5, 7, 8, 9, 18, 999])
 def test_an_unknown_kind_of_stage_is_refused(variant: int) -> None:
-    made = fullbloom.ScalableBloomFilter(100, kind="cuckoo")
-    made.update(range(500))
-    file = File.parse(made.to_bytes())
+    instance = fullbloom.ScalableBloomFilter(100, kind="cuckoo")
+    instance.update(range(500))
+    file = File.parse(instance.to_bytes())
     file.set(STAGE_VARIANT, variant, WHOLE)
     with pytest.raises(fullbloom.FormatError, match="names stages of an unknown kind; use a newer release"):
         fullbloom.loads(file.build())
@@ -142,44 +142,44 @@ def test_no_kind_stops_growing_because_of_its_rate(kind: str) -> None:
     while grown < 8 * SCALE:
         arguments, options = random_growth(rng)
         try:
-            made = fullbloom.ScalableBloomFilter(*arguments, kind=kind, **options)
+            instance = fullbloom.ScalableBloomFilter(*arguments, kind=kind, **options)
         except fullbloom.ParameterError:
             # Not even the first stage can have its rate: refused at once, never later.
             continue
         grown += 1
         for start in range(0, 3000, 500):
-            made.update(range(start, start + 500))
-            assert all(made.contains_many(range(start + 500))), (arguments, options)
-        stages = made.stage_info()
+            instance.update(range(start, start + 500))
+            assert all(instance.contains_many(range(start + 500))), (arguments, options)
+        stages = instance.stage_info()
         many = max(many, len(stages))
-        for stage, plan in zip(stages, planned(made), strict=True):
+        for stage, plan in zip(stages, planned(instance), strict=True):
             assert stage["target_fpr"] >= plan * (1 - 1e-9), (arguments, options)
         # The rate that is told: between the largest of the stages' rates and the most that all can find.
         rates = [stage["fpr"] for stage in stages]
-        assert max(rates) <= made.fpr() * (1 + 1e-9)
-        assert made.fpr() <= min(1.0, most_found(stages)) * (1 + 1e-9)
+        assert max(rates) <= instance.fpr() * (1 + 1e-9)
+        assert instance.fpr() <= min(1.0, most_found(stages)) * (1 + 1e-9)
         # No stage is above its share but those that are counted.
-        above = sum(stage["target_fpr"] for stage in stages) - sum(planned(made))
-        assert made.at_least_rate > 0 or above <= 1e-9 * made.target_fpr
+        above = sum(stage["target_fpr"] for stage in stages) - sum(planned(instance))
+        assert instance.at_least_rate > 0 or above <= 1e-9 * instance.target_fpr
     assert many > 40
 
 
 @pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_the_rate_of_many_small_stages_is_at_most_the_stated_one(kind: str) -> None:
-    above, below, told = [], [], 0.0
+    above, below, result = [], [], 0.0
     for seed in range(RUNS):
-        made = fullbloom.ScalableBloomFilter(40, 0.4, kind=kind, growth=1.0, tightening=0.9, seed=seed)
-        made.update(range(2000))
-        found = sum(made.contains_many(range(10**6, 10**6 + PROBES))) / PROBES
-        told = made.fpr()
-        above.append(found - told)
+        instance = fullbloom.ScalableBloomFilter(40, 0.4, kind=kind, growth=1.0, tightening=0.9, seed=seed)
+        instance.update(range(2000))
+        found = sum(instance.contains_many(range(10**6, 10**6 + PROBES))) / PROBES
+        result = instance.fpr()
+        above.append(found - result)
         # Stages that know nothing of each other find least.
-        below.append(found - theory.compound_fpr([stage["fpr"] for stage in made.stage_info()]))
+        below.append(found - theory.compound_fpr([stage["fpr"] for stage in instance.stage_info()]))
     # Stages of bits tell a rate by their fill, around which filters scatter: as the runs show.
     far = sigmas_of(len(fullbloom.ScalableBloomFilter.kinds()))
-    mean, sd = pooled(above, told, PROBES)
+    mean, sd = pooled(above, result, PROBES)
     assert mean <= far * sd
-    mean, sd = pooled(below, told, PROBES)
+    mean, sd = pooled(below, result, PROBES)
     assert mean >= -far * sd
 
 
@@ -187,12 +187,12 @@ def test_the_rate_of_many_small_stages_is_at_most_the_stated_one(kind: str) -> N
 def test_dynamic_stages_hold_their_capacity(seed: int) -> None:
     rng = random.Random(f"dynamic {seed}")
     capacity, most = rng.randint(20, 200), rng.choice([1, 3, 16, 64])
-    made = fullbloom.DynamicCuckooFilter(capacity, 10 ** rng.uniform(-6, -1), max_stages=most, seed=seed)
+    instance = fullbloom.DynamicCuckooFilter(capacity, 10 ** rng.uniform(-6, -1), max_stages=most, seed=seed)
     keys = range(capacity * most)
-    made.update(keys)
-    assert all(made.contains_many(keys))
-    assert made.stages <= most
-    assert made.fpr() <= made.target_fpr * (1 + 1e-9)
+    instance.update(keys)
+    assert all(instance.contains_many(keys))
+    assert instance.stages <= most
+    assert instance.fpr() <= instance.target_fpr * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hostile.capsules import Column, array, schema
 from support import LONG
 
 import fullbloom
+from fullbloom import registry
 
 NAMES = [row["name"] for row in fullbloom.variants()]
 #: Seconds that a call may take; a machine that runs other tests beside is slower.
@@ -93,13 +94,13 @@ def made_of(name: str) -> Any:
     """A small filter of this name."""
     row = next(row for row in fullbloom.variants() if row["name"] == name)
     class_ = getattr(fullbloom, row["class"])
-    if row["adds"] == "world":
+    if registry.is_built(row, "included", "excluded"):
         return class_.build([7], [8])
-    if row["adds"].startswith("build"):
-        return class_.build({7: 1} if row["adds"] == "build_pairs" else [7])
-    made = class_(100)
-    made.add(7, 1) if row["adds"] == "pair" else made.add(7)
-    return made
+    if "static" in row["capabilities"]:
+        return class_.build({7: 1} if registry.is_built(row, "key", "value") else [7])
+    instance = class_(100)
+    instance.add(7, 1) if registry.is_open(row, "key", "value") else instance.add(7)
+    return instance
 
 
 def test_every_method_returns_or_handles_a_signal_for_any_count() -> None:
@@ -123,10 +124,10 @@ def test_a_spectral_add_of_n_equals_n_adds(mode: str) -> None:
     refused = 0
     for _ in range(60):
         key, times = draw.randrange(40), draw.choice([1, 2, 3, 10, 90, 250])
-        for made, calls in ((once, [(key, times)]), (each, [(key,)] * times)):
+        for instance, calls in ((once, [(key, times)]), (each, [(key,)] * times)):
             try:
                 for call in calls:
-                    made.add(*call)
+                    instance.add(*call)
             except fullbloom.FilterFull:
                 refused += 1
         assert once.to_bytes() == each.to_bytes()
@@ -145,10 +146,10 @@ def test_d_left_adds_and_removals_of_n_equal_n_calls() -> None:
             assert once.discard(key, times) == (each.count(key) >= times)
             for _ in range(times if each.count(key) >= times else 0):
                 each.remove(key)
-        for made, calls in ((once, [(key, times)]), (each, [(key,)] * times)) if step % 3 < 2 else ():
+        for instance, calls in ((once, [(key, times)]), (each, [(key,)] * times)) if step % 3 < 2 else ():
             try:
                 for call in calls:
-                    made.add(*call)
+                    instance.add(*call)
             except fullbloom.FilterFull:
                 refused += 1
         assert once.count_many(range(10)) == each.count_many(range(10))

@@ -125,7 +125,7 @@ Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
 
 
 @pytest.mark.parametrize(
-    "made",
+    "instance",
     [
         lambda: Scalar(()),
         lambda: Scalar((1, 2)),
@@ -135,14 +135,14 @@ Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
         lambda: Long(1 << 80),
     ],
 )
-def test_a_repeated_part_of_a_tuple_is_encoded_once(made: Any) -> None:
+def test_a_repeated_part_of_a_tuple_is_encoded_once(instance: Any) -> None:
     """Only after 64 KiB is it remembered; 16 MiB would ask 600,000 times, for 2 us each."""
-    part = made()
+    part = instance()
     with pytest.raises(fullbloom.KeyTypeError, match="16777216 bytes"):
         fullbloom.hash_key(doubled(30, part))
     assert part.times < (64 << 10) // 9 + 64
     # A thousand are.
-    parts = [made() for _ in range(2000)]
+    parts = [instance() for _ in range(2000)]
     with pytest.raises(fullbloom.KeyTypeError, match="16777216 bytes"):
         fullbloom.hash_key(doubled(30, tuple(parts)))
     asked = sorted(part.times for part in parts)
@@ -240,10 +240,10 @@ def test_a_record_with_invalid_unicode_is_refused(point: int) -> None:
     """Of which NumPy says SystemError."""
     codes = np.array([65, 1, point, 2, 66, 3], np.uint32)
     records = codes.view([("text", "U1"), ("count", "i4")])
-    made = fullbloom.BloomFilter(9)
-    for call in (made.add, fullbloom.hash_key, made.__contains__):
+    instance = fullbloom.BloomFilter(9)
+    for call in (instance.add, fullbloom.hash_key, instance.__contains__):
         with pytest.raises(fullbloom.KeyTypeError, match=r"NumPy cannot read this numpy\.void"):
             call(records[1])
-    for batch in (made.update, made.contains_many, fullbloom.hash_many):
+    for batch in (instance.update, instance.contains_many, fullbloom.hash_many):
         with pytest.raises(fullbloom.KeyTypeError, match="item 1 of the batch"):
             batch(records)

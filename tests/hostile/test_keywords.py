@@ -32,10 +32,10 @@ MEANT = {
 
 #: What is made of all its keys at once has no constructor.
 BUILT = [row for row in every_variant() if row.values[0].can("build")]
-MADE = [row for row in every_variant() if not row.values[0].can("build")]
+STATIC_ROWS = [row for row in every_variant() if not row.values[0].can("build")]
 
 
-@pytest.mark.parametrize("variant", MADE)
+@pytest.mark.parametrize("variant", STATIC_ROWS)
 def test_a_misspelled_keyword_gets_a_suggestion(variant: Variant) -> None:
     known = {name for name, _, _ in variant.row["parameters"]} | {"seed", "secret"}
     for name, slips in MEANT.items():
@@ -52,7 +52,7 @@ def test_a_misspelled_keyword_gets_a_suggestion(variant: Variant) -> None:
                     assert f"did you mean `{name}`?" in str(caught.value)
 
 
-@pytest.mark.parametrize("variant", MADE)
+@pytest.mark.parametrize("variant", STATIC_ROWS)
 def test_keywords_of_other_libraries_get_a_suggestion(variant: Variant) -> None:
     known = [name for name, _, _ in variant.row["parameters"]]
     capacity = next(name for name in known if name.endswith("capacity"))
@@ -62,7 +62,7 @@ def test_keywords_of_other_libraries_get_a_suggestion(variant: Variant) -> None:
             variant.cls(**words)
 
 
-@pytest.mark.parametrize("variant", MADE)
+@pytest.mark.parametrize("variant", STATIC_ROWS)
 def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
     cls = variant.cls
     required = [name for name, _, default in variant.row["parameters"] if default is None]
@@ -91,16 +91,16 @@ def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
             cls(**{required[0]: None})
 
 
-@pytest.mark.parametrize("variant", MADE)
+@pytest.mark.parametrize("variant", STATIC_ROWS)
 def test_defaults_in_the_signature_equal_those_of_the_constructor(variant: Variant) -> None:
     signature = inspect.signature(variant.cls).parameters
     shown = {name: parameter.default for name, parameter in signature.items() if name != "unknown"}
     required = {name: 100 for name, default in shown.items() if default is inspect.Parameter.empty}
-    made, said = variant.cls(**required), variant.cls(**{**shown, **required})
-    assert made.info() == said.info()
+    instance, said = variant.cls(**required), variant.cls(**{**shown, **required})
+    assert instance.info() == said.info()
 
 
-@pytest.mark.parametrize("variant", MADE)
+@pytest.mark.parametrize("variant", STATIC_ROWS)
 @pytest.mark.parametrize("name", ["callback", "x" * 10_000, "ß", "\N{SNOWMAN}", ""])
 def test_an_unknown_keyword_lists_the_known_ones(variant: Variant, name: str) -> None:
     with pytest.raises(fullbloom.ParameterTypeError, match=r"it takes .*seed, secret"):
@@ -115,8 +115,13 @@ def test_calling_a_class_that_is_built_names_build(variant: Variant, given: tupl
 
 
 def test_existing_keywords_are_accepted() -> None:
-    made = fullbloom.BloomFilter(capacity=100, fpr=0.1, layout="classic", seed=3, secret=None)
-    assert (made.capacity, made.target_fpr, made.layout, made.seed) == (100, 0.1, "classic", 3)
+    instance = fullbloom.BloomFilter(capacity=100, fpr=0.1, layout="classic", seed=3, secret=None)
+    assert (instance.capacity, instance.target_fpr, instance.layout, instance.seed) == (
+        100,
+        0.1,
+        "classic",
+        3,
+    )
     unknown: dict[str, Any] = {}
     assert fullbloom.BloomFilter(100, **unknown).capacity == 100
     assert next(iter(inspect.signature(fullbloom.BloomFilter).parameters)) == "capacity"

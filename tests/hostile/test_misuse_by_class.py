@@ -57,30 +57,30 @@ def test_filters_of_other_shapes_merge_atomically(variant: Variant, options: dic
 
 @pytest.mark.parametrize("variant", every_variant("merge"))
 def test_other_classes_do_not_merge(variant: Variant) -> None:
-    made = filled(variant)
-    before = made.to_bytes()
+    instance = filled(variant)
+    before = instance.to_bytes()
     others = [other.make(100) for other in variants_with() if other.cls is not variant.cls]
     for other in (set(), None, 5, *others):
         with pytest.raises(TypeError):
-            made.merge(other)
-        assert made != other
-    assert made.to_bytes() == before
+            instance.merge(other)
+        assert instance != other
+    assert instance.to_bytes() == before
 
 
 @pytest.mark.parametrize("bad", BAD_KEYS)
 @pytest.mark.parametrize("variant", every_variant("add"))
 def test_unsupported_keys_are_refused(variant: Variant, bad: str) -> None:
-    made, key = filled(variant), BAD_KEYS[bad]
-    before = made.to_bytes()
-    calls: list[Callable[[], Any]] = [lambda: key in made]
+    instance, key = filled(variant), BAD_KEYS[bad]
+    before = instance.to_bytes()
+    calls: list[Callable[[], Any]] = [lambda: key in instance]
     if variant.can("pairs"):
-        calls.append(lambda: made.add(key, 1))
+        calls.append(lambda: instance.add(key, 1))
     else:
-        calls.append(lambda: made.add(key))
+        calls.append(lambda: instance.add(key))
         if key is not None:  # a null of a batch is skipped
-            calls += [lambda: made.add_many([key]), lambda: made.update([key])]
+            calls += [lambda: instance.add_many([key]), lambda: instance.update([key])]
     if key is not None:
-        calls.append(lambda: made.contains_many([key]))
+        calls.append(lambda: instance.contains_many([key]))
     for word, method in (
         ("remove", "remove"),
         ("remove", "discard"),
@@ -89,14 +89,14 @@ def test_unsupported_keys_are_refused(variant: Variant, bad: str) -> None:
         ("positions", "positions"),
     ):
         if variant.can(word):
-            calls.append(lambda method=method: getattr(made, method)(key))
+            calls.append(lambda method=method: getattr(instance, method)(key))
     for word, method in (("label", "label"), ("value", "get")):
         if variant.can(word):
-            calls.append(lambda method=method: getattr(made, method)(key))
+            calls.append(lambda method=method: getattr(instance, method)(key))
     for call in calls:
         with pytest.raises(fullbloom.KeyTypeError):
             call()
-    assert made.to_bytes() == before
+    assert instance.to_bytes() == before
 
 
 def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
@@ -133,15 +133,15 @@ def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
 @pytest.mark.parametrize("variant", every_variant("map"))
 def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    made = filled(variant)
-    made.save(path)
+    instance = filled(variant)
+    instance.save(path)
     stored = path.read_bytes()
     for name, write in writes(variant).items():
         mapped = fullbloom.open(path)
         with pytest.raises(fullbloom.ReadOnlyFilter) as caught:
             write(mapped)
         assert "copy()" in str(caught.value), name
-        assert mapped == made, name
+        assert mapped == instance, name
         assert path.read_bytes() == stored
         write(mapped.copy())
         assert path.read_bytes() == stored
@@ -151,12 +151,12 @@ def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
 def test_secrets_are_not_serialised(variant: Variant) -> None:
     import pickle
 
-    made = filled(variant, secret=SECRET)
-    assert made.keyed
-    shown = [made.to_bytes(), repr(made).encode(), repr(made.info()).encode()]
+    instance = filled(variant, secret=SECRET)
+    assert instance.keyed
+    shown = [instance.to_bytes(), repr(instance).encode(), repr(instance.info()).encode()]
     assert not any(SECRET in text for text in shown)
     with pytest.raises(TypeError, match="secret"):
-        pickle.dumps(made)
+        pickle.dumps(instance)
     with pytest.raises(fullbloom.ParameterError, match="secret"):
-        fullbloom.loads(made.to_bytes())
-    assert fullbloom.loads(made.to_bytes(), secret=SECRET) == made
+        fullbloom.loads(instance.to_bytes())
+    assert fullbloom.loads(instance.to_bytes(), secret=SECRET) == instance

@@ -69,16 +69,16 @@ def with_room() -> Iterator[WithRoom]:
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        told, asked = process.stdout, process.stdin
-        assert told is not None
+        result, asked = process.stdout, process.stdin
+        assert result is not None
         assert asked is not None
 
-        def ask(room: int, made: str, work: str) -> list[str]:
-            print(json.dumps([room, made, work]), file=asked, flush=True)
-            outcome = told.readline().split()
+        def ask(room: int, instance: str, work: str) -> list[str]:
+            print(json.dumps([room, instance, work]), file=asked, flush=True)
+            outcome = result.readline().split()
             if len(outcome) == 1:  # the code of a child that said nothing
                 pytest.fail(f"ended with {outcome[0]}")
-            assert json.loads(told.readline()) == 0
+            assert json.loads(result.readline()) == 0
             return outcome
 
         yield ask
@@ -202,7 +202,7 @@ REFUSED = ["refused", "True", "True", "0"]
 
 
 @pytest.mark.parametrize(
-    ("made", "work", "outcome"),
+    ("instance", "work", "outcome"),
     [
         ("key = bytearray(400_000_000)", "f.add(key)", ANSWERED),
         ("key = memoryview(bytes(400_000_000))", "f.add(key)", ANSWERED),
@@ -221,9 +221,11 @@ REFUSED = ["refused", "True", "True", "0"]
         ("keys = (b'',) * 40_000_000", "f.add_many(keys)", [*REFUSED[:-1], "1"]),
     ],
 )
-def test_long_keys_and_many_answers(made: str, work: str, outcome: list[str], with_room: WithRoom) -> None:
+def test_long_keys_and_many_answers(
+    instance: str, work: str, outcome: list[str], with_room: WithRoom
+) -> None:
     """128 MB are to be had: a key is hashed where it lies, and what must be copied is refused."""
-    assert with_room(128 << 20, made, work) == outcome
+    assert with_room(128 << 20, instance, work) == outcome
 
 
 def test_a_wide_text_hashes_as_its_utf8() -> None:

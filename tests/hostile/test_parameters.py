@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import fullbloom
-from fullbloom import _core
+from fullbloom import _core, registry
 
 # Generous for a slow, busy machine; a case takes microseconds unless it hangs.
 HANG_SECONDS = 20
@@ -241,11 +241,13 @@ def of_every_class() -> Iterator[tuple[str, str, str]]:
     """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
     for row in fullbloom.variants():
         cls = row["class"]
-        if row["adds"] == "world":
+        if registry.is_built(row, "included", "excluded"):
             yield from of_a_closed_world(cls)
             continue
         if "static" in row["capabilities"]:
-            yield from of_a_built_class(cls, values=", [3, 4]" if row["adds"] == "build_pairs" else "")
+            yield from of_a_built_class(
+                cls, values=", [3, 4]" if registry.is_built(row, "key", "value") else ""
+            )
             continue
         parameters = inspect.signature(getattr(fullbloom, cls)).parameters
         first, rated = next(iter(parameters.values())), "fpr" in parameters
@@ -411,11 +413,11 @@ class Limited:
 @pytest.fixture(scope="module")
 def limited() -> Iterator[Limited]:
     """The one process of this module."""
-    made = Limited()
-    yield made
-    assert made.process.stdin is not None
-    made.process.stdin.close()
-    assert made.process.wait(timeout=60) == 0
+    instance = Limited()
+    yield instance
+    assert instance.process.stdin is not None
+    instance.process.stdin.close()
+    assert instance.process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize(("expression", "error", "shown"), CASES, ids=[case[0] for case in CASES])

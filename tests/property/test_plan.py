@@ -57,7 +57,9 @@ def test_plan_recommends_the_lowest_rate_that_fits() -> None:
         needs = set(random.sample(NEEDS, random.choice([1, 1, 1, 2])))
         able = [row for row in registry.rows() if needs <= set(row["capabilities"])]
         static = "static" in needs
-        rows = [row for row in able if row["adds"] == "key" or (static and row["adds"] == "build")]
+        rows = [
+            row for row in able if registry.is_open(row, "key") or (static and registry.is_built(row, "key"))
+        ]
         rows = [row for row in rows if not registry.is_forgetful(row)]
         try:
             first = choices(items, memory=memory, needs=needs)[0]
@@ -94,11 +96,14 @@ def test_removal_of_forty_thousand_keys_does_not_cost_a_rate_of_six_percent() ->
 
 def test_exact_structures_are_compared_if_all_keys_are_known() -> None:
     exact = [c for c in choices(500, 0.01, universe=1 << 20, excluded=10_000, needs="map") if c.fpr == 0.0]
-    assert {registry.get_row(c.structure)["adds"] for c in exact} == {"number", "world"}
+    assert {tuple(registry.get_row(c.structure)["entry"]) for c in exact} == {
+        ("number",),
+        ("included", "excluded"),
+    }
     assert len(exact) == 3
     for choice in exact:
         row = registry.get_row(choice.structure)
-        if row["adds"] == "world":
+        if registry.is_built(row, "included", "excluded"):
             built = registry.get_class(row).build(range(500), range(500, 10_500))
             assert 0.8 < built.nbytes / choice.nbytes < 1.25
         elif any(name == "universe" for name, _, _ in row["parameters"]):

@@ -60,8 +60,8 @@ def test_streams_and_tables_agree_with_sets(seed, secret):
     assert tuple(tables[0].decode()) == ([], [], True)
 
     estimators = [StrataEstimator(sorted(keys), secret=secret) for keys in (here, there)]
-    told, true = estimators[0].differences(estimators[1].to_bytes()), len(mine) + len(theirs)
-    assert true / 2.5 <= told <= true * 2.5
+    result, true = estimators[0].differences(estimators[1].to_bytes()), len(mine) + len(theirs)
+    assert true / 2.5 <= result <= true * 2.5
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -181,10 +181,10 @@ def test_a_counting_filter_counts_the_keys_that_are_not_local(differences):
         theirs.update(range(1000))
         own = [*range(differences, 1000), *range(5000, 5100)]
         before = theirs.to_bytes()
-        told = count_differences(theirs, own)
+        result = count_differences(theirs, own)
         assert theirs.to_bytes() == before
-        assert told <= differences
-        errors.append(differences - told)
+        assert result <= differences
+        errors.append(differences - result)
     # More cells, fewer collisions; with so many cells that no two keys share all of theirs, none.
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == 0

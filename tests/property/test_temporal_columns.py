@@ -33,7 +33,7 @@ WIDE = [decimal.Decimal("9" * 70 + ".25"), decimal.Decimal("-" + "9" * 74), deci
 
 def columns() -> dict[str, tuple[Any, list[Any]]]:
     """An Arrow type, and the Python values that a column of it holds."""
-    made: dict[str, tuple[Any, list[Any]]] = {
+    instance: dict[str, tuple[Any, list[Any]]] = {
         "date32": (pa.date32(), DAYS),
         "date64": (pa.date64(), DAYS),
         "decimal32": (pa.decimal32(9, 2), DECIMALS),
@@ -44,13 +44,13 @@ def columns() -> dict[str, tuple[Any, list[Any]]]:
     }
     for unit in ("s", "ms", "us", "ns"):
         stamps = NEAR if unit == "ns" else STAMPS
-        made[f"timestamp {unit}"] = (pa.timestamp(unit), stamps)
-        made[f"duration {unit}"] = (pa.duration(unit), SPANS)
-        made[f"time {unit}"] = ((pa.time32 if unit in {"s", "ms"} else pa.time64)(unit), TIMES)
+        instance[f"timestamp {unit}"] = (pa.timestamp(unit), stamps)
+        instance[f"duration {unit}"] = (pa.duration(unit), SPANS)
+        instance[f"time {unit}"] = ((pa.time32 if unit in {"s", "ms"} else pa.time64)(unit), TIMES)
         for zone in ZONES:
             aware = [stamp.replace(tzinfo=dt.UTC) for stamp in NEAR]
-            made[f"timestamp {unit} {zone}"] = (pa.timestamp(unit, zone), aware)
-    return made
+            instance[f"timestamp {unit} {zone}"] = (pa.timestamp(unit, zone), aware)
+    return instance
 
 
 COLUMNS = columns()

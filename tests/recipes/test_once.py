@@ -31,13 +31,13 @@ PATIENCE = 30
 @pytest.fixture(scope="module")
 def app():
     """An application with a worker of eight threads; stopping one takes four seconds."""
-    made = celery.Celery("once", broker="memory://", backend="cache+memory://", set_as_current=False)
-    made.conf.broker_transport_options = {"polling_interval": 0.01}
+    instance = celery.Celery("once", broker="memory://", backend="cache+memory://", set_as_current=False)
+    instance.conf.broker_transport_options = {"polling_interval": 0.01}
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
-    with start_worker(made, perform_ping_check=False, pool="threads", concurrency=8) as worker:
-        made.worker = worker
-        yield made
+    with start_worker(instance, perform_ping_check=False, pool="threads", concurrency=8) as worker:
+        instance.worker = worker
+        yield instance
     # A worker takes the process's logging over, and other files of tests go on in this process.
     root.setLevel(level)
     root.handlers[:] = handlers

@@ -73,9 +73,9 @@ def crawl(url, **settings):
 
 
 def dupe_filter(**settings):
-    made = DupeFilter.from_crawler(get_crawler(settings_dict={"DUPEFILTER_CLASS": OURS, **settings}))
-    made.open()
-    return made
+    instance = DupeFilter.from_crawler(get_crawler(settings_dict={"DUPEFILTER_CLASS": OURS, **settings}))
+    instance.open()
+    return instance
 
 
 def requests(numbers):
@@ -125,10 +125,10 @@ def test_the_expected_loss_matches_the_loss(capacity):
     settings = {"FULLBLOOM_FPR": 0.05, "FULLBLOOM_SEED": 7}
     if capacity:
         settings["FULLBLOOM_CAPACITY"] = capacity
-    made = dupe_filter(**settings)
-    lost = sum(map(made.request_seen, requests(range(2000))))
-    made.close("finished")
-    expected = made._stats.get_value("dupefilter/fullbloom/expected_lost")
+    instance = dupe_filter(**settings)
+    lost = sum(map(instance.request_seen, requests(range(2000))))
+    instance.close("finished")
+    expected = instance._stats.get_value("dupefilter/fullbloom/expected_lost")
     # Poisson, to five standard deviations and one.
     assert abs(lost - expected) <= 5 * expected**0.5 + 1
     assert expected <= 0.05 * 2000 / 0.95
@@ -148,15 +148,15 @@ def test_an_expected_loss_of_one_page_is_logged_as_a_warning(caplog):
 
 
 def test_duplicates_are_logged_and_counted_as_scrapy_does(caplog):
-    made = dupe_filter()
+    instance = dupe_filter()
     crawler = get_crawler()
     spider = type("One", (scrapy.Spider,), {"name": "one"})()
     spider.crawler = crawler
     (request,) = requests([1])
-    assert [made.request_seen(request) for _ in range(3)] == [False, True, True]
+    assert [instance.request_seen(request) for _ in range(3)] == [False, True, True]
     with caplog.at_level(logging.DEBUG):
-        made.log(request, spider)
-        made.log(request, spider)
+        instance.log(request, spider)
+        instance.log(request, spider)
     assert crawler.stats.get_value("dupefilter/filtered") == 2
     assert caplog.text.count("no more duplicates will be shown") == 1
 
@@ -212,9 +212,9 @@ def test_a_job_of_scrapys_own_filter_is_logged(tmp_path, caplog):
 
 def spider(server, **settings):
     base = {"FULLBLOOM_REDIS_URL": f"redis://127.0.0.1:{server.port}/0", "FULLBLOOM_CAPACITY": 10_000}
-    made = DupeFilter.from_crawler(get_crawler(settings_dict=base | settings))
-    made.open()
-    return made
+    instance = DupeFilter.from_crawler(get_crawler(settings_dict=base | settings))
+    instance.open()
+    return instance
 
 
 @needs_redis

@@ -11,7 +11,7 @@ import pytest
 from service.forks import spawn, wait_for_file
 
 
-class Running:
+class ServiceRunner:
     """A service on ports of its own choice; `stop` ends it well, `kill` does not."""
 
     def __init__(self, folder: Path, *options: str, **environment: str):
@@ -57,10 +57,10 @@ class Running:
 @pytest.fixture
 def start(tmp_path):
     """A function that starts a service, in a folder of its own unless one is given."""
-    running: list[Running] = []
+    running: list[ServiceRunner] = []
 
     def begin(*options, folder: str = "one", **environment):
-        running.append(Running(tmp_path / folder, *options, **environment))
+        running.append(ServiceRunner(tmp_path / folder, *options, **environment))
         return running[-1]
 
     yield begin
@@ -74,7 +74,7 @@ def new_service(tmp_path_factory):
     running = []
 
     def begin(*options, **environment):
-        running.append(Running(tmp_path_factory.mktemp("service"), *options, **environment))
+        running.append(ServiceRunner(tmp_path_factory.mktemp("service"), *options, **environment))
         return running[-1]
 
     yield begin
@@ -85,6 +85,6 @@ def new_service(tmp_path_factory):
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """One service for the tests of a file; they use names of their own."""
-    one = Running(tmp_path_factory.mktemp("service"))
+    one = ServiceRunner(tmp_path_factory.mktemp("service"))
     yield one
     one.kill()

@@ -65,7 +65,7 @@ while True:
 """
 
 
-class Forked:
+class ServiceProcess:
     """What tests use of `subprocess.Popen`."""
 
     def __init__(self, words: list[str], log: int, environment: dict[str, str]):
@@ -125,7 +125,7 @@ def _here() -> socket.socket:
 def spawn(words: list[str], log: Any, environment: dict[str, str]) -> Any:
     """Start a command, its output in the file ``log``; a variable that is not ours takes a new process."""
     if all(name.startswith("FULLBLOOM_") for name in environment):
-        return Forked(words, log.fileno(), {**os.environ, **environment})
+        return ServiceProcess(words, log.fileno(), {**os.environ, **environment})
     command = [sys.executable, "-m", "fullbloom", *words]
     return subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment})
 

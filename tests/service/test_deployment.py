@@ -24,11 +24,11 @@ def panels():
 def test_the_dashboard_queries_existing_metrics(service):
     service.create("shown")
     service.http.post("/v1/filters/shown/add", json={"key": "ada"})
-    told = set(re.findall(r"^(fullbloom_\w+)", service.http.get("/metrics").text, re.MULTILINE))
+    result = set(re.findall(r"^(fullbloom_\w+)", service.http.get("/metrics").text, re.MULTILINE))
     asked = [target["expr"] for panel in panels() for target in panel["targets"]]
     wanted = {name for expression in asked for name in re.findall(r"\bfullbloom_\w+", expression)}
     assert len(asked) >= 8
-    assert wanted <= told, wanted - told
+    assert wanted <= result, wanted - result
 
 
 def test_panels_have_distinct_ids_and_positions():
@@ -73,14 +73,14 @@ def container():
 
 def test_commands_in_the_container_address_its_service(start, tmp_path):
     """A token made by a command beside the service opens it; whose user has no home, as there."""
-    told, command = container()
+    result, command = container()
     assert command == ["fullbloom", "serve"]
     data = tmp_path / "one" / "data"
-    own = {**told, "FULLBLOOM_DATA": str(data), "HOME": "/nonexistent", "XDG_STATE_HOME": ""}
+    own = {**result, "FULLBLOOM_DATA": str(data), "HOME": "/nonexistent", "XDG_STATE_HOME": ""}
     words = [*FULLBLOOM, "token", "create", "root", "--scope", "admin", "--scope", "read"]
-    made = subprocess.run(words, env={**os.environ, **own}, capture_output=True, text=True, check=True)
-    service = start("--http", told["FULLBLOOM_HTTP"].replace("8080", "0"))
-    headers = {"authorization": f"Bearer {made.stdout.strip()}"}
+    instance = subprocess.run(words, env={**os.environ, **own}, capture_output=True, text=True, check=True)
+    service = start("--http", result["FULLBLOOM_HTTP"].replace("8080", "0"))
+    headers = {"authorization": f"Bearer {instance.stdout.strip()}"}
     assert service.http.get("/v1/filters").status_code == 401
     assert service.http.get("/v1/filters", headers=headers).status_code == 200
     lost = {**os.environ, "HOME": "/proc/nonexistent", "XDG_STATE_HOME": ""}

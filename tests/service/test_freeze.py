@@ -27,13 +27,13 @@ def found(service, name, keys):
 def test_freeze_builds_each_kind_from_each_body_type(service, kind, form):
     name = f"{kind}:{form.rpartition('/')[2]}"
     url = f"/v1/filters/{name}/freeze"
-    made = service.http.post(
+    instance = service.http.post(
         url, params={"kind": kind, "fpr": 0.01}, content=BODIES[form], headers={"content-type": form}
     )
-    assert made.status_code == 201, made.text
-    told = made.json()
-    assert (told["kind"], told["keyed"]) == (kind, True)
-    assert 0.98 * len(TEXTS) < told["num_added"] <= len(TEXTS)  # a Golomb set counts different codes
+    assert instance.status_code == 201, instance.text
+    result = instance.json()
+    assert (result["kind"], result["keyed"]) == (kind, True)
+    assert 0.98 * len(TEXTS) < result["num_added"] <= len(TEXTS)  # a Golomb set counts different codes
     assert all(found(service, name, TEXTS))
     assert sum(found(service, name, ABSENT)) < 60  # 20 expected, 4.4 the deviation
     assert service.http.post(f"/v1/filters/{name}/add", json={"key": "x"}).status_code == 422

@@ -266,9 +266,9 @@ def test_hostile_names_are_never_paths(service):
 
     before = files()
     for name in HOSTILE_NAMES:
-        made = service.http.post("/v1/filters", json={"name": name, "capacity": 10})
+        instance = service.http.post("/v1/filters", json={"name": name, "capacity": 10})
         expected = {201} if name in {"..", ".", "CON", "NUL", "....", "aux.txt:stream"} else {400, 413}
-        assert made.status_code in expected, (name, made.text)
+        assert instance.status_code in expected, (name, instance.text)
         if len(name) < 1000:
             for suffix in ("", "/add", "/dump", "/history"):
                 answer = service.http.get(f"/v1/filters/{quote(name, safe='')}{suffix}")

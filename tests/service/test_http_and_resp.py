@@ -41,13 +41,15 @@ def test_the_first_token_closes_both_ports_to_unauthenticated_clients(start):
     open_before = resp(service)
     assert open_before.ping()
     open_before.execute_command("BF.ADD", "seen", "ada")
-    made = service.http.post("/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}).json()
+    instance = service.http.post(
+        "/v1/tokens", json={"name": "all", "scopes": ["read", "write", "admin"]}
+    ).json()
     assert service.http.get("/v1/filters").status_code == 401
     with pytest.raises(redis.RedisError, match=r"NOAUTH|uthenticat"):
         open_before.execute_command("BF.EXISTS", "seen", "ada")
-    with resp(service, password=made["token"]) as client:
+    with resp(service, password=instance["token"]) as client:
         assert client.execute_command("BF.EXISTS", "seen", "ada") == 1
-    bearer = {"authorization": f"Bearer {made['token']}"}
+    bearer = {"authorization": f"Bearer {instance['token']}"}
     reader = service.http.post(
         "/v1/tokens", json={"name": "r", "scopes": ["read"], "patterns": ["logs:*"]}, headers=bearer
     ).json()["token"]
@@ -96,8 +98,8 @@ def test_filters_restored_from_redisbloom_are_queried_over_http(start):
         hashes = {"content-type": "application/vnd.fullbloom.hashes"}
         refused = service.http.post("/v1/filters/moved/check", content=bytes(16), headers=hashes)
         assert 400 <= refused.status_code < 500
-        told = service.http.get("/v1/filters/moved").json()
-        assert (told["kind"], told["num_added"], told["keyed"]) == ("redisbloom", 3, False)
+        result = service.http.get("/v1/filters/moved").json()
+        assert (result["kind"], result["num_added"], result["keyed"]) == ("redisbloom", 3, False)
         copy = service.http.get("/v1/filters/moved/dump").content
         with pytest.raises(fullbloom.FormatError, match=r"RedisBloom filter of the service .* RESTORE name"):
             fullbloom.loads(copy)
@@ -182,12 +184,12 @@ def test_notes_are_not_listed_as_filters_over_http(service):
             service.http.post("/v1/filters/beside/merge", json={"source": "note"}),
         ]
         assert {answer.status_code for answer in answers} == {404}, [a.text for a in answers]
-        made = service.http.post("/v1/filters", json={"name": "note", "capacity": 10})
+        instance = service.http.post("/v1/filters", json={"name": "note", "capacity": 10})
         copied = service.http.post("/v1/filters/beside/clone", json={"name": "note", "replace": True})
         renamed = service.http.patch("/v1/filters/beside", json={"name": "note", "replace": True})
         file = service.http.get("/v1/filters/beside/dump").content
         put = service.http.put("/v1/filters/note/dump?replace=true", content=file)
-        for answer in (made, copied, renamed, put):
+        for answer in (instance, copied, renamed, put):
             assert answer.status_code == 409, answer.text
             assert "note" in answer.text
         assert client.get("note") == "again"

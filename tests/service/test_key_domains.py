@@ -53,8 +53,8 @@ def domains(service, name: str) -> str:
     return service.http.get(f"/v1/filters/{name}").json()["details"]["key_domains"]
 
 
-def put(service, name: str, made) -> str:
-    answer = service.http.put(f"/v1/filters/{name}/dump", content=made.to_bytes())
+def put(service, name: str, instance) -> str:
+    answer = service.http.put(f"/v1/filters/{name}/dump", content=instance.to_bytes())
     assert answer.status_code == 201, answer.text
     return name
 
@@ -62,9 +62,9 @@ def put(service, name: str, made) -> str:
 @pytest.mark.parametrize("kind", [JSON, NDJSON, TEXT, ARROW])
 @pytest.mark.parametrize("accept", [JSON, NDJSON, ARROW, "application/octet-stream"])
 def test_a_lookup_of_texts_in_a_filter_of_integers_warns(service, kind, accept):
-    made = fullbloom.BloomFilter(1000, 0.0001)
-    made.update(NUMBERS)
-    name = put(service, f"int:{kind}:{accept}".replace("/", "-"), made)
+    instance = fullbloom.BloomFilter(1000, 0.0001)
+    instance.update(NUMBERS)
+    name = put(service, f"int:{kind}:{accept}".replace("/", "-"), instance)
     for _ in range(2):  # the service knows no client: each answer says it
         answer = ask(service, name, "check", TEXTS, kind, accept)
         warning = answer.headers[HEADER]

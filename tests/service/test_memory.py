@@ -238,10 +238,10 @@ print((held() - before - service.nbytes) // len(service))
 def test_a_small_filter_has_little_overhead(tmp_path):
     words = [tmp_path / "data", str(FILTERS)]
     subprocess.run([sys.executable, "-c", MAKE, *words], check=True)
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", OPEN, *words], check=True, capture_output=True, text=True
     ).stdout
-    assert int(told) < MOST
+    assert int(result) < MOST
 
 
 def test_sampling_continues_from_the_previous_sample(start):

@@ -12,6 +12,7 @@ import redis
 from tests.support import eventually
 
 import fullbloom
+from fullbloom import registry
 from fullbloom.service.metrics import COUNTED, GAUGES
 from fullbloom.service.registry import Registry
 
@@ -43,7 +44,7 @@ OTHERS = {
 KINDS = [
     row["name"]
     for row in fullbloom.variants()
-    if row["adds"] == "key" and any(name == "capacity" for name, *_ in row["parameters"])
+    if registry.is_open(row, "key") and any(name == "capacity" for name, *_ in row["parameters"])
 ]
 CAPACITY = 400
 ROW = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
@@ -74,26 +75,26 @@ def filled(service):
     for kind in KINDS:
         for name, count in ((f"{kind}:in", CAPACITY // 2), (f"{kind}:over", 3 * CAPACITY)):
             service.create(name, kind=kind, capacity=CAPACITY, fpr=0.01, keyed=False)
-            told = dict.fromkeys(COUNTED, 0)
+            result = dict.fromkeys(COUNTED, 0)
             for start in range(0, count, 100):
                 keys = [f"{name}-{i}" for i in range(start, start + 100)]
                 answer, added = ask(service, name, "add", keys)
                 if answer.status_code != 200:
                     assert added.get("code", "full") in {"full", "limit"}, answer.text
                     break
-                told["adds"] += len(keys)
-                told["new"] += added["yes"]
+                result["adds"] += len(keys)
+                result["new"] += added["yes"]
                 before = service.http.get(f"/v1/filters/{name}").json()
                 assert added.get("over_capacity", False) == before["over_capacity"]
                 header = answer.headers.get("x-fullbloom-over-capacity")
                 assert header == ("true" if before["over_capacity"] else None)
             _, checked = ask(service, name, "check", [f"{name}-{i}" for i in range(50)] + ["absent"] * 50)
-            told["hits"] += checked["yes"]
-            told["misses"] += 100 - checked["yes"]
+            result["hits"] += checked["yes"]
+            result["misses"] += 100 - checked["yes"]
             if name.endswith(":in") and "remove" in fullbloom_row(kind)["capabilities"]:
                 _, removed = ask(service, name, "remove", [f"{name}-0", f"{name}-1"])
-                told["removed"] += removed["yes"]
-            traffic[name] = told
+                result["removed"] += removed["yes"]
+            traffic[name] = result
     return traffic
 
 

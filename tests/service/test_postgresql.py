@@ -38,10 +38,10 @@ def database():
     if user:
         shutil.chown(folder, "nobody", "nogroup")
     options = ["-U", "fullbloom", "-A", "trust", "-N"]
-    made = subprocess.run(
+    instance = subprocess.run(
         [*user, program("initdb"), "-D", folder / "data", *options], capture_output=True, cwd="/"
     )
-    assert made.returncode == 0, made.stderr
+    assert instance.returncode == 0, instance.stderr
     settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
     with (folder / "log").open("wb") as log:
         words = [*user, program("postgres"), "-D", folder / "data", *settings]
@@ -80,16 +80,16 @@ def test_two_nodes_share_one_registry_of_names_and_tokens(start, database):
     assert taken.json()["code"] == "elsewhere"
     assert taken.headers["location"] == f"{first.url}/v1/filters/mine"
 
-    def told(path, method="post"):
+    def redirect(path, method="post"):
         answer = second.http.request(method, path, json={"key": "ada"} if method == "post" else None)
         return answer if answer.status_code == 421 else None
 
-    answer = told("/v1/filters/mine/check")  # at once: the registry is asked
+    answer = redirect("/v1/filters/mine/check")  # at once: the registry is asked
     assert answer.headers["location"] == f"{first.url}/v1/filters/mine/check"
     followed = first.http.post(answer.headers["location"], json={"key": "ada"})
     assert followed.json() == {"found": True}
     for path in ("/v1/filters/mine", "/v1/filters/mine/history", "/v1/filters/mine/dump"):
-        assert told(path, "get").headers["location"] == first.url + path
+        assert redirect(path, "get").headers["location"] == first.url + path
 
     host, _, port = second.resp.rpartition(":")
 
@@ -149,8 +149,8 @@ def test_a_silent_node_loses_its_names_and_is_renamed_when_it_returns(start, reg
     first.kill()
 
     def says_silent():
-        told = second.http.post("/v1/filters", json={"name": "lost", "capacity": 10})
-        return told.status_code == 421 and "silent" in told.json()["detail"]
+        answer = second.http.post("/v1/filters", json={"name": "lost", "capacity": 10})
+        return answer.status_code == 421 and "silent" in answer.json()["detail"]
 
     eventually(says_silent)
     eventually(lambda: second.http.delete(gone).status_code == 204)

@@ -32,8 +32,8 @@ def name(request):
 
 def test_an_add_on_one_process_is_found_by_the_other_at_once(two, name):
     first, second = two
-    made = make(first, name, fpr=1e-6)
-    assert (made["backend"], made["capacity"], made["target_fpr"], made["version"]) == (
+    instance = make(first, name, fpr=1e-6)
+    assert (instance["backend"], instance["capacity"], instance["target_fpr"], instance["version"]) == (
         "redis",
         10_000,
         1e-6,
@@ -85,8 +85,8 @@ def test_one_of_several_concurrent_adds_of_a_key_is_new(two, name):
         return ask(two[number % 2], name, "add", keys=[f"k{n}" for n in range(50)]).json()["new"]
 
     with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(add, range(16)))
-    assert [answers.count(True) for answers in zip(*told, strict=True)] == [1] * 50
+        result = list(pool.map(add, range(16)))
+    assert [answers.count(True) for answers in zip(*result, strict=True)] == [1] * 50
 
 
 def test_one_process_continues_when_the_other_is_killed(start, server, tmp_path, name):
@@ -228,16 +228,16 @@ def test_unsupported_parameters_are_refused_by_name(two, name, settings, code):
 
 
 def test_layout_and_shards_are_accepted(two, name):
-    made = make(two[0], name, options={"layout": "split", "shards": 3})
-    assert (made["details"]["layout"], made["details"]["shards"]) == ("split", 3)
+    instance = make(two[0], name, options={"layout": "split", "shards": 3})
+    assert (instance["details"]["layout"], instance["details"]["shards"]) == ("split", 3)
     assert ask(two[1], name, "add", keys=list(range(1000))).json()["yes"] > 950
 
 
 def test_conditions_on_versions_are_refused_rather_than_ignored(two, name):
     make(two[0], name)
-    told = two[0].http.get(f"/v1/filters/{name}", headers={"if-none-match": '"1-0"'})
-    assert told.status_code == 200
-    assert "etag" not in told.headers
+    result = two[0].http.get(f"/v1/filters/{name}", headers={"if-none-match": '"1-0"'})
+    assert result.status_code == 200
+    assert "etag" not in result.headers
     refused = two[0].http.post(f"/v1/filters/{name}/add", json={"key": 1}, headers={"if-match": "*"})
     assert refused.json()["code"] == "unsupported"
 
@@ -293,8 +293,8 @@ def test_statistics_cover_all_processes(two, name):
 
     def summed():
         info = first.http.get(f"/v1/filters/{name}").json()
-        told = tuple(info[word] for word in ("adds", "new", "hits", "misses"))
-        return told if sum(told) == 370 else None
+        result = tuple(info[word] for word in ("adds", "new", "hits", "misses"))
+        return result if sum(result) == 370 else None
 
     adds, new, hits, misses = eventually(summed)
     assert (adds, hits + misses) == (200, 20)
@@ -319,8 +319,8 @@ def test_statistics_cover_all_processes(two, name):
 
 
 def test_an_expired_filter_is_dropped(two, name, server):
-    made = make(two[0], name, expire=1.0)
-    assert made["expires"] is not None
+    instance = make(two[0], name, expire=1.0)
+    assert instance["expires"] is not None
     eventually(lambda: two[1].http.get(f"/v1/filters/{name}").status_code == 404)
     with server.client() as client:
         assert not client.keys(f"*{name}*")
@@ -347,7 +347,7 @@ def test_limits_apply_to_redis_filters(start, server, name):
 def test_the_client_uses_a_redis_filter_like_any_other(two, name):
     first, second = two
     with fullbloom.Client(first.url) as one, fullbloom.Client(second.url) as other:
-        made = one.create(name, 1000, backend="redis")
-        assert made.add("ada")
+        instance = one.create(name, 1000, backend="redis")
+        assert instance.add("ada")
         assert "ada" in other.filter(name)
         assert other.filter(name).contains_many(["ada", "alan"]) == [True, False]

@@ -79,7 +79,9 @@ def test_a_process_without_a_redis_url_says_so(start, server, tmp_path, name):
         start(*registry, folder="b"),
     )
     make(with_redis, name)
-    refused = eventually(lambda: (told := ask(without, name, "check", key=1)).status_code == 503 and told)
+    refused = eventually(
+        lambda: (outcome := ask(without, name, "check", key=1)).status_code == 503 and outcome
+    )
     assert "--redis" in refused.json()["detail"]
     refused = without.http.post("/v1/filters", json={"name": "new", "capacity": 10, "backend": "redis"})
     assert refused.status_code == 422
@@ -105,12 +107,12 @@ def test_the_password_appears_nowhere(own_server, start, name):
     url = f"redis://:hushhush@127.0.0.1:{server.port}/0"
     service = start(FULLBLOOM_REDIS=url)
     make(service, name)
-    told = [
+    outcome = [
         service.http.get(path).text for path in ("/v1/service", "/metrics", f"/v1/filters/{name}", "/docs")
     ]
     server.kill()
-    told += [ask(service, name, "check", key=1).text, service.log.read_text()]
-    assert not any("hushhush" in text for text in told)
+    outcome += [ask(service, name, "check", key=1).text, service.log.read_text()]
+    assert not any("hushhush" in text for text in outcome)
     wrong = start(folder="wrong", FULLBLOOM_REDIS=url.replace("hushhush", "wrongone"))
     server.start()
     refused = wrong.http.post("/v1/filters", json={"name": "x", "capacity": 10, "backend": "redis"})
@@ -163,8 +165,8 @@ def test_filters_that_expire_while_the_server_is_away_are_dropped_later(own_serv
     tokens = {}
     for one in ("t", "u"):  # the second is made by the first, which has every scope
         asked = {"name": one, "scopes": ["read", "write", "admin"]}
-        made = service.http.post("/v1/tokens", json=asked, headers=tokens.get("t")).json()
-        tokens[one] = {"authorization": f"Bearer {made['token']}"}
+        instance = service.http.post("/v1/tokens", json=asked, headers=tokens.get("t")).json()
+        tokens[one] = {"authorization": f"Bearer {instance['token']}"}
     assert service.http.get(f"/v1/filters/{name}", headers=tokens["t"]).status_code == 200
     server.kill()
     eventually(lambda: "not dropped yet" in service.log.read_text())
@@ -188,13 +190,13 @@ def nodes(tmp_path):
 def test_filters_span_all_nodes_and_survive_a_failover(start, nodes):
     services = [start("--redis", url_of(nodes.nodes[number]), folder=str(number)) for number in (0, 4)]
     first, replica = services  # the second knows a replica only, and has a registry of its own
-    made = make(first, "seen")
-    assert made["details"]["shards"] == 48
+    instance = make(first, "seen")
+    assert instance["details"]["shards"] == 48
     assert make(replica, "other")["details"]["shards"] == 48
     keys = [f"key {number}" for number in range(3000)]
     assert ask(first, "seen", "add", keys=keys).json()["yes"] > 2950
     assert ask(first, "seen", "check", keys=keys).json()["yes"] == 3000
-    place = made["place"]
+    place = instance["place"]
     with nodes.client() as client:
         strings = {nodes.node_of(client, key).port for key in client.scan_iter(f"{place}:bits:*")}
         assert strings == {node.port for node in nodes.nodes[:3]}
@@ -210,7 +212,9 @@ def test_filters_span_all_nodes_and_survive_a_failover(start, nodes):
             assert "key 1" not in answer.text
         else:
             assert answer.json()["yes"] == 3000
-    found = eventually(lambda: (told := ask(first, "seen", "check", keys=keys)).status_code == 200 and told)
+    found = eventually(
+        lambda: (outcome := ask(first, "seen", "check", keys=keys)).status_code == 200 and outcome
+    )
     assert found.json()["yes"] == 3000
     assert ask(first, "seen", "add", key="later").json() == {"new": True}
     assert first.http.get("/readyz").status_code == 200
@@ -232,8 +236,8 @@ def test_the_command_line_accepts_a_cluster_node(nodes, tmp_path):
 
     done = run("redis-load", tmp_path / "words.bloom", url, "words")
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(run("redis-info", url, "words", "--json").stdout)
-    assert (told["shards"], told["whole"]) == (48, True)
+    outcome = json.loads(run("redis-info", url, "words", "--json").stdout)
+    assert (outcome["shards"], outcome["whole"]) == (48, True)
     assert run("redis-save", url, "words", tmp_path / "saved.bloom").returncode == 0
     assert fullbloom.open(tmp_path / "saved.bloom") == full
     wrong = run("redis-info", f"unix://{nodes.nodes[1].folder}/redis.sock", "words")
@@ -257,13 +261,13 @@ def two(new_service, server, registry):
 
 @pytest.fixture
 def client(server):
-    with server.client() as made:
-        made.flushall()
-        yield made
+    with server.client() as instance:
+        instance.flushall()
+        yield instance
 
 
 def test_concurrent_creations_and_deletions_of_a_name_are_atomic(two, client):
-    told, odd = Counter(), []
+    outcome, odd = Counter(), []
     right = {
         "create": {(201, None), (409, "exists")},
         "delete": {(204, None), (404, "missing")},
@@ -280,7 +284,7 @@ def test_concurrent_creations_and_deletions_of_a_name_are_atomic(two, client):
             else:
                 answer = ask(service, "one", "add", keys=[1, 2, 3])
             code = answer.json()["code"] if answer.status_code >= 400 else None
-            told[how, answer.status_code] += 1
+            outcome[how, answer.status_code] += 1
             if (answer.status_code, code) not in right[how]:
                 odd.append((how, answer.text))
 
@@ -291,11 +295,11 @@ def test_concurrent_creations_and_deletions_of_a_name_are_atomic(two, client):
     ]
     [thread.start() for thread in threads]
     [thread.join(300) for thread in threads]
-    assert not odd, (odd[:5], told)
-    assert told["create", 201] > 5
+    assert not odd, (odd[:5], outcome)
+    assert outcome["create", 201] > 5
     # What a delete told is one delete each: none of two is told of the same filter.
     left = sum(service.http.delete("/v1/filters/one").status_code == 204 for service in two)
-    assert told["delete", 204] + left == told["create", 201]
+    assert outcome["delete", 204] + left == outcome["create", 201]
     assert client.keys("*one*") == []
     for service in two:
         assert service.http.get("/v1/filters/one").status_code == 404

@@ -153,8 +153,8 @@ def test_many_names_are_listed_in_one_query(start):
     count = 40_000 if LONG else 6_000
     host, _, port = service.resp.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=60) as one:
-        made = b"".join(b"BF.RESERVE f:%06d 0.01 10\r\n" % number for number in range(count))
-        threading.Thread(target=one.sendall, args=(made,)).start()
+        instance = b"".join(b"BF.RESERVE f:%06d 0.01 10\r\n" % number for number in range(count))
+        threading.Thread(target=one.sendall, args=(instance,)).start()
         taken = b""
         while taken.count(b"+OK") < count:
             taken = taken[-4 * count * 2 :] + one.recv(1 << 20)

@@ -38,8 +38,8 @@ def guarded(new_service):
     for scope in ("read", "write", "admin"):
         for patterns in ([], ["a:*"]):
             body = {"name": f"{scope}{len(patterns)}", "scopes": [scope], "patterns": patterns}
-            made = service.http.post("/v1/tokens", json=body, headers=root)
-            tokens[f"{scope}{len(patterns)}"] = made.json()["token"]
+            instance = service.http.post("/v1/tokens", json=body, headers=root)
+            tokens[f"{scope}{len(patterns)}"] = instance.json()["token"]
     return service, tokens, service.http.get("/openapi.json").json()
 
 
@@ -150,8 +150,8 @@ def test_the_expiry_of_the_last_token_opens_no_remote_access(start, tmp_path, be
 
 def test_the_expiry_of_the_last_token_opens_no_access(start):
     service = start()
-    made = service.http.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
-    headers = {"authorization": f"Bearer {made['token']}"}
+    instance = service.http.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
+    headers = {"authorization": f"Bearer {instance['token']}"}
     assert service.http.get("/v1/filters").status_code == 401
     assert pinged(service.resp).startswith(b"-NOAUTH")
     assert service.http.delete("/v1/tokens/root", headers=headers).status_code == 204
@@ -161,10 +161,10 @@ def test_the_expiry_of_the_last_token_opens_no_access(start):
     assert "make one with: fullbloom token create" in service.log.read_text()
     data = str(service.folder / "data")
     words = [sys.executable, "-m", "fullbloom", "token"]
-    made = subprocess.run(
+    instance = subprocess.run(
         [*words, "create", "next", "--data", data], capture_output=True, text=True, check=True
     )
-    headers = {"authorization": f"Bearer {made.stdout.strip()}"}
+    headers = {"authorization": f"Bearer {instance.stdout.strip()}"}
     eventually(lambda: service.http.get("/v1/filters", headers=headers).status_code == 200)
     done = subprocess.run(
         [*words, "revoke", "next", "--data", data], capture_output=True, text=True, check=True

@@ -19,6 +19,7 @@ import pytest
 from tests.docs.test_examples import PAGES, blocks
 
 import fullbloom
+from fullbloom import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "typing"
@@ -35,8 +36,8 @@ def mypy(folder: Path) -> dict[str, Complaints]:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     found: dict[str, Complaints] = defaultdict(dict)
-    for file, line, told in re.findall(r"^([^:\n]+):(\d+): error: (.*)", done.stdout, re.MULTILINE):
-        found[Path(file).name][int(line)] = told
+    for file, line, result in re.findall(r"^([^:\n]+):(\d+): error: (.*)", done.stdout, re.MULTILINE):
+        found[Path(file).name][int(line)] = result
     return found
 
 
@@ -50,9 +51,9 @@ def pyright(folder: Path) -> dict[str, Complaints]:
     if not done.stdout.startswith("{"):
         pytest.skip(f"pyright does not run here, it needs node: {done.stderr[-200:]}")
     found: dict[str, Complaints] = defaultdict(dict)
-    for told in json.loads(done.stdout)["generalDiagnostics"]:
-        if told["severity"] == "error":
-            found[Path(told["file"]).name][told["range"]["start"]["line"] + 1] = told["message"]
+    for result in json.loads(done.stdout)["generalDiagnostics"]:
+        if result["severity"] == "error":
+            found[Path(result["file"]).name][result["range"]["start"]["line"] + 1] = result["message"]
     return found
 
 
@@ -90,9 +91,9 @@ OF_A_WORLD = (
 def mistakes(name: str) -> list[str]:
     """Wrong calls of a class, one a line; ``f`` is an instance."""
     known, row = getattr(fullbloom, name), ROWS[name]
-    if row["adds"] == "world":
+    if registry.is_built(row, "included", "excluded"):
         return [*(line.format(name) for line in OF_A_WORLD), f'{name}.open("x", mode="{name}")']
-    extra = ", 1" if row["adds"] == "pair" else ""
+    extra = ", 1" if registry.is_open(row, "key", "value") else ""
     lines = ['f.contains_many("abc")', "f.contains_many(5)", "f.contains_many(f)", 'f.contains_hashed("abc")']
     lines += [
         "_ = None in f",
@@ -145,8 +146,8 @@ def mistakes(name: str) -> list[str]:
 def promises(name: str) -> list[str]:
     """Right calls of a class, with the types of their answers."""
     known, row = getattr(fullbloom, name), ROWS[name]
-    closed = row["adds"] == "world"
-    extra = ", [1, 2]" if row["adds"] == "pair" else ""
+    closed = registry.is_built(row, "included", "excluded")
+    extra = ", [1, 2]" if registry.is_open(row, "key", "value") else ""
     answering = {"includes_many" if closed else "contains_many": "bool"}
     if "static" not in row["capabilities"]:
         answering["add_many"] = "bool"
@@ -154,7 +155,7 @@ def promises(name: str) -> list[str]:
     answering |= {
         m: "int" for m in ("count_many", "get_many", "label_many", "depth_many") if hasattr(known, m)
     }
-    if row["adds"] == "build_pairs":
+    if registry.is_built(row, "key", "value"):
         answering["get_many"] = "int | None"
     kinds = {
         "words": "list[{}]",
@@ -246,7 +247,7 @@ def test_type_checkers_find_every_mistake_in_every_class(folder, complaints):
 
 def test_every_class_returns_the_container_type_of_the_batch(folder, complaints):
     lines = (folder / "promises.py").read_text().splitlines()
-    assert [(lines[number - 1], told) for number, told in complaints["promises.py"].items()] == []
+    assert [(lines[number - 1], result) for number, result in complaints["promises.py"].items()] == []
 
 
 @pytest.mark.parametrize("name", ["api.py", "program.py"])

@@ -89,15 +89,15 @@ def answers_of(name: str, keys: dict[str, list[Any]]) -> dict[str, Any]:
     data = (GOLDEN / f"{name}.bloom").read_bytes()
     secret = SECRET if "keyed" in name else None
     found = fullbloom.loads(data, secret=secret)
-    made: Any = found
-    ask = made.contains_many if hasattr(made, "contains_many") else made.includes_many
+    instance: Any = found
+    ask = instance.contains_many if hasattr(instance, "contains_many") else instance.includes_many
     return {
         "name": name,
         "secret": secret.hex() if secret else None,
-        "info": {field: shown(value) for field, value in made.info().items()},
+        "info": {field: shown(value) for field, value in instance.info().items()},
         "answers": {kind: "".join("01"[yes] for yes in ask(some)) for kind, some in keys.items()},
-        "positions": {kind: [made.positions(key) for key in some] for kind, some in keys.items()}
-        if hasattr(made, "positions")
+        "positions": {kind: [instance.positions(key) for key in some] for kind, some in keys.items()}
+        if hasattr(instance, "positions")
         else None,
     }
 
@@ -107,9 +107,7 @@ def recipe(variant: Variant) -> dict[str, Any]:
     keys = make.contents(variant.id)
     capacity = 20 if variant.can("stages") else make.SMALL.get(variant.name, 120)
     options: dict[str, Any] = dict(make.NARROW.get(variant.name, {}))
-    if variant.can("worlds") and variant.kind is not None:
-        options["kind"] = variant.kind
-    made = variant.filled(keys, capacity, 0.01, seed=7, **options)
+    instance = variant.filled(keys, capacity, 0.01, seed=7, **options)
     given: dict[str, Any] = {"seed": 7, **options}
     names = [name for name, _, _ in variant.row["parameters"]]
     if variant.can("worlds"):
@@ -135,7 +133,7 @@ def recipe(variant: Variant) -> dict[str, Any]:
         "parameters": given,
         "keys": [spell(key) for key in keys],
         "values": values,
-        "file": base64.b64encode(made.to_bytes()).decode(),
+        "file": base64.b64encode(instance.to_bytes()).decode(),
     }
 
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A shared limit, which a filter consults before it grows, under its own lock.
 pub trait Growth: Send + Sync {
-    /// Reserves bytes of cells; false if there are none left.
+    /// Reserves bytes of cells; false if the limit is reached.
     fn take(&self, bytes: u64) -> bool;
 }
 

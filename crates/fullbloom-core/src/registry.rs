@@ -67,7 +67,7 @@ macro_rules! variants {
                 D_LEFT = 6, d_left "d-left", table::DLeftCountingFilter;
                 adds: open [key], can: [remove count merge map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [98.0, 57.0],
-                merging: "the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing",
+                merging: "the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing",
                 formula: "1 - (1 - 1/(B R))^n, about d * load * 2^-r",
                 paper: "Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, An improved construction for counting Bloom filters, ESA 2006",
             }
@@ -75,7 +75,7 @@ macro_rules! variants {
                 DELETABLE = 7, deletable "deletable", counting::DeletableBloomFilter;
                 adds: open [key], can: [delete merge estimate positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [62.0, 23.0],
-                merging: "bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after",
+                merging: "bitwise or of bits and flags; a bit set in both flags its region, so fewer keys can be removed afterwards",
                 formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
                 paper: "Rothenberg, Macapuna, Verdi, Magalhaes, The deletable Bloom filter, IEEE Communications Letters 14(6), 2010",
             }
@@ -91,7 +91,7 @@ macro_rules! variants {
                 STABLE = 9, stable "stable", window::StableBloomFilter;
                 adds: open [key], can: [expire positions map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [34.0, 21.0],
-                merging: "not defined: each stream has decayed the other's keys",
+                merging: "not defined: each stream would have decayed the keys of the other",
                 formula: "(1 - (1 / (1 + 1 / (P (1/K - 1/m))))^Max)^K",
                 paper: "Deng, Rafiei, Approximately detecting duplicates for streaming data using stable Bloom filters, SIGMOD 2006",
             }
@@ -148,7 +148,7 @@ macro_rules! variants {
                 QUOTIENT = 16, quotient "quotient", table::QuotientFilter;
                 adds: open [key], can: [remove count merge grow map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [49.0, 29.0],
-                merging: "the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit",
+                merging: "the multiset sum: every copy of every fingerprint of both, in tables of any size; raises FilterFull if it does not fit",
                 formula: "1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r)",
                 paper: "Bender et al., Don't thrash: how to cache your hash on flash, PVLDB 5(11), 2012",
                 once: true,
@@ -157,7 +157,7 @@ macro_rules! variants {
                 PREFIX = 17, prefix "prefix", table::PrefixFilter;
                 adds: open [key], can: [map], stage: fingerprints, false_negatives: Never,
                 layouts: [], ns: [47.0, 39.0],
-                merging: "not defined: bins that overflow pass on what they cannot take back",
+                merging: "not defined: keys that overflowed into the spare cannot be moved back to bins",
                 formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
                 paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
                 once: true,
@@ -166,7 +166,7 @@ macro_rules! variants {
                 DYNAMIC_CUCKOO = 18, dynamic_cuckoo "dynamic-cuckoo", chain::DynamicCuckooFilter;
                 adds: open [key], can: [remove count merge grow map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [45.0, 12.0],
-                merging: "the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit",
+                merging: "the fingerprints of both, stored again, with any numbers of stages; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
                 paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
                 once: true, fixed: [("max_stages", 1)],
@@ -207,7 +207,7 @@ macro_rules! variants {
                 GOLOMB = 23, golomb "golomb", static_filters::GolombSet;
                 adds: built [key], can: [merge overlap map], stage: no, false_negatives: Never,
                 layouts: [], ns: [20.0, 93.0],
-                merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity",
+                merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull if they exceed the capacity",
                 formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits a key, P = floor(log2(ln 2 / fpr))",
                 paper: "Golomb, Run-length encodings, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, Cache-, hash- and space-efficient Bloom filters, WEA 2007",
             }
@@ -223,7 +223,7 @@ macro_rules! variants {
                 ZONE = 25, zone "zone", exact::ZoneFilter;
                 adds: open [number], can: [delete map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [235.0, 25.0],
-                merging: "not defined: cells do not tell how many members two zones have in common",
+                merging: "not defined: the cells do not show how many members two zones share",
                 formula: "0 up to d members; m = sum of the first k primes, whose product reaches u^d",
                 paper: "Eppstein, Goodrich, Hirschberg, Improved combinatorial group testing algorithms for real-world problem sizes, SIAM Journal on Computing 36(5), 2007",
             }
@@ -231,7 +231,7 @@ macro_rules! variants {
                 CASCADE = 26, cascade "cascade", chain::FilterCascade;
                 adds: built [included excluded], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [32.0, 19.0],
-                merging: "not defined: levels hold what is mistaken in one world",
+                merging: "not defined: each level stores the errors of the one before it, in one world",
                 formula: "0 within its world; r (log2(s/r) + 2.914) / ln 2 bits, r keys against s more",
                 paper: "Larisch, Choffnes, Levin, Maggs, Mislove, Wilson, CRLite: a scalable system for pushing all TLS revocations to all browsers, IEEE S&P 2017",
             }
@@ -239,7 +239,7 @@ macro_rules! variants {
                 INVERTIBLE = 27, invertible "invertible", reconcile::InvertibleBloomFilter;
                 adds: open [key], can: [remove merge decode positions map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [60.0, 40.0],
-                merging: "sums added, cell by cell: the table of both, whose common keys count twice",
+                merging: "sums added, cell by cell: the table of both sets, in which shared keys count twice",
                 formula: "(1 - P(0) - P(1))^4, P(i) = P(Bin(n, 4/m) = i); decodes up to m / 1.3 - O(sqrt(m)) keys",
                 paper: "Eppstein, Goodrich, Uyeda, Varghese, What's the difference? Efficient set reconciliation without prior context, SIGCOMM 2011",
             }

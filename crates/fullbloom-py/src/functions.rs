@@ -129,10 +129,10 @@ pub(crate) fn loads<'py>(
     secret: Option<&Bound<'_, PyAny>>,
     max_bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    use fullbloom_core::container::{Parsed, Verify};
+    use fullbloom_core::container::{ContainerIndex, Verify};
     let py = data.py();
     let bytes = read_bytes("data", data)?;
-    let parsed = py.detach(move || Parsed::new(&bytes, Verify::Header)).or_raise(py)?;
+    let parsed = py.detach(move || ContainerIndex::new(&bytes, Verify::Header)).or_raise(py)?;
     let options = PyDict::new(py);
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;

@@ -7,7 +7,7 @@ use fullbloom_core::key::KeyHasher;
 use fullbloom_core::reconcile::characteristic::CharacteristicSketch as Sketch;
 use fullbloom_core::reconcile::rateless::{Decoder, Encoder};
 use fullbloom_core::reconcile::strata::Strata;
-use fullbloom_core::reconcile::{Decoded as Core, peel};
+use fullbloom_core::reconcile::{DecodedKeys as Core, peel};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
@@ -73,7 +73,7 @@ pub(crate) struct Decoded {
 
 impl Decoded {
     /// Lists the hashes as `keys` says.
-    pub(crate) fn new(py: Python<'_>, core: &peel::Decoded, keys: Keys<'_, '_>) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, core: &peel::DecodedKeys, keys: Keys<'_, '_>) -> PyResult<Self> {
         let Core { mine, theirs, complete } = core;
         let [mine, theirs] = [mine, theirs].map(|hashes| keys.list(py, hashes).map(|list| list.into_any().unbind()));
         Ok(Decoded { mine: mine?, theirs: theirs?, complete: *complete })

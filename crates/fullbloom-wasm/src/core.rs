@@ -4,7 +4,7 @@
 pub(crate) use fullbloom_core::Error;
 pub(crate) use fullbloom_core::chain::cascade::{LevelKind, Plan, common};
 pub(crate) use fullbloom_core::container::unreadable;
-pub(crate) use fullbloom_core::container::{Container, Parsed, Verify};
+pub(crate) use fullbloom_core::container::{Container, ContainerIndex, Verify};
 pub(crate) use fullbloom_core::key::number::NumberBytes;
 pub(crate) use fullbloom_core::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits};
 pub(crate) use fullbloom_core::registry::{VARIANTS, Variant, by_id};

@@ -388,7 +388,7 @@ macro_rules! kinds {
 
         /// The filter in the bytes of a whole file, every one of them checked.
         pub(crate) fn open(bytes: &[u8], wanted: &crate::core::OpenOptions) -> Result<Box<dyn Kind>> {
-            match crate::core::Parsed::new(bytes, crate::core::Verify::Header)?.header.variant {
+            match crate::core::ContainerIndex::new(bytes, crate::core::Verify::Header)?.header.variant {
                 $($number if $module::WANTED => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
                 other => Err(crate::core::unreadable(other).into()),
             }
@@ -402,12 +402,12 @@ pub(crate) fn create(name: &str, order: &Order<'_>) -> Result<Box<dyn Kind>> {
         let known: Vec<&str> = VARIANTS.iter().map(|row| row.name).filter(|name| is_wanted(name)).collect();
         Fault::parameter(format!("kind must be one of {}, got {name:?}", known.join(", ")))
     })?;
-    let mut made = create_numbered(row.id, order)?;
+    let mut instance = create_numbered(row.id, order)?;
     let domains = order.keys.domains.with(order.others.domains);
     if domains != KeyDomains::NONE {
-        made.record(domains);
+        instance.record(domains);
     }
-    Ok(made)
+    Ok(instance)
 }
 
 pub(crate) use kind;

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fullbloom import registry
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.filters.static import add_two_sets, check_build_options
+from fullbloom.cli.filters.kinds import list_two_set_kinds
 from fullbloom.cli.io.output import require_different, require_writable
-from fullbloom.cli.options import QUIET, BuildOptions, add_hashes, add_inputs, add_records, add_shape
+from fullbloom.cli.options import QUIET, FilterOptions, add_hashes, add_inputs, add_records, add_shape
 
 if TYPE_CHECKING:
     import argparse
-
-    from fullbloom.cli.filters.kinds import Filter
-    from fullbloom.cli.io.reader import Reader
+    from collections.abc import Mapping
 
 __all__ = ["DETAIL", "EXAMPLE", "HELP", "OPTIONS", "QUIET", "configure", "run"]
 
@@ -27,10 +27,48 @@ beyond half of --memory wait in a nameless file of the folder for temporary file
 sets needs the other set, too (--except), and answers for lines of the two only. One that maps is built
 from lines of a key, a tab and a whole number."""
 EXAMPLE = "fullbloom build --fpr 1e-3 words.bloom words.txt"
-FPR = 0.01
-_FIRST_STAGE = 1 << 16
 #: The report says "about" if more lines than this may have been found wrongly: one in a hundred runs.
 _MISSED = 0.01
+FPR = 0.01
+#: The part of --memory for Python, blocks under way and freed memory in pieces: bytes, and a share.
+_OWN, _SHARE = 40 << 20, 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(FilterOptions):
+    """Options of ``fullbloom build``."""
+
+    out: str
+    capacity: int | None
+    #: Files of the other set of lines, names of levels, and an earlier version: of --kind of two sets.
+    rest: list[str] | None
+    levels: str | None
+    like: str | None
+
+    @property
+    def target_fpr(self) -> float:
+        """--fpr, or its default."""
+        return self.fpr or FPR
+
+    @property
+    def needs_count(self) -> bool:
+        """Whether the filter is sized by the number of lines."""
+        structure = self.structure
+        return self.capacity is None and not (structure.is_growing or structure.is_built_at_once)
+
+    @property
+    def work_memory(self) -> int | None:
+        """Bytes of --memory for hashes and for building, None without --memory."""
+        return None if self.memory is None else self.memory - _OWN - self.memory // _SHARE
+
+    def describe_needed_memory(self, needed: int) -> str:
+        """Return the message about --memory if hashes and building need ``needed`` bytes."""
+        whole = (needed + _OWN) * _SHARE // (_SHARE - 1) + (1 << 20)
+        return (
+            f"--memory {units.size_text(self.memory or 0)} is too little for so many lines on "
+            f"{self.threads} threads; give {whole >> 20}M or more, or fewer threads"
+        )
+
 
 OPTIONS = BuildOptions
 
@@ -46,15 +84,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--memory", type=units.size, metavar="SIZE", help="memory of the whole process, for a static --kind"
     )
     add_shape(parser, fpr=FPR, seed="default 0", builds=True)
-    add_two_sets(parser)
+    _add_two_sets(parser)
     add_records(parser)
     add_hashes(parser)
 
 
+def _add_two_sets(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a --kind that separates two sets."""
+    rows = list_two_set_kinds()
+    names = [row["name"] for row in rows]
+    levels = list(dict.fromkeys(name for row in rows for name in registry.get_class(row).kinds()))
+    group = parser.add_argument_group(f"two sets, of --kind {' or '.join(names)}")
+    group.add_argument(
+        "--except",
+        dest="rest",
+        action="append",
+        metavar="FILE",
+        help="the other set, all other lines that will ever be looked up; may be repeated",
+    )
+    group.add_argument(
+        "--levels",
+        choices=levels,
+        metavar="NAME",
+        help=f"kind of the levels: {', '.join(levels)} (default bloom)",
+    )
+    group.add_argument(
+        "--like",
+        metavar="OLD",
+        help="an earlier version, whose seed, secret and levels are reused, for a short fullbloom delta",
+    )
+
+
 def run(options: BuildOptions) -> int:
     """Build and save."""
-    from fullbloom.cli.filters.files import save
-    from fullbloom.cli.filters.static import build_static
+    from fullbloom.cli.filters.builders import create_builder
+    from fullbloom.cli.io.output import save_filter
     from fullbloom.cli.io.reader import Reader
     from fullbloom.cli.report import report
     from fullbloom.cli.stops import Stops
@@ -62,13 +126,11 @@ def run(options: BuildOptions) -> int:
     _check(options)
     structure = options.structure
     with Stops() as stops:
-        reader = Reader(options, stops)
-        if structure.is_built_at_once:
-            seen, lines = build_static(options, options.fpr or FPR, reader)
-        else:
-            seen, lines = _build(options, options.fpr or FPR, reader)
+        reader = Reader(options, stops, rest=options.rest, counts=options.needs_count)
+        builder = create_builder(options, reader)
+        seen, lines = builder.build()
         reader.progress.clear()
-        save(seen, options.out)
+        save_filter(seen, options.out)
     stats: dict[str, Any] = {"file": options.out, "lines": lines, **seen.info()}
     rate = seen.fpr()
     # A new line that the filter wrongly found was not counted.
@@ -84,44 +146,57 @@ def run(options: BuildOptions) -> int:
 
 
 def _check(options: BuildOptions) -> None:
+    """Refuse options that contradict each other or --kind, and files that cannot be written."""
     options.check_records()
-    check_build_options(options)
+    _check_kind(options)
     if options.structure.is_forgetful:
         raise Refusal(f"--kind {options.kind} forgets lines by design, so no file of it holds all lines")
     require_different([*options.files, *(options.rest or [])], {"OUT": options.out})
     require_writable(options.out)
 
 
-def _build(options: BuildOptions, fpr: float, reader: Reader) -> tuple[Filter, int]:
-    """Create a filter, add all lines, and return it with their number."""
-    from fullbloom.cli.filters.create import create_growing, create_sized
-
-    structure, capacity = options.structure, options.capacity
-    if capacity is None and not structure.is_growing and all(source.repeatable for source in reader.inputs):
-        capacity = _count(options, reader)
-        reader.rewind(options.files)
-    if structure.is_growing or capacity is None:
-        if options.kind is not None and not structure.is_growing:
-            raise Refusal(
-                f"--kind {options.kind} has a fixed size, and a pipe cannot be counted first: give --capacity"
-            )
-        seen = create_growing(options, capacity or _FIRST_STAGE, fpr, quick=False)
+def _check_kind(options: BuildOptions) -> None:
+    kind, structure = options.kind, options.structure
+    unused: dict[str, object]
+    if structure.is_two_set:
+        _check_two_sets(options)
     else:
-        seen = create_sized(options, capacity, fpr, quick=False)
-    return seen, reader.fill(seen, structure.row)
+        names = " or ".join(row["name"] for row in list_two_set_kinds())
+        unused = {"--except": options.rest, "--levels": options.levels, "--like": options.like}
+        _refuse_unused(unused, f"is of use with --kind {names} only")
+    if structure.is_map:
+        why = f"is of no use with --kind {kind}, which is built from lines of a key, a tab and a number"
+        unused = {"--select": options.select, "--hex": options.hex, "--sha1-of": options.sha1_of}
+        _refuse_unused({**unused, "--memory": options.memory}, why)
+    if not structure.is_built_at_once:
+        _refuse_unused({"--memory": options.memory}, "is of use with a static --kind only")
+        return
+    if options.capacity is not None and not structure.has_capacity:
+        raise Refusal(f"--kind {kind} counts its lines itself; drop --capacity")
+    if options.layout != "auto" and options.rest is None:
+        raise Refusal(f"--kind {kind} has no layout {options.layout}; it has none to choose")
+    if options.memory is not None and (options.work_memory or 0) <= 0:
+        least, given = units.size_text(2 * _OWN), units.size_text(options.memory)
+        raise Refusal(f"--memory must be above {least}, got {given}")
 
 
-def _count(options: BuildOptions, reader: Reader) -> int:
-    if options.select:
-        from fullbloom.cli.io.records import find_columnar_format
+def _check_two_sets(options: BuildOptions) -> None:
+    if options.rest is None:
+        raise Refusal(
+            f"--kind {options.kind} is built from two sets: give --except FILE, the lines that are not in it"
+        )
+    if options.fpr is not None:
+        raise Refusal(f"--kind {options.kind} has no false positives among its lines; drop --fpr")
+    if [*(options.files or ["-"]), *options.rest].count("-") > 1:
+        raise Refusal("standard input can be read once; give one of the two sets as a file")
+    if options.like is not None:
+        unused = {"--levels": options.levels, "--seed": options.seed}
+        _refuse_unused(unused, f"is that of --like {options.like}")
+        if options.layout != "auto":
+            raise Refusal(f"--layout is that of --like {options.like}; drop it")
 
-        if kind := find_columnar_format(options):
-            from fullbloom.cli.io.columns import count_rows
 
-            return max(count_rows(options.files, kind), 1)
-    lines = 0
-    for block in reader.blocks:
-        data = bytes(block)
-        lines += data.count(b"\n") + (not data.endswith(b"\n"))
-        reader.progress.show()
-    return max(lines, 1)
+def _refuse_unused(options: Mapping[str, object], why: str) -> None:
+    for option, value in options.items():
+        if value is not None and value is not False:
+            raise Refusal(f"{option} {why}; drop {option}")

@@ -123,7 +123,7 @@ def _check_lines(
 
     lines = found = 0
     if options.values:
-        from fullbloom.cli.filters.static import write_values
+        from fullbloom.cli.filters.values import write_values
     for block in hash_blocks(options, blocks):
         if options.values:
             records, hits = write_values(seen, block, output)

@@ -93,7 +93,7 @@ def _apply(options: DeltaOptions) -> int:
 
     import fullbloom
     from fullbloom.cli.failures import Refusal
-    from fullbloom.cli.filters.files import save
+    from fullbloom.cli.io.output import save_filter
     from fullbloom.cli.report import report
 
     old = _open(options, options.old)
@@ -102,7 +102,7 @@ def _apply(options: DeltaOptions) -> int:
         new = old.apply_delta(delta)
     except (fullbloom.FormatError, fullbloom.IncompatibleFilters) as error:
         raise Refusal(f"{options.new}: {error}") from None
-    save(new, options.out)
+    save_filter(new, options.out)
     stats = {"file": options.out, "bytes": len(delta), **new.info()}
     report(options, stats, [f"{options.out}: {new!r}"], stdout_is_free=True)
     return 0

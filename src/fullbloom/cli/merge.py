@@ -40,13 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: MergeOptions) -> int:
     """Unite and save."""
-    from fullbloom.cli.filters.files import save
-    from fullbloom.cli.io.output import require_writable
+    from fullbloom.cli.io.output import require_writable, save_filter
     from fullbloom.cli.report import note, report
 
     require_writable(options.out)
     merged = _merge(options)
-    save(merged, options.out)
+    save_filter(merged, options.out)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     if keys > merged.capacity + 2 * deviation:

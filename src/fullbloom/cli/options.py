@@ -22,6 +22,9 @@ QUIET = "print no progress, warnings or report"
 _LONGEST_LINE, _LONGEST_RECORD = 64 << 20, 16 << 20
 #: The share of --memory for the longest line and the longest record, and the least that they get.
 _LINES, _RECORDS, _LEAST = 128, 512, 1 << 16
+_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_COLUMNAR = {".parquet": "parquet", ".pq": "parquet"} | dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow")
+_SUFFIXES |= _COLUMNAR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,31 @@ class RecordOptions(LineOptions):
                 f"got {len(self.key_type)}"
             )
 
+    def find_format(self, name: str) -> str:
+        """Return csv, tsv, jsonl, parquet or arrow, by --format or the name; lines without ``--select``."""
+        if not self.select:
+            return "lines"
+        if self.format:
+            return self.format
+        bare = name.removesuffix(".gz").removesuffix(".zst").lower()
+        for suffix, known in _SUFFIXES.items():
+            if bare.endswith(suffix):
+                return known
+        raise Refusal(
+            f"{name}: cannot tell the format from the name; give --format csv, tsv, jsonl, parquet or arrow"
+        )
+
+    @cached_property
+    def columnar_format(self) -> str | None:
+        """Parquet or arrow if the inputs are that, None if they are text; refuses a mixture."""
+        if not self.select:
+            return None
+        formats = {self.find_format(name) for name in self.files or ["standard input"]}
+        found = formats & set(_COLUMNAR.values())
+        if found and len(formats) > 1:
+            raise Refusal(f"the files are {' and '.join(sorted(formats))}; give files of one format")
+        return found.pop() if found else None
+
     @property
     def needs_output_file(self) -> bool:
         """Whether columns can only be written to a file, because the state is saved once they are whole."""
@@ -156,18 +184,6 @@ class StateOptions(FilterOptions):
 
     state: str | None
     save_every: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildOptions(FilterOptions):
-    """Options of ``fullbloom build``."""
-
-    out: str
-    capacity: int | None
-    #: Files of the other set of lines, names of levels, and an earlier version: of --kind of two sets.
-    rest: list[str] | None
-    levels: str | None
-    like: str | None
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -105,11 +105,11 @@ class RecordPrinter(Printer["Batch"]):
     def print(self, block: Batch) -> tuple[int, int]:
         """See `Printer`; a record without a key is new."""
         records = block.records
-        new, kept, old, marks = records.fresh(
+        new, kept, old, marks = records.select_new(
             self.seen, kept=self._mode == "new", dropped=self._mode == "old"
         )
         if self._mode == "mark":
-            kept = records.marked(marks, b"new\t", b"old\t")
+            kept = records.label(marks, b"new\t", b"old\t")
             if block.header.endswith(b"\n"):
                 block.header = b"mark\t" + block.header
         before = self._output.written

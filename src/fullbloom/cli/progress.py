@@ -5,12 +5,16 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fullbloom.cli.units import duration_text, size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from fullbloom.cli.io.blocks import Blocks, TypedLine
+
+T = TypeVar("T")
 
 _EVERY_SECONDS = 0.2
 #: No time left is shown before this share of a pass: its pace so far says little about the rest.
@@ -39,6 +43,13 @@ class Progress:
         """Show another pass from now on; `seconds` still counts from the start."""
         self._blocks = blocks
         self._began = time.monotonic()
+
+    def over(self, blocks: Blocks | TypedLine, steps: Iterable[T]) -> Iterator[T]:
+        """Yield the ``steps`` of a pass over ``blocks``; show how far it is after each."""
+        self.follow(blocks)
+        for step in steps:
+            yield step
+            self.show()
 
     def show(self, line: str | None = None) -> None:
         """Overwrite the line, by ``line`` if given, at most five times a second."""

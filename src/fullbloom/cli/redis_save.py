@@ -37,10 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: SaveOptions) -> int:
     """Fetch the cells and write the file atomically."""
-    from fullbloom.cli.filters.files import save
+    from fullbloom.cli.io.output import save_filter
 
     copy = find_filter(options).dump()
-    save(copy, options.file)
+    save_filter(copy, options.file)
     stats = {"file": options.file, **copy.info()}
     line = f"{options.file}: {stats['nbytes']:,} bytes, about {stats['num_added']:,} keys"
     report(options, stats, [line], stdout_is_free=True)

@@ -41,7 +41,7 @@ def authenticate(service: Any, authorization: bytes | None) -> Grant:
     if not service.needs_token():
         return FULL_ACCESS
     word, _, token = (authorization or b"").partition(b" ")
-    found = service.open_token(token.strip()) if word.lower() == b"bearer" else None
+    found = service.find_token(token.strip()) if word.lower() == b"bearer" else None
     if found is None:
         raise Refused("unauthenticated", "send a token: Authorization: Bearer TOKEN")
     return Grant(found[0], found[1], tuple(found[2]))

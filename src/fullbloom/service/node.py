@@ -102,7 +102,7 @@ class Node:
     def announce(self) -> None:
         """Set the names that the RESP port does not serve."""
         names = self.shared.all_names()
-        self.service.set_elsewhere({**self.peers.names, **dict.fromkeys(names, LOCATION)})
+        self.service.set_remote_names({**self.peers.names, **dict.fromkeys(names, LOCATION)})
         self._announced = frozenset(names)
 
     # Names

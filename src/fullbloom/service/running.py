@@ -62,7 +62,7 @@ def serve(settings: Settings, *, ready_file: Path | None, show: Callable[[str], 
             _check_open(settings, registry)
             own = ipaddress.ip_address(listener.getsockname()[0]).is_loopback
             if settings.require_token or not own:
-                engine.service.guard()
+                engine.service.require_tokens()
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 # Logged after the start: a start that fails prints one line only.
                 warn = partial(warn_if_clamped, requested, settings.limits.connections)

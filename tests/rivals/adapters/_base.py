@@ -14,10 +14,10 @@ class Wrapped:
     @classmethod
     def around(cls, inner, **fields):
         """An adapter around a ready filter, without its constructor."""
-        made = cls.__new__(cls)
-        made.inner = inner
-        made.__dict__.update(fields)
-        return made
+        instance = cls.__new__(cls)
+        instance.inner = inner
+        instance.__dict__.update(fields)
+        return instance
 
     def __contains__(self, key):
         return key in self.inner

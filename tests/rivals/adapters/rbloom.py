@@ -16,10 +16,10 @@ class Bloom(Wrapped):
     def _as_inner(self, other):
         if isinstance(other, Bloom):
             return other.inner
-        made = self.copy()
-        made.clear()
-        made.update(other)
-        return made.inner
+        instance = self.copy()
+        instance.clear()
+        instance.update(other)
+        return instance.inner
 
     def _new(self, inner):
         return self.around(inner, hash_func=self.hash_func)

@@ -151,8 +151,8 @@ def test_a_filter_round_trips_through_redisbloom(plain, redisbloom, name, comman
     after = pieces(ours, f"from-{name}", sort)
     assert after == pieces(theirs, name, sort)
     for what in ("INFO", "DEBUG"):
-        told = theirs.execute_command(f"{sort}.{what}", name)
-        assert ours.execute_command(f"{sort}.{what}", f"from-{name}") == told
+        result = theirs.execute_command(f"{sort}.{what}", name)
+        assert ours.execute_command(f"{sort}.{what}", f"from-{name}") == result
     load(theirs, f"back-{name}", sort, after)
     assert pieces(theirs, f"back-{name}", sort) == after
     answers = theirs.execute_command(f"{sort}.MEXISTS", f"back-{name}", *asked)
@@ -220,8 +220,8 @@ def test_filters_of_redisbloom_accept_packed_and_plain_commands(plain):
     client.execute_command("BLOOM.RESTORE", "copy", client.execute_command("BLOOM.DUMP", "paths"))
     assert pieces(client, "copy", "BF") == pieces(client, "paths", "BF")
     assert b"RedisBloomFilter" in client.execute_command("BLOOM.INFO", "copy")
-    made = ["BLOOM.CREATE", "named", "KIND", "redisbloom-cuckoo", "capacity", 100, "keyed", "no"]
-    assert client.execute_command(*made) == b"OK"
+    instance = ["BLOOM.CREATE", "named", "KIND", "redisbloom-cuckoo", "capacity", 100, "keyed", "no"]
+    assert client.execute_command(*instance) == b"OK"
     assert client.execute_command("CF.ADD", "named", "x") == 1
 
 

@@ -16,43 +16,43 @@ UNIVERSES = [1, 2, 63, 64, 65, 511, 512, 513, 1000, *random.Random(19).choices(r
 @pytest.mark.parametrize("universe", UNIVERSES)
 def test_a_bit_set_equals_a_set_of_integers(universe):
     rng = random.Random(universe)
-    made, truth = fullbloom.BitSet(universe, seed=rng.getrandbits(64)), set()
+    instance, truth = fullbloom.BitSet(universe, seed=rng.getrandbits(64)), set()
     for _ in range(2000):
         number = rng.randrange(universe)
         if rng.random() < 0.6:
-            assert made.add(number) == (number not in truth)
+            assert instance.add(number) == (number not in truth)
             truth.add(number)
         else:
-            assert made.discard(number) == (number in truth)
+            assert instance.discard(number) == (number in truth)
             truth.discard(number)
     everything = np.arange(-universe, 2 * universe)
-    assert set(everything[made.contains_many(everything)].tolist()) == truth
-    assert made.num_added == len(truth)
-    assert made.approx_count() == (len(truth), 0.0)
-    assert fullbloom.loads(made.to_bytes()) == made
+    assert set(everything[instance.contains_many(everything)].tolist()) == truth
+    assert instance.num_added == len(truth)
+    assert instance.approx_count() == (len(truth), 0.0)
+    assert fullbloom.loads(instance.to_bytes()) == instance
 
 
 def test_keys_of_other_types_are_not_members():
     # A million keys, each one a member by chance with 2^20 / 2^64: one is expected in 17,000 runs.
-    made = fullbloom.BitSet(1 << 20)
-    made.update(range(1 << 20))
-    assert not any(made.contains_many([f"key-{i}" for i in range(500_000)]))
-    assert not made.contains_many(np.random.default_rng(3).random(500_000)).any()
-    assert 1.0 not in made
-    assert "1" not in made
+    instance = fullbloom.BitSet(1 << 20)
+    instance.update(range(1 << 20))
+    assert not any(instance.contains_many([f"key-{i}" for i in range(500_000)]))
+    assert not instance.contains_many(np.random.default_rng(3).random(500_000)).any()
+    assert 1.0 not in instance
+    assert "1" not in instance
 
 
 @pytest.mark.parametrize("key", [-1, 100, 2**63, 2**70, "7", 7.0, b"7", (7,)])
 def test_numbers_outside_the_universe_are_refused(key):
-    made = fullbloom.BitSet(100)
+    instance = fullbloom.BitSet(100)
     with pytest.raises(fullbloom.ParameterError, match="from 0 to 99"):
-        made.add(key)
+        instance.add(key)
     with pytest.raises(fullbloom.ParameterError, match="from 0 to 99"):
-        made.update([5, key, 6])
-    assert made.num_added == 1
-    assert 5 in made
+        instance.update([5, key, 6])
+    assert instance.num_added == 1
+    assert 5 in instance
     with pytest.raises(KeyError):
-        made.remove(key)
+        instance.remove(key)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -23,12 +23,12 @@ def test_a_map_whose_values_change_keeps_its_rate(size: int, arity: int) -> None
     for seed in range(builds):
         source = Keys("random", 100 * size + seed)
         keys = source.take(size)
-        made = fullbloom.BloomierMap.build(
+        instance = fullbloom.BloomierMap.build(
             keys, np.zeros(size, np.uint64), check_bits=1, value_bits=1, mutable=True, arity=arity, seed=seed
         )
-        found += int(made.contains_many(source.take(5000)).sum())
+        found += int(instance.contains_many(source.take(5000)).sum())
         trials += 5000
-        rate += made.fpr() / builds
+        rate += instance.fpr() / builds
     # Keys of one map share its cells: maps scatter beside the trials.
     off = sigmas_of(2 * len(SIZES)) * (binomial_sd(rate, int(trials)) + 0.06 / builds**0.5 / size)
     assert found / trials <= rate + off

@@ -12,7 +12,7 @@ import pytest
 from support import LONG, SECRET
 
 import fullbloom
-from fullbloom import FilterCascade, theory
+from fullbloom import FilterCascade, registry, theory
 
 
 def world(included: int, excluded: int, seed: int) -> tuple[Any, Any]:
@@ -63,7 +63,7 @@ def test_the_smallest_worlds_are_classified() -> None:
 
 def test_the_bytes_depend_on_the_sets_only() -> None:
     included, excluded = world(3_000, 30_000, seed=2)
-    made = FilterCascade.build(included, excluded, seed=9)
+    instance = FilterCascade.build(included, excluded, seed=9)
     again = FilterCascade.build(
         iter(included[::-1].tolist()),
         excluded[::-1],
@@ -72,9 +72,9 @@ def test_the_bytes_depend_on_the_sets_only() -> None:
         memory=1 << 24,
         progress=lambda *_: None,
     )
-    assert made.to_bytes() == again.to_bytes()
-    assert made == again
-    assert made != FilterCascade.build(included, excluded, seed=8)
+    assert instance.to_bytes() == again.to_bytes()
+    assert instance == again
+    assert instance != FilterCascade.build(included, excluded, seed=8)
 
 
 def test_a_world_that_is_not_closed_shows_in_verify() -> None:
@@ -97,11 +97,11 @@ def test_sets_that_overlap_are_refused_with_an_example() -> None:
 
 
 def test_a_build_reports_progress_and_can_be_cancelled() -> None:
-    told = []
+    result = []
     FilterCascade.build(
-        range(1_000), range(1_000, 9_000), progress=lambda done, total: told.append((done, total))
+        range(1_000), range(1_000, 9_000), progress=lambda done, total: result.append((done, total))
     )
-    assert told[-1] == (1, 1)
+    assert result[-1] == (1, 1)
 
     def stop(done: int, total: int) -> None:
         raise InterruptedError(done, total)
@@ -127,7 +127,7 @@ def test_levels_may_be_any_static_structure_without_false_negatives() -> None:
     assert set(FilterCascade.kinds()) <= {
         row["name"] for row in fullbloom.variants() if row["false_negatives"] == "never"
     }
-    assert {row["name"] for row in fullbloom.variants() if row["adds"] == "build"} < set(
+    assert {row["name"] for row in fullbloom.variants() if registry.is_built(row, "key")} < set(
         FilterCascade.kinds()
     )
 
@@ -136,24 +136,26 @@ def test_levels_may_be_any_static_structure_without_false_negatives() -> None:
 @pytest.mark.parametrize(("r", "s"), [(0, 7), (3, 0), (1, 1), (50, 4000), (30_000, 60_000)])
 def test_cascades_with_levels_of_any_kind_are_exact(kind: str, layout: str, r: int, s: int) -> None:
     included, excluded = ranges(r, s)
-    made = FilterCascade.build(included, excluded, kind=kind, layout=layout, seed=5)
+    instance = FilterCascade.build(included, excluded, kind=kind, layout=layout, seed=5)
     again = FilterCascade.build(excluded[::-1], included, kind=kind, layout=layout, seed=5, threads=2)
-    assert (made.kind, made.layout in {layout, "auto"}) == (kind, True)
-    assert made.verify(included, excluded) == again.verify(excluded, included) == 0
-    loaded = fullbloom.loads(made.to_bytes())
-    assert loaded == made
-    assert loaded.to_bytes() == made.to_bytes()
+    assert (instance.kind, instance.layout in {layout, "auto"}) == (kind, True)
+    assert instance.verify(included, excluded) == again.verify(excluded, included) == 0
+    loaded = fullbloom.loads(instance.to_bytes())
+    assert loaded == instance
+    assert loaded.to_bytes() == instance.to_bytes()
     assert loaded.verify(included, excluded) == 0
-    assert made == FilterCascade.build(included[::-1], excluded, kind=kind, layout=layout, seed=5)
-    assert (made == FilterCascade.build(included, excluded, seed=5)) == (layout == "auto" and kind == "bloom")
+    assert instance == FilterCascade.build(included[::-1], excluded, kind=kind, layout=layout, seed=5)
+    assert (instance == FilterCascade.build(included, excluded, seed=5)) == (
+        layout == "auto" and kind == "bloom"
+    )
 
 
 @pytest.mark.parametrize("kind", ["ribbon", "binary-fuse"])
 @pytest.mark.parametrize(("r", "s"), [(100_000, 300_000), (200_000, 2_000_000), (150_000, 150_000)])
 def test_static_levels_take_the_bits_of_their_law(kind: str, r: int, s: int) -> None:
     included, excluded = ranges(r, s)
-    made = FilterCascade.build(included, excluded, kind=kind)
-    assert made.verify(included, excluded) == 0
+    instance = FilterCascade.build(included, excluded, kind=kind)
+    assert instance.verify(included, excluded) == 0
     # The law is of 1.4427 bits for each halving; smallest levels and tables stay as they are.
     law = theory.cascade_bits(r, s) / theory.bits_per_key(0.5, num_hashes=1)
     own = {"ribbon": 1.03, "binary-fuse": 1.18}[kind]
@@ -161,8 +163,8 @@ def test_static_levels_take_the_bits_of_their_law(kind: str, r: int, s: int) -> 
     # Whole bits of a fingerprint keep a lower rate than was asked for: up to one bit more a key of the
     # first level.
     whole = r if kind == "binary-fuse" else 0
-    assert 8 * made.nbytes < own * (law + whole) + rest
-    assert 8 * made.nbytes < 8 * FilterCascade.build(included, excluded).nbytes
+    assert 8 * instance.nbytes < own * (law + whole) + rest
+    assert 8 * instance.nbytes < 8 * FilterCascade.build(included, excluded).nbytes
 
 
 #: Share of the keys that go, and may go on coming: bytes of a delta beside those of the whole file.

@@ -44,8 +44,8 @@ def test_the_table_of_deletability(
     # The law takes the regions of a key for independent: it is off by no more than from the simulation.
     assert abs(mean - float(conditioned)) <= abs(simulated - float(conditioned)) + off
     assert mean < float(published) - SIGMAS * sd
-    told, off = scatter_of_mean(told - share for told, share in zip(estimates, shares, strict=True))
-    assert abs(told) <= abs(simulated - float(conditioned)) + off
+    result, off = scatter_of_mean(result - share for result, share in zip(estimates, shares, strict=True))
+    assert abs(result) <= abs(simulated - float(conditioned)) + off
 
 
 @pytest.mark.parametrize("capacity", [500, 10_000, 200_000])
@@ -115,10 +115,10 @@ def test_merged_filters_still_lose_no_member() -> None:
         assert a.num_added == pytest.approx(800, abs=off)
         # Keys in both filters were met: they stay.
         assert not a.discard_many(keys[400:500]).any()
-        told = a.deletability
+        result = a.deletability
         gone = a.discard_many(keys[:300])
         # Keys that share a region stay together, so that each counts half.
-        assert gone.mean() >= told - far * binomial_sd(told, 150)
+        assert gone.mean() >= result - far * binomial_sd(result, 150)
         assert a.contains_many(keys[300:]).all()
         assert a.contains_many(keys[:300])[~gone].all()
     with pytest.raises(fullbloom.IncompatibleFilters, match="regions"):

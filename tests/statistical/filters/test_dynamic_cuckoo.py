@@ -30,56 +30,59 @@ def plain(bits: int, compared: float) -> float:
     return 1 - (1 - 1 / (2**bits - 1)) ** compared
 
 
-def told(made: DynamicCuckooFilter) -> float:
+def compute_fpr(instance: DynamicCuckooFilter) -> float:
     """The rate that the filter tells, of its keys in tables of one shape."""
-    place = (2 - 1 / made.num_buckets) / (made.num_buckets * (2**made.fingerprint_bits - 1))
-    return -math.expm1(made.num_added * math.log1p(-place))
+    place = (2 - 1 / instance.num_buckets) / (instance.num_buckets * (2**instance.fingerprint_bits - 1))
+    return -math.expm1(instance.num_added * math.log1p(-place))
 
 
 @pytest.mark.parametrize("max_stages", [1, 4, 16, 50])
 @pytest.mark.parametrize("fpr", [0.02, 0.001])
 @pytest.mark.parametrize("capacity", [100, 2_000, 20_000])
 def test_all_stages_full_keep_the_rate_and_the_law(capacity: int, fpr: float, max_stages: int) -> None:
-    made = DynamicCuckooFilter(capacity, fpr, max_stages=max_stages, seed=3)
+    instance = DynamicCuckooFilter(capacity, fpr, max_stages=max_stages, seed=3)
     held = capacity * max_stages
-    made.update(keys(held, 1))
-    assert (made.stages, made.capacity, made.num_added) == (max_stages, held, held)
-    assert made.contains_many(keys(held, 1)).all()
-    measured = float(made.contains_many(keys(PROBES, 2)).mean())
+    instance.update(keys(held, 1))
+    assert (instance.stages, instance.capacity, instance.num_added) == (max_stages, held, held)
+    assert instance.contains_many(keys(held, 1)).all()
+    measured = float(instance.contains_many(keys(PROBES, 2)).mean())
     spread = bound(fpr, PROBES, held)
     assert measured <= fpr + spread
-    load = capacity / (made.num_buckets * made.bucket_size)
-    law = theory.dynamic_cuckoo_fpr(made.fingerprint_bits, made.bucket_size, load, max_stages)
+    load = capacity / (instance.num_buckets * instance.bucket_size)
+    law = theory.dynamic_cuckoo_fpr(instance.fingerprint_bits, instance.bucket_size, load, max_stages)
     assert law <= fpr
     assert abs(measured - law) <= spread
-    assert made.fpr() == pytest.approx(told(made), rel=1e-9)
+    assert instance.fpr() == pytest.approx(compute_fpr(instance), rel=1e-9)
 
 
 @pytest.mark.parametrize("bucket_size", [2, 4, 8])
 @pytest.mark.parametrize("held", [500, 12_345, 40_000])
 def test_the_law_holds_on_the_way_and_after_removals(held: int, bucket_size: int) -> None:
-    made = DynamicCuckooFilter(4_000, max_stages=20, bucket_size=bucket_size, fingerprint_bits=9, seed=5)
+    instance = DynamicCuckooFilter(4_000, max_stages=20, bucket_size=bucket_size, fingerprint_bits=9, seed=5)
     source = keys(2 * held, 6)
-    made.update(source)
-    assert made.discard_many(source[::2]).all()
+    instance.update(source)
+    assert instance.discard_many(source[::2]).all()
     for _ in range(2):
-        measured = float(made.contains_many(keys(PROBES, 7)).mean())
+        measured = float(instance.contains_many(keys(PROBES, 7)).mean())
         # Items over the slots of one stage: the load of one, times their number.
-        law = theory.dynamic_cuckoo_fpr(9, bucket_size, held / (made.num_buckets * bucket_size))
+        law = theory.dynamic_cuckoo_fpr(9, bucket_size, held / (instance.num_buckets * bucket_size))
         assert abs(measured - law) <= bound(law, PROBES, held)
-        assert made.fpr() == pytest.approx(told(made), rel=1e-9)
-        made.compact()
-        assert made.stages == max(1, math.ceil(held / 4_000))
-        assert made.contains_many(source[1::2]).all()
+        assert instance.fpr() == pytest.approx(compute_fpr(instance), rel=1e-9)
+        instance.compact()
+        assert instance.stages == max(1, math.ceil(held / 4_000))
+        assert instance.contains_many(source[1::2]).all()
 
 
 def test_a_stage_is_sized_for_its_share_of_the_rate() -> None:
     for stages in (1, 2, 16, 1024):
-        made = DynamicCuckooFilter(1000, 0.01, max_stages=stages)
+        instance = DynamicCuckooFilter(1000, 0.01, max_stages=stages)
         share = 1 - (1 - 0.01) ** (1 / stages)
         alone = CuckooFilter(1000, share)
-        assert (made.fingerprint_bits, made.num_buckets) == (alone.fingerprint_bits, alone.num_buckets)
-        assert made.stage_info()[0]["target_fpr"] == pytest.approx(share)
+        assert (instance.fingerprint_bits, instance.num_buckets) == (
+            alone.fingerprint_bits,
+            alone.num_buckets,
+        )
+        assert instance.stage_info()[0]["target_fpr"] == pytest.approx(share)
     given = DynamicCuckooFilter(1000, max_stages=8, fingerprint_bits=8)
     assert given.target_fpr == pytest.approx(plain(8, 8 * 2 * 1000 / given.num_buckets))
 
@@ -99,64 +102,68 @@ def test_the_law_of_the_filter_compounds_the_laws_of_its_stages() -> None:
 def test_removing_in_any_order_denies_no_key_and_gives_back_stages(options: dict[str, Any]) -> None:
     draw = np.random.default_rng(4)
     for order in (lambda held: held, lambda held: held[::-1], draw.permutation):
-        made = DynamicCuckooFilter(1000, seed=5, **options)
+        instance = DynamicCuckooFilter(1000, seed=5, **options)
         source = keys(10_000, 8)
-        made.update(source)
-        assert made.stages == 10
+        instance.update(source)
+        assert instance.stages == 10
         left = order(source)
-        seen = [made.stages]
+        seen = [instance.stages]
         while len(left):
             gone, left = left[:500], left[500:]
-            assert made.discard_many(gone).all()
-            assert made.contains_many(left).all()
-            assert made.num_added == len(left)
-            seen.append(made.stages)
+            assert instance.discard_many(gone).all()
+            assert instance.contains_many(left).all()
+            assert instance.num_added == len(left)
+            seen.append(instance.stages)
         assert seen == sorted(seen, reverse=True)
-        assert (made.stages, made.fill, made.nbytes <= 2 * made.stage_info()[0]["nbytes"]) == (1, 0.0, True)
+        assert (
+            instance.stages,
+            instance.fill,
+            instance.nbytes <= 2 * instance.stage_info()[0]["nbytes"],
+        ) == (1, 0.0, True)
 
 
 def test_a_filter_that_cannot_grow_further_warns_once_and_then_is_full() -> None:
-    made = DynamicCuckooFilter(500, max_stages=3, seed=2)
+    instance = DynamicCuckooFilter(500, max_stages=3, seed=2)
     source = keys(4000, 4)
-    made.update(source[:1500])
+    instance.update(source[:1500])
     with pytest.warns(CapacityWarning, match="1501") as warned:
-        assert all(made.add(key) in {True, False} for key in source[1500:1520].tolist())
+        assert all(instance.add(key) in {True, False} for key in source[1500:1520].tolist())
     assert len(warned) == 1
-    assert made.stages == 3
+    assert instance.stages == 3
     with pytest.raises(FilterFull, match="max_stages"):
-        made.update(source[1520:])
-    assert made.full
-    held = source[: made.num_added]
+        instance.update(source[1520:])
+    assert instance.full
+    held = source[: instance.num_added]
     assert len(held) > 1520
-    assert made.contains_many(held).all()
-    before = made.to_bytes()
+    assert instance.contains_many(held).all()
+    before = instance.to_bytes()
     with pytest.raises(FilterFull):
-        made.add("one more")
-    assert made.to_bytes() == before
-    made.remove(int(held[0]))
-    made.discard_many(held[1:10])
-    assert not made.full
-    assert made.add("one more") is True
-    assert made.contains_many(held[10:]).all()
+        instance.add("one more")
+    assert instance.to_bytes() == before
+    instance.remove(int(held[0]))
+    instance.discard_many(held[1:10])
+    assert not instance.full
+    assert instance.add("one more") is True
+    assert instance.contains_many(held[10:]).all()
 
 
 def test_copies_are_counted_through_all_stages() -> None:
-    made = DynamicCuckooFilter(1000, max_stages=3)
-    made.update(range(500))
-    assert [made.add("ada") for _ in range(24)] == [True] + [False] * 23
-    assert (made.count("ada"), made.stages) == (24, 3)
-    made.discard_many(range(500))
+    instance = DynamicCuckooFilter(1000, max_stages=3)
+    instance.update(range(500))
+    assert [instance.add("ada") for _ in range(24)] == [True] + [False] * 23
+    assert (instance.count("ada"), instance.stages) == (24, 3)
+    instance.discard_many(range(500))
     with pytest.raises(FilterFull, match="24 copies"):
-        made.add("ada")
-    assert not made.full
-    assert made.add("grace")
-    assert made.count_many(["ada", "grace", "alan"]) == [24, 1, 0]
+        instance.add("ada")
+    assert not instance.full
+    assert instance.add("grace")
+    assert instance.count_many(["ada", "grace", "alan"]) == [24, 1, 0]
     for copies in range(23, -1, -1):
-        made.remove("ada")
-        assert made.count("ada") == copies
+        instance.remove("ada")
+        assert instance.count("ada") == copies
     with pytest.raises(KeyError, match="ada"):
-        made.remove("ada")
-    assert (made.num_added, made.stages) == (1, 1)
+        instance.remove("ada")
+    assert (instance.num_added, instance.stages) == (1, 1)
 
 
 def test_a_merge_adds_the_keys_of_the_other_or_changes_nothing() -> None:

@@ -49,9 +49,9 @@ ESTIMATING = [*every_variant("estimate"), *every_variant("estimate", "numbers")]
 pytestmark = pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 
 
-def check(name: str, told: Iterable[tuple[float, float]], truth: float, *, few: bool = False) -> None:
+def check(name: str, result: Iterable[tuple[float, float]], truth: float, *, few: bool = False) -> None:
     """Hold the (estimate, deviation) pairs to ``truth``."""
-    values, deviations = np.array(list(told), dtype=float).T
+    values, deviations = np.array(list(result), dtype=float).T
     errors = np.abs(values - truth)
     assert not np.isnan(values).any(), name
     exact = deviations == 0.0
@@ -74,13 +74,13 @@ def check(name: str, told: Iterable[tuple[float, float]], truth: float, *, few: 
     assert whole or covered <= max(MOST, normal + chance), name
 
 
-def fill(variant: Variant, made: Any, keys: npt.NDArray[np.int64]) -> Any:
+def fill(variant: Variant, instance: Any, keys: npt.NDArray[np.int64]) -> Any:
     """Add the keys at once, with labels 1 to 3 where the class takes pairs."""
     if variant.can("pairs"):
-        made.update(keys.tolist(), (keys % 3 + 1).tolist())
+        instance.update(keys.tolist(), (keys % 3 + 1).tolist())
     else:
-        made.update(keys)
-    return made
+        instance.update(keys)
+    return instance
 
 
 def keys_for(variant: Variant, seed: int, count: int) -> npt.NDArray[np.int64]:
@@ -103,22 +103,22 @@ def loads(variant: Variant) -> list[int]:
 @pytest.mark.parametrize("variant", ESTIMATING)
 def test_two_deviations_hold_the_number_of_keys(variant: Variant, fpr: float) -> None:
     for items in loads(variant):
-        told = []
+        result = []
         for seed in range(TRIALS):
-            made = variant.make(CAPACITY, fpr, seed=seed)
-            told.append(fill(variant, made, keys_for(variant, seed, items)).approx_count())
-        check(f"{variant.id} {fpr}", told, items, few=variant.can("stages"))
+            instance = variant.make(CAPACITY, fpr, seed=seed)
+            result.append(fill(variant, instance, keys_for(variant, seed, items)).approx_count())
+        check(f"{variant.id} {fpr}", result, items, few=variant.can("stages"))
 
 
 @pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
 def test_two_deviations_hold_the_keys_of_many_stages(variant: Variant) -> None:
     """Where the rates of early stages are most of the doubt: the keys after them are many."""
     for capacity in (CAPACITY, 10 * CAPACITY):
-        items, told = 25 * capacity, []
+        items, result = 25 * capacity, []
         for seed in range(TRIALS):
-            made = variant.make(capacity, 0.1, seed=seed)
-            told.append(fill(variant, made, keys_for(variant, seed, items)).approx_count())
-        check(f"{variant.id} of {capacity} and more", told, items, few=True)
+            instance = variant.make(capacity, 0.1, seed=seed)
+            result.append(fill(variant, instance, keys_for(variant, seed, items)).approx_count())
+        check(f"{variant.id} of {capacity} and more", result, items, few=True)
 
 
 @pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
@@ -127,10 +127,10 @@ def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> Non
     trials, capacity, items = 16 * SCALE, 100_000, 1_000_000
     deviations = []
     for seed in range(trials):
-        made = variant.make(capacity, 0.1, seed=seed)
-        made.update(Keys("random", seed).take(items))
-        told, deviation = made.approx_count()
-        deviations.append((told - items) / deviation)
+        instance = variant.make(capacity, 0.1, seed=seed)
+        instance.update(Keys("random", seed).take(items))
+        result, deviation = instance.approx_count()
+        deviations.append((result - items) / deviation)
     off = sum(deviations) / trials
     print(f"{variant.id}: off by {off:+.2f} deviations in the mean of {trials}")
     assert abs(off) <= SIGMAS / math.sqrt(trials), variant.id
@@ -140,11 +140,11 @@ def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> Non
 def test_above_a_rate_of_a_tenth_the_mean_is_as_exact_as_the_law(variant: Variant) -> None:
     """The rate of a chain is known to 0.7 % at 0.3, and so is the share of keys that are taken for known."""
     trials, items, exact = 16 * SCALE, 250_000, 0.007
-    told = []
+    result = []
     for seed in range(trials):
-        made = variant.make(10_000, 0.3, seed=seed)
-        told.append(fill(variant, made, keys_for(variant, seed, items)).approx_count()[0])
-    off, deviation = float(np.mean(told)) / items - 1, float(np.std(told, ddof=1)) / items
+        instance = variant.make(10_000, 0.3, seed=seed)
+        result.append(fill(variant, instance, keys_for(variant, seed, items)).approx_count()[0])
+    off, deviation = float(np.mean(result)) / items - 1, float(np.std(result, ddof=1)) / items
     print(f"{variant.id}: off by {100 * off:+.2f} %, deviation {100 * deviation:.2f} %")
     assert abs(off) <= exact * 0.3 / (1 - 0.3) + SIGMAS * deviation / math.sqrt(trials), variant.id
 
@@ -159,8 +159,8 @@ def two(layout: str, fpr: float, seed: int, parts: list[int]) -> tuple[Any, Any,
     right, keys = left.copy(), Keys("random", seed)
     for part, filters in zip(parts, ([left], [left, right], [right]), strict=True):
         taken = keys.take(part)
-        for made in filters:
-            made.update(taken)
+        for instance in filters:
+            instance.update(taken)
     return left, right, keys
 
 
@@ -169,20 +169,20 @@ def two(layout: str, fpr: float, seed: int, parts: list[int]) -> tuple[Any, Any,
 def test_two_deviations_hold_the_number_of_shared_keys(layout: str, overlap: tuple[float, ...]) -> None:
     for union_fill in FILLS:
         parts = [round(CAPACITY * -math.log2(1.0 - union_fill) * share) for share in overlap]
-        told: dict[str, list[tuple[float, float]]] = {}
+        result: dict[str, list[tuple[float, float]]] = {}
         for seed in range(TRIALS):
             left, right, keys = two(layout, 0.01, seed, parts)
             both = left & right
-            told.setdefault("union_count", []).append(left.union_count(right))
-            told.setdefault("|", []).append((left | right).approx_count())
-            told.setdefault("intersection_count", []).append(left.intersection_count(right))
-            told.setdefault("&", []).append(both.approx_count())
+            result.setdefault("union_count", []).append(left.union_count(right))
+            result.setdefault("|", []).append((left | right).approx_count())
+            result.setdefault("intersection_count", []).append(left.intersection_count(right))
+            result.setdefault("&", []).append(both.approx_count())
             # Keys that come later, and a file in between.
             both = fullbloom.loads(both.to_bytes())
             both.update(keys.take(CAPACITY // 4))
-            told.setdefault("&, then more", []).append(both.approx_count())
+            result.setdefault("&, then more", []).append(both.approx_count())
         common = {"intersection_count": parts[1], "&": parts[1], "&, then more": parts[1] + CAPACITY // 4}
-        for name, pairs in told.items():
+        for name, pairs in result.items():
             check(f"{layout} {name} of {parts}", pairs, common.get(name, sum(parts)))
 
 
@@ -231,13 +231,13 @@ def test_a_remaining_surplus_is_reported_as_unknown() -> None:
         third = left.copy()
         third.clear()
         third.update(keys.take(40))
-        for made, truth in (
+        for instance, truth in (
             (both | third, 90),
             (both | left, 150),
             (both & third, 0),
             (both & left, 50),
         ):
-            count, deviation = made.approx_count()
+            count, deviation = instance.approx_count()
             assert abs(count - truth) <= sigmas_of(4 * trials) * deviation, (seed, truth)
 
 
@@ -264,14 +264,14 @@ def test_an_intersection_keeps_its_count_in_place_and_in_files(layout: str, tmp_
 @pytest.mark.parametrize("variant", every_variant("merge", "estimate"))
 def test_two_deviations_hold_the_keys_of_merged_filters(variant: Variant) -> None:
     for items in loads(variant):
-        told = []
+        result = []
         for seed in range(TRIALS):
             keys = keys_for(variant, seed, items)
             merged, other = (variant.make(CAPACITY, 0.01, seed=seed) for _ in range(2))
             fill(variant, merged, keys[: items * 2 // 3])
             merged.merge(fill(variant, other, keys[items // 3 :]))
-            told.append(merged.approx_count())
-        check(f"{variant.id} merged", told, items)
+            result.append(merged.approx_count())
+        check(f"{variant.id} merged", result, items)
 
 
 @pytest.mark.parametrize("num_hashes", [1, 4, 12])
@@ -290,8 +290,8 @@ def test_the_formulas_of_theory_hold_as_well(num_hashes: int) -> None:
             single.append(theory.estimate_items(ones[0], num_bits, num_hashes))
             union.append(theory.estimate_union(ones[2], num_bits, num_hashes))
             common.append(theory.estimate_intersection(*ones, num_bits, num_hashes))
-        for told, truth in ((single, parts[0] + parts[1]), (union, items), (common, parts[1])):
-            check(f"theory k = {num_hashes} fill {load}", told, truth)
+        for result, truth in ((single, parts[0] + parts[1]), (union, items), (common, parts[1])):
+            check(f"theory k = {num_hashes} fill {load}", result, truth)
 
 
 SAMPLES = 200
@@ -357,9 +357,9 @@ def test_the_stated_rate_is_the_measured_rate(layout: str, fpr: float, load: flo
     assert load == 1 or (model < fpr) is (load < 1)
 
 
-def bloom_like(made: fullbloom.BloomFilter) -> fullbloom.BloomFilter:
+def bloom_like(instance: fullbloom.BloomFilter) -> fullbloom.BloomFilter:
     """One key in the shape of ``made``."""
-    other = made.copy()
+    other = instance.copy()
     other.clear()
     other.add("a")
     return other

@@ -20,46 +20,46 @@ FIGURES = ((2.0**-7, 8.534), (0.01, 8.108), (2.0**-10, 11.541), (2.0**-20, 21.54
 @pytest.mark.parametrize("size", [1000, 10_000, 100_000])
 def test_codes_take_the_published_bits(fpr: float, bits: float, size: int) -> None:
     assert round(theory.golomb_bits_per_key(fpr, theory.rice_bits(fpr)), 3) == bits
-    made = fullbloom.GolombSet.build(Keys("random", 1).take(size), fpr)
+    instance = fullbloom.GolombSet.build(Keys("random", 1).take(size), fpr)
     # Only zeros vary, geometrically for each value; keys that meet leave wider gaps, and the gap behind the
     # last value of each block of 128 is not coded.
-    zeros = bits - 1 - made.rice_bits
-    off = SIGMAS * (zeros * (zeros + 1) / size) ** 0.5 + zeros * fpr + 1 / (128 * fpr * 2**made.rice_bits)
-    assert abs(made.code_bits / made.num_added - bits) < off
-    assert made.code_bits / made.num_added > theory.succinct_bits_per_key(fpr) - off
+    zeros = bits - 1 - instance.rice_bits
+    off = SIGMAS * (zeros * (zeros + 1) / size) ** 0.5 + zeros * fpr + 1 / (128 * fpr * 2**instance.rice_bits)
+    assert abs(instance.code_bits / instance.num_added - bits) < off
+    assert instance.code_bits / instance.num_added > theory.succinct_bits_per_key(fpr) - off
 
 
 def test_no_other_parameter_takes_fewer_bits_at_any_rate() -> None:
     random = Random(20)
     for fpr in [random.uniform(0.1, 0.95) for _ in range(12)]:
         keys = Keys("random", random.randrange(1 << 20)).take(20_000)
-        made = fullbloom.GolombSet.build(keys, fpr)
-        others = {made.rice_bits + 1, max(1, made.rice_bits - 1)} - {made.rice_bits}
+        instance = fullbloom.GolombSet.build(keys, fpr)
+        others = {instance.rice_bits + 1, max(1, instance.rice_bits - 1)} - {instance.rice_bits}
         bits = {p: fullbloom.GolombSet.build(keys, fpr, rice_bits=p).code_bits for p in others}
         # Where two parameters take nearly as many bits, chance decides.
-        assert made.code_bits < min(bits.values()) * 1.005, fpr
+        assert instance.code_bits < min(bits.values()) * 1.005, fpr
         share = -math.expm1(-fpr)
-        expected = share / fpr * theory.golomb_bits_per_key(share, made.rice_bits)
-        assert abs(made.code_bits / len(keys) / expected - 1.0) < SIGMAS / len(keys) ** 0.5 + 0.01, fpr
+        expected = share / fpr * theory.golomb_bits_per_key(share, instance.rice_bits)
+        assert abs(instance.code_bits / len(keys) / expected - 1.0) < SIGMAS / len(keys) ** 0.5 + 0.01, fpr
 
 
 @pytest.mark.parametrize("fpr", [0.3, 0.01, 0.001])
 def test_the_rate_is_the_share_of_values(fpr: float) -> None:
     source = Keys("random", 5)
-    made = fullbloom.GolombSet.build(source.take(50_000), fpr)
-    assert made.fpr() == made.num_added / made.universe <= fpr
+    instance = fullbloom.GolombSet.build(source.take(50_000), fpr)
+    assert instance.fpr() == instance.num_added / instance.universe <= fpr
     trials = 1_000_000
-    found = float(np.mean(made.contains_many(source.take(trials))))
-    assert abs(found - made.fpr()) < SIGMAS * binomial_sd(made.fpr(), trials)
+    found = float(np.mean(instance.contains_many(source.take(trials))))
+    assert abs(found - instance.fpr()) < SIGMAS * binomial_sd(instance.fpr(), trials)
 
 
 @pytest.mark.parametrize("fpr", [0.5, 0.05, 0.001])
 def test_keys_that_share_a_value_count_once(fpr: float) -> None:
     size = 50_000
-    made = fullbloom.GolombSet.build(Keys("random", 9).take(size), fpr)
+    instance = fullbloom.GolombSet.build(Keys("random", 9).take(size), fpr)
     # Each value is hit with the chance of at least one of n; hits of two values are negatively correlated.
-    expected = made.universe * theory.hash_collision_fpr(size, np.log2(made.universe))
-    assert abs(made.num_added - expected) < SIGMAS * (size * fpr) ** 0.5
+    expected = instance.universe * theory.hash_collision_fpr(size, np.log2(instance.universe))
+    assert abs(instance.num_added - expected) < SIGMAS * (size * fpr) ** 0.5
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_the_intersection_equals_that_of_the_values(a: int, b: int, both: int, f
 
 def test_values_are_spread_evenly() -> None:
     size = 20_000
-    made = fullbloom.GolombSet.build(Keys("random", 2).take(size), 0.01)
-    values = np.array(list(made.values()), dtype=np.float64) / made.universe
+    instance = fullbloom.GolombSet.build(Keys("random", 2).take(size), 0.01)
+    values = np.array(list(instance.values()), dtype=np.float64) / instance.universe
     # Kolmogorov and Smirnov: exceeded by one seed in 1,000.
     steps = np.arange(1, len(values) + 1) / len(values)
     assert np.abs(steps - values).max() * len(values) ** 0.5 < 1.95

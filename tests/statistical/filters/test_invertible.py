@@ -125,13 +125,13 @@ def test_with_many_cells_only_keys_that_share_all_cells_fail(items):
 
 @pytest.mark.parametrize(("capacity", "fpr"), [(100, 0.5), (1000, 0.05), (5000, 0.01)])
 def test_the_rate_follows_the_law_and_the_cells(capacity, fpr):
-    draw, found, told, probes = random.Random(capacity), 0, 0.0, 5000
+    draw, found, result, probes = random.Random(capacity), 0, 0.0, 5000
     rounds = 5 * SCALE
     for seed in range(rounds):
         table = fullbloom.InvertibleBloomFilter(capacity, fpr, seed=seed)
         table.add_hashed([draw.getrandbits(64) for _ in range(capacity)])
         hits = sum(table.contains_hashed([draw.getrandbits(64) for _ in range(probes)]))
-        told += table.fpr()
+        result += table.fpr()
         assert abs(hits / probes - table.fpr()) <= (SIGMAS + 1.5) * binomial_sd(table.fpr(), probes)
         found += hits
     law = theory.invertible_fpr(capacity, table.num_cells)
@@ -140,4 +140,4 @@ def test_the_rate_follows_the_law_and_the_cells(capacity, fpr):
     # The cells of one table scatter: its rate by 4 q^3 sd(q), q the share of a sub-table of n/4 cells or so.
     share = law**0.25
     scatter = 4 * share**3 * math.sqrt(share * (1 - share) / (table.num_cells / 4)) / 2
-    assert abs(told / rounds - law) <= 4.5 * scatter / math.sqrt(rounds) + 2 * law / capacity
+    assert abs(result / rounds - law) <= 4.5 * scatter / math.sqrt(rounds) + 2 * law / capacity

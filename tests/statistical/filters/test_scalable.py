@@ -106,13 +106,13 @@ def chains_of_bits(seed: int, filters: int, probes: int) -> tuple[str, list[Meas
     keys = sum(int(initial * growth**i) for i in range(stages)) - initial // 2
     found = []
     for i in range(filters):
-        made = variant.make(initial, fpr, growth=growth, tightening=tightening, seed=rng.randrange(2**64))
+        instance = variant.make(initial, fpr, growth=growth, tightening=tightening, seed=rng.randrange(2**64))
         source = Keys("random", 1000 * seed + i)
-        made.update(source.take(keys))
-        rates = [stage["fpr"] for stage in made.stage_info()]
-        rate = float(made.contains_many(source.take(probes)).mean())
+        instance.update(source.take(keys))
+        rates = [stage["fpr"] for stage in instance.stage_info()]
+        rate = float(instance.contains_many(source.take(probes)).mean())
         product = 1 - math.prod(1 - rate for rate in rates)
-        found.append(Measured(rate, made.fpr(), product, math.fsum(rates)))
+        found.append(Measured(rate, instance.fpr(), product, math.fsum(rates)))
     return f"{variant.id} {fpr:.3f} growth {growth:.2f} tightening {tightening:.2f} initial {initial}", found
 
 

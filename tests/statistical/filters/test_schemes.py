@@ -153,18 +153,18 @@ def test_the_rate_follows_the_law(layout: str, scheme: str, m: int, n: int, k: i
     law = theory.fpr_at(layout, m, k, n, scheme=scheme)
     ideal = theory.fpr_at(layout, m, k, n)
     filters, probes = 60, 20_000 * SCALE if law > 1e-3 else 60_000 * SCALE
-    rates, told = [], []
+    rates, result = [], []
     for seed in range(filters):
         f = fullbloom.BloomFilter.with_shape(m, k, capacity=n, layout=layout, scheme=scheme, seed=seed)
         keys = Keys("random", 1000 + seed)
         f.update(keys.take(n))
         rates.append(float(f.contains_many(keys.take(probes)).mean()))
-        told.append(f.fpr())
+        result.append(f.fpr())
     mean, sd = pooled(rates, law, probes)
     margin = sigmas_of(len(CASES)) * sd + REST * abs(law - ideal)
     assert abs(mean - law) <= margin, f"{mean:.4e} against {law:.4e}, ideal {ideal:.4e}, sd {sd:.1e}"
     # What filters tell of themselves is the law at their fill.
-    gap = [rate - own for rate, own in zip(rates, told, strict=True)]
+    gap = [rate - own for rate, own in zip(rates, result, strict=True)]
     own, own_sd = pooled(gap, 0.0, 1)
     assert abs(own) <= sigmas_of(len(CASES)) * own_sd + REST * abs(law - ideal)
 

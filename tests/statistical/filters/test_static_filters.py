@@ -43,14 +43,14 @@ def test_the_number_of_cells_follows_the_law(size):
         fuse = fullbloom.BinaryFuseFilter.build(range(size), bits=8, arity=arity)
         assert fuse.num_cells == theory.fuse_cells(size, arity)
         for mutable in (False, True):
-            made = fullbloom.BloomierMap.build(
+            instance = fullbloom.BloomierMap.build(
                 range(size), 1, value_bits=9, check_bits=7, arity=arity, mutable=mutable
             )
-            assert made.num_cells == theory.fuse_cells(size, arity)
-            assert made.fpr() == pytest.approx(theory.bloomier_fpr(7, arity, mutable, size))
+            assert instance.num_cells == theory.fuse_cells(size, arity)
+            assert instance.fpr() == pytest.approx(theory.bloomier_fpr(7, arity, mutable, size))
             bits = theory.bloomier_bits_per_key(size, 9, 7, arity, mutable) * size
             # Lines of 512 bits: cells, values, the table of shards.
-            assert bits <= 8 * made.nbytes <= bits + 4 * 512
+            assert bits <= 8 * instance.nbytes <= bits + 4 * 512
     assert fullbloom.XorFilter.build(range(size), bits=8).num_cells == theory.xor_cells(size)
 
 
@@ -105,9 +105,9 @@ SHARDS, ATTEMPT = 70, 3
 OWN, OTHER = 0.02, 0.13
 
 
-def attempts(made: fullbloom.BinaryFuseFilter) -> int:
+def attempts(instance: fullbloom.BinaryFuseFilter) -> int:
     """The attempt that placed the keys of a filter of one shard, from 0, as its file tells."""
-    file = File.parse(made.to_bytes())
+    file = File.parse(instance.to_bytes())
     number = next(i for i, section in enumerate(file.sections) if section[0] == SHARDS)
     row = np.frombuffer(file.payload, "<u8", 4, file.start(number))
     return int(row[ATTEMPT])
@@ -183,21 +183,21 @@ PROBES = 400_000 * SCALE
 @pytest.mark.parametrize("fpr", [0.7, 0.05, 0.01, 0.001, 1e-5])
 @pytest.mark.parametrize("keys", [100, 5_000, 300_000])
 def test_any_rate_is_kept_and_no_key_is_lost(keys: int, fpr: float) -> None:
-    made = RibbonFilter.build(np.arange(keys), fpr, seed=keys)
-    assert made.contains_many(np.arange(keys)).all()
-    found = int(made.contains_many(np.arange(keys, keys + PROBES)).sum())
-    assert made.fpr() <= fpr
-    assert abs(found - made.fpr() * PROBES) <= chance(made.fpr() * PROBES)
+    instance = RibbonFilter.build(np.arange(keys), fpr, seed=keys)
+    assert instance.contains_many(np.arange(keys)).all()
+    found = int(instance.contains_many(np.arange(keys, keys + PROBES)).sum())
+    assert instance.fpr() <= fpr
+    assert abs(found - instance.fpr() * PROBES) <= chance(instance.fpr() * PROBES)
 
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01, 0.0001])
 @pytest.mark.parametrize("keys", [100_000, 300_000, 1_000_000])
 def test_the_size_follows_the_law(keys: int, fpr: float) -> None:
-    made = RibbonFilter.build(np.arange(keys), fpr)
+    instance = RibbonFilter.build(np.arange(keys), fpr)
     # Of each ribbon two blocks, one begun and one to reach into, are more; the table has 64 bytes.
     more = (6 * 64 * math.log2(2 / fpr) + 64 * 8) / keys
     law = theory.ribbon_bits_per_key(fpr)
-    assert law * 0.998 <= made.nbytes * 8 / keys <= law * 1.005 + more
+    assert law * 0.998 <= instance.nbytes * 8 / keys <= law * 1.005 + more
 
 
 @pytest.mark.parametrize("keys", [1_000, 10_000, 100_000])
@@ -209,5 +209,5 @@ def test_fewer_ribbons_fail_the_more_slots_they_have(keys: int) -> None:
 
 def test_the_bytes_of_three_ribbons_are_pinned() -> None:
     """3,300 keys are passed on, some of them twice; no golden file is that long."""
-    made = RibbonFilter.build(np.arange(150_000), 0.01, seed=5)
-    assert zlib.crc32(File.parse(made.to_bytes()).payload) == 0xBD0CF50D
+    instance = RibbonFilter.build(np.arange(150_000), 0.01, seed=5)
+    assert zlib.crc32(File.parse(instance.to_bytes()).payload) == 0xBD0CF50D

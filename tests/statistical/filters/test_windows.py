@@ -106,12 +106,12 @@ def test_stable_filters_settle_at_rate_and_fill(cell_bits: int, capacity: int, f
         stable = fullbloom.StableBloomFilter(capacity, fpr, cell_bits=cell_bits, seed=seed)
         keys = Keys("random", seed)
         stable.update(keys.take(40 * capacity))
-        told = []
+        result = []
         for _ in range(5):
             stable.update(keys.take(5 * capacity))
             zeros.append(1.0 - stable.fill)
-            told.append(float(stable.contains_many(keys.take(probes)).mean()))
-        rates.append(sum(told) / 5)
+            result.append(float(stable.contains_many(keys.take(probes)).mean()))
+        rates.append(sum(result) / 5)
     shape = (stable.num_cells, stable.num_hashes, stable.decrements, 2**cell_bits - 1)
     mean, off = scatter_of_mean(np.reshape(zeros, (-1, 5)).mean(axis=1))
     assert abs(mean - theory.stable_zeros(*shape)) <= off

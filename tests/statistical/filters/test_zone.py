@@ -28,32 +28,32 @@ SHAPES = [
 @pytest.mark.parametrize(("universe", "zone", "primes", "cells"), SHAPES)
 def test_published_shapes_are_met(universe: int, zone: int, primes: int, cells: int) -> None:
     for counting in (False, True):
-        made = ZoneFilter(zone, universe=universe, counting=counting)
-        assert (made.num_hashes, made.num_cells, made.capacity, made.universe) == (
+        instance = ZoneFilter(zone, universe=universe, counting=counting)
+        assert (instance.num_hashes, instance.num_cells, instance.capacity, instance.universe) == (
             primes,
             cells,
             zone,
             universe,
         )
-        assert (made.fpr(), made.target_fpr, made.counting) == (0.0, 0.0, counting)
+        assert (instance.fpr(), instance.target_fpr, instance.counting) == (0.0, 0.0, counting)
 
 
 @pytest.mark.parametrize(("universe", "zone"), [(48, 2), (10**6, 10), (2**32, 4), (2**40, 30), (997, 1)])
 def test_the_law_equals_the_rate_of_the_class(universe: int, zone: int) -> None:
     for counting in (False, True):
-        made = ZoneFilter(zone, universe=universe, counting=counting)
-        assert made.num_cells == theory.zone_cells(universe, zone)
-        assert made.num_hashes == theory.zone_num_hashes(universe, zone)
-        assert made.counter_bits == (theory.zone_counter_bits(zone) if counting else 1)
+        instance = ZoneFilter(zone, universe=universe, counting=counting)
+        assert instance.num_cells == theory.zone_cells(universe, zone)
+        assert instance.num_hashes == theory.zone_num_hashes(universe, zone)
+        assert instance.counter_bits == (theory.zone_counter_bits(zone) if counting else 1)
     with pytest.raises(fullbloom.ParameterError, match="binary logarithm"):
         theory.zone_cells(2**40, 2**30)
 
 
 def test_no_pair_of_the_published_universe_is_a_false_positive() -> None:
     for pair in itertools.combinations(range(48), 2):
-        made = ZoneFilter(2, universe=48)
-        made.update(pair)
-        assert [number for number in range(48) if number in made] == list(pair)
+        instance = ZoneFilter(2, universe=48)
+        instance.update(pair)
+        assert [number for number in range(48) if number in instance] == list(pair)
 
 
 @pytest.mark.parametrize("counting", [False, True])
@@ -62,48 +62,48 @@ def test_no_number_is_a_false_positive_within_the_zone(universe: int, zone: int,
     draw = random.Random(universe + zone)
     for held in {0, 1, zone // 2, zone}:
         members = draw.sample(range(universe), held)
-        made = ZoneFilter(zone, universe=universe, counting=counting, seed=draw.randrange(2**64))
-        made.update(members)
-        assert np.flatnonzero(made.contains_many(np.arange(universe))).tolist() == sorted(members)
-        assert (made.num_added, made.fpr()) == (held, 0.0)
-        assert made.contains_many([-1, universe, universe + 5, 2**62, "7", 7.0]) == [False] * 6
+        instance = ZoneFilter(zone, universe=universe, counting=counting, seed=draw.randrange(2**64))
+        instance.update(members)
+        assert np.flatnonzero(instance.contains_many(np.arange(universe))).tolist() == sorted(members)
+        assert (instance.num_added, instance.fpr()) == (held, 0.0)
+        assert instance.contains_many([-1, universe, universe + 5, 2**62, "7", 7.0]) == [False] * 6
         if counting:
-            assert made.decode() == sorted(members)
+            assert instance.decode() == sorted(members)
 
 
 def test_beyond_the_zone_members_are_found_and_the_rate_is_stated() -> None:
-    made = ZoneFilter(3, universe=10**6)
+    instance = ZoneFilter(3, universe=10**6)
     with pytest.warns(fullbloom.CapacityWarning):
-        made.update(range(0, 10**6, 100_003))
-    found = made.contains_many(np.arange(10**6))
+        instance.update(range(0, 10**6, 100_003))
+    found = instance.contains_many(np.arange(10**6))
     members = len(range(0, 10**6, 100_003))
     assert found[::100_003].all()
-    law = 1e6 * made.fpr()
+    law = 1e6 * instance.fpr()
     assert law > 0
     assert abs(found.sum() - members - law) < chance(law) + members
 
 
 def test_counters_decode_to_the_remaining_members() -> None:
     draw = random.Random(9)
-    made, held = ZoneFilter(12, universe=2**40, counting=True), []
+    instance, held = ZoneFilter(12, universe=2**40, counting=True), []
     for _ in range(300):
         if len(held) == 12 or (held and draw.random() < 0.4):
-            made.remove(held.pop(draw.randrange(len(held))))
+            instance.remove(held.pop(draw.randrange(len(held))))
         else:
             held.append(draw.choice([draw.randrange(2**40), *held]))
-            made.add(held[-1])
-        assert made.decode() == sorted(held)
-        assert made.num_added == len(held)
-    assert fullbloom.loads(made.to_bytes()).decode() == sorted(held)
+            instance.add(held[-1])
+        assert instance.decode() == sorted(held)
+        assert instance.num_added == len(held)
+    assert fullbloom.loads(instance.to_bytes()).decode() == sorted(held)
     with pytest.raises(KeyError):
-        made.remove(5)
+        instance.remove(5)
 
 
 def test_the_published_pair_is_decoded() -> None:
-    made = ZoneFilter(2, universe=1000, counting=True)
-    made.update([249, 807])
-    assert made.decode() == [249, 807]
-    assert (sum(made.decode()), np.prod(made.decode())) == (1056, 200_943)
+    instance = ZoneFilter(2, universe=1000, counting=True)
+    instance.update([249, 807])
+    assert instance.decode() == [249, 807]
+    assert (sum(instance.decode()), np.prod(instance.decode())) == (1056, 200_943)
 
 
 def test_sets_that_cannot_be_listed_or_removed_from_are_refused() -> None:
@@ -125,33 +125,33 @@ def test_sets_that_cannot_be_listed_or_removed_from_are_refused() -> None:
 
 
 def test_numbers_outside_the_universe_are_refused() -> None:
-    made = ZoneFilter(5, universe=100)
+    instance = ZoneFilter(5, universe=100)
     for strange in (100, -1, "7", 2**64):
         with pytest.raises(fullbloom.ParameterError, match="none of the whole numbers"):
-            made.add(strange)
+            instance.add(strange)
 
 
 @pytest.mark.parametrize("zone", range(1, 18))
 def test_counters_count_all_members_of_a_zone_in_one_cell(zone: int) -> None:
-    made = ZoneFilter(zone, universe=1000, counting=True)
-    made.update([6] * zone)
+    instance = ZoneFilter(zone, universe=1000, counting=True)
+    instance.update([6] * zone)
     for held in range(zone, 0, -1):
-        assert (made.decode(), made.num_added) == ([6] * held, held)
-        made.remove(6)
-    assert 6 not in made
-    assert made == ZoneFilter(zone, universe=1000, counting=True)
+        assert (instance.decode(), instance.num_added) == ([6] * held, held)
+        instance.remove(6)
+    assert 6 not in instance
+    assert instance == ZoneFilter(zone, universe=1000, counting=True)
 
 
 def test_saturated_counters_report_that_they_may_be_wrong() -> None:
-    made = ZoneFilter(2, universe=1000, counting=True)
+    instance = ZoneFilter(2, universe=1000, counting=True)
     with pytest.warns(fullbloom.CapacityWarning):
-        made.update([6] * 20)
-    made.remove_many([6] * 20)
+        instance.update([6] * 20)
+    instance.remove_many([6] * 20)
     # They stay at the maximum: a key is never lost, and this one is still found.
-    assert (made.num_added, 6 in made, 7 in made) == (0, True, False)
-    assert made.fpr() > 0
-    assert fullbloom.loads(made.to_bytes()) == made
+    assert (instance.num_added, 6 in instance, 7 in instance) == (0, True, False)
+    assert instance.fpr() > 0
+    assert fullbloom.loads(instance.to_bytes()) == instance
     with pytest.raises(fullbloom.ParameterError, match="capacity=2"):
-        made.decode()
-    made.clear()
-    assert made.fpr() == 0
+        instance.decode()
+    instance.clear()
+    assert instance.fpr() == 0

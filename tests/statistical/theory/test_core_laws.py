@@ -54,10 +54,10 @@ def test_the_rates_of_labels(areas: int) -> None:
 def test_the_capacity_of_stages(growth: int) -> None:
     f = fullbloom.ScalableBloomFilter(100, 0.01, growth=growth)
     f.update(range(2000))
-    made = [stage["capacity"] for stage in f.stage_info()]
-    assert len(made) > 2
-    assert made == [theory.stage_capacity(100, growth, i) for i in range(len(made))]
+    instance = [stage["capacity"] for stage in f.stage_info()]
+    assert len(instance) > 2
+    assert instance == [theory.stage_capacity(100, growth, i) for i in range(len(instance))]
     rates = [stage["target_fpr"] for stage in f.stage_info()]
     assert rates == pytest.approx(
-        [0.01 * (1 - f.tightening) * f.tightening**i for i in range(len(made))], rel=1e-12
+        [0.01 * (1 - f.tightening) * f.tightening**i for i in range(len(instance))], rel=1e-12
     )

@@ -106,12 +106,12 @@ CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
 def test_a_classic_filter_reports_the_rate_of_its_bits(case: int) -> None:
     random = Random(f"small classic {case}")
     items = random.randint(1, 60)
-    made = fullbloom.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
-    made.update(range(items))
-    reported = made.fpr()
-    assert reported == pytest.approx(made.fill**made.num_hashes, rel=1e-12)
+    instance = fullbloom.BloomFilter(items, random.uniform(0.02, 0.3), layout="classic", seed=case)
+    instance.update(range(items))
+    reported = instance.fpr()
+    assert reported == pytest.approx(instance.fill**instance.num_hashes, rel=1e-12)
     probes = 20 * PROBES
-    measured = float(np.mean(made.contains_many(Keys("random", case).take(probes))))
+    measured = float(np.mean(instance.contains_many(Keys("random", case).take(probes))))
     assert abs(measured - reported) <= sigmas_of(CASES) * binomial_sd(reported, probes)
 
 
@@ -121,9 +121,9 @@ def test_a_classic_filter_reports_the_rate_of_its_bits(case: int) -> None:
 def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_hashes: int, items: int) -> None:
     rates = []
     for seed in range(100 * RUNS):
-        made = fullbloom.BloomFilter.with_shape(num_bits, num_hashes, seed=seed)
-        made.update(range(items))
-        rates.append(made.fpr())
+        instance = fullbloom.BloomFilter.with_shape(num_bits, num_hashes, seed=seed)
+        instance.update(range(items))
+        rates.append(instance.fpr())
     law = theory.fpr_at("classic", num_bits, num_hashes, items)
     mean, off = scatter_of_mean(rates, cases=4)
     assert abs(mean - law) <= off
@@ -134,12 +134,12 @@ def test_small_filters_have_on_average_the_rate_of_fpr_at(num_bits: int, num_has
 def test_a_cuckoo_filter_of_few_buckets_reports_its_rate(capacity: int, bits: int) -> None:
     apart, reported = [], 0.0
     for seed in range(RUNS):
-        made = fullbloom.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
+        instance = fullbloom.CuckooFilter(capacity, fingerprint_bits=bits, seed=seed)
         keys = Keys("random", seed)
-        made.update(keys.take(capacity))
-        reported = made.fpr()
-        apart.append(float(np.mean(made.contains_many(keys.take(PROBES)))) - reported)
-    assert reported == pytest.approx(theory.cuckoo_table_fpr(capacity, made.num_buckets, bits), rel=1e-12)
+        instance.update(keys.take(capacity))
+        reported = instance.fpr()
+        apart.append(float(np.mean(instance.contains_many(keys.take(PROBES)))) - reported)
+    assert reported == pytest.approx(theory.cuckoo_table_fpr(capacity, instance.num_buckets, bits), rel=1e-12)
     mean, off = scatter_of_mean(apart, cases=4)
     assert abs(mean) <= off
 
@@ -150,14 +150,14 @@ LAYER_CASES, LAYER_RUNS, LAYER_PROBES = 5, 10 * SCALE, 60_000
 def overcounts(capacity: int, fpr: float, layers: int, seed: int) -> tuple[list[float], list[float]]:
     """Return the shares of absent keys with a depth of 1, 2, ... or more if every key was added ``layers``
     times, and the law."""
-    made = fullbloom.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
+    instance = fullbloom.LayeredBloomFilter(capacity, fpr, layers=layers, seed=seed)
     keys = Keys("random", seed)
     members = keys.take(capacity)
     for _ in range(layers):
-        made.update(members)
-    depths = np.asarray(made.depth_many(keys.take(LAYER_PROBES)))
+        instance.update(members)
+    depths = np.asarray(instance.depth_many(keys.take(LAYER_PROBES)))
     law = theory.layered_overcount(
-        capacity, made.num_bits // layers, made.num_hashes, extra=list(range(1, layers + 1))
+        capacity, instance.num_bits // layers, instance.num_hashes, extra=list(range(1, layers + 1))
     )
     return [float((depths >= depth).mean()) for depth in range(1, layers + 1)], law
 
@@ -177,7 +177,7 @@ def test_overcounts_of_layers_follow_the_law(case: int) -> None:
 
 
 def test_two_layers_are_both_wrong_more_often_than_at_the_square() -> None:
-    made = fullbloom.LayeredBloomFilter(20_000, 0.001, layers=3)
-    twice = theory.layered_overcount(20_000, made.num_bits // 3, made.num_hashes, extra=2)
+    instance = fullbloom.LayeredBloomFilter(20_000, 0.001, layers=3)
+    twice = theory.layered_overcount(20_000, instance.num_bits // 3, instance.num_hashes, extra=2)
     assert 2.1e-6 < twice < 2.4e-6
-    assert theory.layered_overcount(20_000, made.num_bits // 3, made.num_hashes) <= 1e-3
+    assert theory.layered_overcount(20_000, instance.num_bits // 3, instance.num_hashes) <= 1e-3

@@ -57,7 +57,7 @@ structure! {
     fields {
         /// Keys the filter was sized for.
         capacity: u64 = |f| f.load.capacity, CAPACITY;
-        /// Rate asked for at capacity.
+        /// Requested rate at capacity.
         target_fpr: f64 = |f| f.load.target_fpr, FPR;
         /// The layout's name.
         pub layout: Layout = |f| f.shape.layout, LAYOUT merged;
@@ -73,7 +73,7 @@ structure! {
         num_added: u64 = |f| f.load.added, COUNT;
         /// True when keys past capacity are refused.
         pub strict: bool = |f| f.strict, STRICT;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }

@@ -7,7 +7,7 @@ pub use crate::key::BaseHash;
 use crate::key::KeyHasher;
 pub use crate::scheme::Scheme;
 use crate::sizing::classic::{Classic, MAX_HASHES, optimal_bits};
-use crate::sizing::derived::{Derivation, Derived};
+use crate::sizing::derived::{Derivation, DerivedLaw};
 use crate::sizing::lanes::Lanes;
 use crate::sizing::lanes::Pairs;
 use crate::sizing::{Law, check_reachable, check_sized, narrow, smallest};
@@ -215,10 +215,10 @@ impl Shape {
         }
     }
 
-    fn derived<L: Law>(&self, ideal: L, derivation: Derivation) -> Derived<L> {
+    fn derived<L: Law>(&self, ideal: L, derivation: Derivation) -> DerivedLaw<L> {
         let slices = self.layout == Layout::Partitioned;
         let range = if slices { self.num_bits / u64::from(self.num_hashes) } else { self.num_bits };
-        Derived { ideal, derivation, range, num_hashes: self.num_hashes, slices }
+        DerivedLaw { ideal, derivation, range, num_hashes: self.num_hashes, slices }
     }
 
     /// The rate used for sizing: never below the true one.

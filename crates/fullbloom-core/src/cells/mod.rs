@@ -10,7 +10,7 @@ pub mod memory;
 pub mod packed;
 
 pub use memory::Memory;
-pub use packed::Packed;
+pub use packed::PackedCells;
 
 /// Bytes of a cache line; every filter's payload starts on such a boundary, in memory and in files.
 pub const LINE_BYTES: usize = 64;

@@ -1,15 +1,15 @@
-//! [`Packed`]: cells of w bits, side by side in words, LSB first; a cell may straddle two words.
+//! [`PackedCells`]: cells of w bits, side by side in words, LSB first; a cell may straddle two words.
 
 /// The width of a run of cells. The cells themselves are words of a [`super::Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedCells {
     width: u32,
 }
 
-impl Packed {
+impl PackedCells {
     /// Cells of `width` bits, 1 to 64.
     pub fn new(width: u32) -> Option<Self> {
-        (1..=64).contains(&width).then_some(Packed { width })
+        (1..=64).contains(&width).then_some(PackedCells { width })
     }
 
     /// Bits of a cell.
@@ -46,7 +46,7 @@ impl Packed {
         (low | u64::from_le(words[word + 1]) << (64 - shift)) & self.max()
     }
 
-    /// Sets cell `i`, which must lie in `words`, to `value`, which must not exceed [`Packed::max`].
+    /// Sets cell `i`, which must lie in `words`, to `value`, which must not exceed [`PackedCells::max`].
     #[inline(always)]
     pub fn set(self, words: &mut [u64], i: u64, value: u64) {
         debug_assert!(value <= self.max());
@@ -80,7 +80,7 @@ impl Packed {
         words.iter().map(set).sum()
     }
 
-    /// Number of cells at [`Packed::max`], among the first `cells` of `words`.
+    /// Number of cells at [`PackedCells::max`], among the first `cells` of `words`.
     pub fn count_full(self, words: &[u64], cells: u64) -> u64 {
         let width = self.width();
         if !width.is_power_of_two() {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn cells_of_every_width_keep_their_values_and_leave_their_neighbours() {
         for width in 1..=64 {
-            let packed = Packed::new(width).unwrap();
+            let packed = PackedCells::new(width).unwrap();
             let cells = 200;
             let mut words = vec![0u64; packed.words(cells).unwrap() as usize];
             let mut model = vec![0u64; cells as usize];

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::header::Parsed;
+use super::header::ContainerIndex;
 use crate::error::{Error, Result, shown};
 
 /// After so many attempts the path still names another file: give up.
@@ -57,7 +57,7 @@ pub(super) fn is_same(file: &File, path: &Path) -> bool {
 pub struct OpenFile {
     file: File,
     /// Its header and tables.
-    pub parsed: Parsed,
+    pub parsed: ContainerIndex,
 }
 
 impl OpenFile {
@@ -79,9 +79,9 @@ impl OpenFile {
 
 /// Header and tables, read rather than mapped: a first fault on a cold mapping reads megabytes ahead (4 ms for an open
 /// that takes 0.2 ms this way).
-fn parse(file: &File, path: &Path) -> Result<Parsed> {
+fn parse(file: &File, path: &Path) -> Result<ContainerIndex> {
     let (mut head, len) = head_of(file, path)?;
-    let mut parsed = Parsed::from_head(&head, len);
+    let mut parsed = ContainerIndex::from_head(&head, len);
     for _ in 0..ATTEMPTS {
         if !matches!(parsed, Err(Error::Format(_))) {
             break;
@@ -91,7 +91,7 @@ fn parse(file: &File, path: &Path) -> Result<Parsed> {
         if again == head {
             break;
         }
-        parsed = Parsed::from_head(&again, len);
+        parsed = ContainerIndex::from_head(&again, len);
         head = again;
     }
     parsed
@@ -106,7 +106,7 @@ fn head_of(mut file: &File, path: &Path) -> Result<(Vec<u8>, usize)> {
         let mut head = Vec::new();
         // Two reads at most: the fixed part with a page's worth of tables, then the rest of long ones.
         for wanted in [4096, usize::MAX] {
-            let wanted = wanted.min(Parsed::head_len(&head).max(4096)).saturating_sub(head.len());
+            let wanted = wanted.min(ContainerIndex::head_len(&head).max(4096)).saturating_sub(head.len());
             file.take(wanted as u64).read_to_end(&mut head)?;
         }
         Ok((head, len))
@@ -186,7 +186,7 @@ impl Writer {
     }
 
     /// Header and tables of the file.
-    pub fn parse(&self) -> Result<Parsed> {
+    pub fn parse(&self) -> Result<ContainerIndex> {
         parse(&self.file, &self.path)
     }
 

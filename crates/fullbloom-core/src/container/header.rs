@@ -272,14 +272,14 @@ pub struct Span {
 
 /// A file with a valid header and valid lengths.
 #[derive(Debug)]
-pub struct Parsed {
+pub struct ContainerIndex {
     /// The header.
     pub header: Header,
     /// The sections, in file order.
     pub sections: Vec<Span>,
 }
 
-impl Parsed {
+impl ContainerIndex {
     /// Reads `bytes`, the whole file.
     pub fn new(bytes: &[u8], verify: Verify) -> Result<Self> {
         let parsed = Self::from_head(bytes, bytes.len())?;
@@ -347,7 +347,7 @@ impl Parsed {
             header.params.push((tag, index, reader.u64()?));
         }
         let sections = Self::read_sections(&mut reader, sections, head.len(), file)?;
-        Ok(Parsed { header, sections })
+        Ok(ContainerIndex { header, sections })
     }
 
     fn foreign(bytes: &[u8]) -> Error {

@@ -14,7 +14,7 @@ pub mod save;
 use crate::error::Error;
 
 pub use file::OpenMode;
-pub use header::{Container, Header, Parsed, Section, Verify};
+pub use header::{Container, ContainerIndex, Header, Section, Verify};
 pub use save::save;
 
 /// A number whose meaning never changes.

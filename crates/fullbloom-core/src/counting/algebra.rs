@@ -9,7 +9,7 @@
 
 use super::filter::CountingBloomFilter;
 use super::spread;
-use crate::cells::Packed;
+use crate::cells::PackedCells;
 use crate::error::Result;
 use crate::sizing::estimates::{self, Estimate};
 use crate::structure::{Filter, Intersectable, Mergeable};
@@ -66,7 +66,7 @@ impl Intersectable for CountingBloomFilter {
 
     fn certainly_disjoint(&self, other: &Self) -> Result<bool> {
         self.check_compatible(other)?;
-        let (packed, cells): (Packed, u64) = (self.packed, self.shape.num_cells);
+        let (packed, cells): (PackedCells, u64) = (self.packed, self.shape.num_cells);
         let [ours, theirs] = [self.words(), other.words()].map(|words| packed.count_set(words, cells));
         // None counts twice.
         Ok(spread::count_union(packed, self.words(), other.words(), cells) == ours + theirs)

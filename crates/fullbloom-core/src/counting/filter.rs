@@ -7,7 +7,7 @@
 use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
 use super::spread::{self, Spread};
-use crate::cells::{LINE_WORDS, Memory, Packed};
+use crate::cells::{LINE_WORDS, Memory, PackedCells};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -27,21 +27,21 @@ structure! {
         /// rate of false positives at capacity.
         fpr: "float" = 0.01;
         *;
-        /// 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there for ever, so that count() says
-        /// "so many or more" from there on.
+        /// 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there permanently, so that count() is a
+        /// lower bound from then on.
         counter_bits: "int" = 4;
         /// the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
-        /// contains(key, at_least=threshold) is wrong at a rate of at most fpr for keys never added, and fpr()
-        /// speaks of that rate.
+        /// contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr()
+        /// returns that rate.
         threshold: "int" = 1;
         /// "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
         /// costs at most 1.6 times the space of classic.
         layout: "str" = "auto";
     }
-    /// No key is missed that was added more often than removed, as long as only keys were removed that
-    /// had been added: removing a key that merely seems to be there takes from the counters of others.
-    /// num_added is the number of additions less that of removals, repeated keys included; the warning
-    /// past capacity goes by distinct keys. merge() adds the counters of another filter.
+    /// A key that was added more often than removed is always found, as long as only keys were removed that
+    /// had been added: removing a false positive decrements the counters of other keys.
+    /// num_added is the number of additions minus removals, repeated keys included; the warning past
+    /// capacity is based on distinct keys. merge() adds the counters of another filter.
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     /// remove() raises KeyError for a key that was certainly never added, and changes nothing.
@@ -66,13 +66,13 @@ structure! {
         pub counter_bits: u32 = |f| f.shape.counter_bits, CELL_BITS merged;
         /// k, the number of counters of a key.
         pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES merged;
-        /// Occurrences for which the rate was asked.
+        /// Occurrences for which the rate was requested.
         pub threshold: u64 = |f| f.shape.threshold, THRESHOLD;
-        /// Additions less removals, a repeated key as often as it came.
+        /// Additions minus removals, repeated keys included.
         occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
-        /// Counters at their maximum, which stay there for ever: keys that meet only such ones are never removed again.
+        /// Counters at their maximum, which stay there: a key that has only such counters can never be removed.
         pub num_saturated: u64 = |f| f.packed.count_full(f.words(), f.shape.num_cells);
-        /// True when the counters live in a file.
+        /// True when the counters are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }
@@ -86,7 +86,7 @@ enum Kernel {
 /// An approximate multiset.
 pub struct CountingBloomFilter {
     pub(super) shape: Shape,
-    pub(super) packed: Packed,
+    pub(super) packed: PackedCells,
     kernel: Kernel,
     pub(super) memory: Memory,
     hasher: KeyHasher,
@@ -138,7 +138,8 @@ impl CountingBloomFilter {
 
     /// A filter over existing memory of the length that the checked shape needs.
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
-        let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
+        let packed =
+            PackedCells::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let kernel = match shape.layout {
             Layout::Classic => {
                 Kernel::Spread(Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes })

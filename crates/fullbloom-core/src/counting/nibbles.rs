@@ -331,7 +331,7 @@ mod tests {
                             .for_each(|i| model[i] -= 1);
                     }
                 }
-                let packed = crate::cells::Packed::new(width).unwrap();
+                let packed = crate::cells::PackedCells::new(width).unwrap();
                 assert!((0..model.len()).all(|i| packed.get(&results[0].0, i as u64) == model[i]), "{width} {lanes}");
             }
         }

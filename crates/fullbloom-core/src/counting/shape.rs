@@ -1,7 +1,7 @@
 //! Shapes of a counting filter: how many counters of how many bits, k, laid out how.
 
 use crate::cells::memory::ADDRESSABLE_BYTES;
-use crate::cells::{LINE_BYTES, Packed};
+use crate::cells::{LINE_BYTES, PackedCells};
 use crate::error::{Error, Result};
 use crate::sizing::classic::Classic;
 pub use crate::sizing::classic::MAX_HASHES;
@@ -74,8 +74,8 @@ impl Shape {
         }
     }
 
-    fn check_cells(counter_bits: u32, threshold: u64) -> Result<Packed> {
-        let packed = Packed::new(counter_bits).filter(|_| matches!(counter_bits, 2 | 3 | 4 | 8 | 16));
+    fn check_cells(counter_bits: u32, threshold: u64) -> Result<PackedCells> {
+        let packed = PackedCells::new(counter_bits).filter(|_| matches!(counter_bits, 2 | 3 | 4 | 8 | 16));
         let packed = packed
             .ok_or_else(|| Error::Parameter(format!("counter_bits must be 2, 3, 4, 8 or 16, got {counter_bits}")))?;
         let most = packed.max().min(MAX_THRESHOLD);

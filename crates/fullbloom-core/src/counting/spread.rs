@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 
 use super::shape::MAX_HASHES;
-use crate::cells::Packed;
+use crate::cells::PackedCells;
 use crate::isa::prefetch;
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
@@ -20,7 +20,7 @@ pub(super) const AHEAD: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     /// The width.
-    pub packed: Packed,
+    pub packed: PackedCells,
     /// m.
     pub num_cells: u64,
     /// k.
@@ -139,7 +139,7 @@ impl Spread {
 }
 
 /// Adds `other` to `words` cell by cell, stopping at the maximum.
-pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) {
+pub fn add_saturating(packed: PackedCells, words: &mut [u64], other: &[u64], cells: u64) {
     let (width, max) = (packed.width(), packed.max());
     if !width.is_power_of_two() || width == 64 {
         for i in 0..cells {
@@ -160,17 +160,17 @@ pub fn add_saturating(packed: Packed, words: &mut [u64], other: &[u64], cells: u
 }
 
 /// True if no cell of this width spans two words.
-fn is_aligned(packed: Packed) -> bool {
+fn is_aligned(packed: PackedCells) -> bool {
     packed.width().is_power_of_two()
 }
 
 /// The mask of cell `i` of a word.
-fn masks(packed: Packed) -> impl Iterator<Item = u64> {
+fn masks(packed: PackedCells) -> impl Iterator<Item = u64> {
     (0..64 / packed.width()).map(move |i| packed.max() << (i * packed.width()))
 }
 
 /// Number of cells that are not zero in at least one of the two.
-pub fn count_union(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> u64 {
+pub fn count_union(packed: PackedCells, words: &[u64], other: &[u64], cells: u64) -> u64 {
     if is_aligned(packed) {
         return words.iter().zip(other).map(|(&a, &b)| packed.count_set(&[a | b], 1)).sum();
     }
@@ -178,7 +178,7 @@ pub fn count_union(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> 
 }
 
 /// Lowers the cells of `words` to those of `other` if these are lower; true if none was.
-pub fn keep_least(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) -> bool {
+pub fn keep_least(packed: PackedCells, words: &mut [u64], other: &[u64], cells: u64) -> bool {
     let mut same = true;
     if is_aligned(packed) {
         for (a, &b) in words.iter_mut().zip(other) {
@@ -200,7 +200,7 @@ pub fn keep_least(packed: Packed, words: &mut [u64], other: &[u64], cells: u64) 
 }
 
 /// True if no cell of `words` exceeds that of `other`.
-pub fn is_at_most(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> bool {
+pub fn is_at_most(packed: PackedCells, words: &[u64], other: &[u64], cells: u64) -> bool {
     if is_aligned(packed) {
         return words.iter().zip(other).all(|(&a, &b)| {
             let (x, y) = (u64::from_le(a), u64::from_le(b));
@@ -211,7 +211,7 @@ pub fn is_at_most(packed: Packed, words: &[u64], other: &[u64], cells: u64) -> b
 }
 
 /// True if a bit after the last of `cells` cells is set.
-pub fn has_bits_past(packed: Packed, words: &[u64], cells: u64) -> bool {
+pub fn has_bits_past(packed: PackedCells, words: &[u64], cells: u64) -> bool {
     positions::has_bits_past(words, cells * u64::from(packed.width()))
 }
 
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn sums_and_counts_agree_with_single_cells() {
         for width in [2, 3, 4, 8, 16, 32, 64] {
-            let packed = Packed::new(width).unwrap();
+            let packed = PackedCells::new(width).unwrap();
             let cells = 100;
             let words = packed.words(cells).unwrap() as usize;
             let (mut a, mut b) = (vec![0u64; words], vec![0u64; words]);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_key_has_each_cell_once() {
-        let spread = Spread { packed: Packed::new(4).unwrap(), num_cells: 5, num_hashes: 20 };
+        let spread = Spread { packed: PackedCells::new(4).unwrap(), num_cells: 5, num_hashes: 20 };
         let positions = spread.positions(0x1234_5678_9abc_def1);
         let mut sorted = positions.all().to_vec();
         sorted.sort_unstable();

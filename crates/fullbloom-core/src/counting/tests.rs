@@ -2,12 +2,12 @@
 
 use super::filter::*;
 use super::*;
-use crate::hash::splitmix::SplitMix as Random;
 use crate::key::KeyHasher;
-use crate::structure::conformance::{Subject, adding, counting, merging_is_adding_all, removing};
+use crate::structure::conformance::{
+    Subject, adding, adding_and_removing, counting, merging_is_adding_all, removing, removing_all,
+};
 use crate::structure::testing::hash;
 use crate::structure::{Addable, Countable, Filter, Mergeable, Removable};
-use std::collections::HashMap;
 
 fn filter(layout: Layout, bits: u32, capacity: u64) -> CountingBloomFilter {
     let shape = Shape::for_capacity(layout, bits, 1, capacity, 0.01).unwrap();
@@ -23,21 +23,8 @@ fn kinds() -> Vec<(Layout, u32)> {
 fn random_operations_give_no_false_negative_and_no_low_count() {
     for (layout, bits) in kinds() {
         for capacity in [3, 60, 400] {
-            let (mut f, mut model) = (filter(layout, bits, capacity), HashMap::new());
-            let mut random = Random(u64::from(bits) + capacity);
-            let keys: Vec<u64> = (0..capacity * 2).map(|_| random.next()).collect();
-            for _ in 0..4000 {
-                let key = keys[(random.next() % keys.len() as u64) as usize];
-                let there = model.get(&key).copied().unwrap_or(0u64);
-                if random.next().is_multiple_of(2) {
-                    let new = f.add_hash(key).unwrap();
-                    assert!(!new || there == 0);
-                    model.insert(key, there + 1);
-                } else if there > 0 {
-                    assert!(f.remove_hash(key).unwrap());
-                    model.insert(key, there - 1);
-                }
-            }
+            let empty = filter(layout, bits, capacity);
+            let (f, model) = adding_and_removing(empty, capacity, u64::from(bits) + capacity, |_, _| ());
             let max = f.packed.max();
             for (&key, &there) in &model {
                 assert!(f.count_hash(key) >= there.min(max), "{layout:?} {bits} {capacity}");
@@ -81,16 +68,7 @@ fn a_counter_at_its_maximum_stays_there() {
 #[test]
 fn adding_and_removing_all_leaves_nothing_and_absent_keys_change_nothing() {
     for (layout, bits) in kinds().into_iter().filter(|(_, bits)| *bits > 3) {
-        let mut f = filter(layout, bits, 300);
-        let hashes: Vec<u64> = (0..300).map(|i| Random(i).next()).collect();
-        f.add_hashes(&hashes, None).unwrap();
-        let before = f.try_clone().unwrap();
-        let absent: Vec<u64> = (1000..3000).map(|i| Random(i).next()).filter(|&h| !f.contains_hash(h)).collect();
-        assert!(absent.len() > 1900);
-        assert!(absent.iter().all(|&h| !f.remove_hash(h).unwrap()));
-        assert!(f.same_as(&before) && f.num_added() == 300);
-        f.remove_hashes(&hashes, None).unwrap();
-        assert!(f.words().iter().all(|&w| w == 0) && f.num_added() == 0);
+        removing_all(|| filter(layout, bits, 300));
     }
 }
 

@@ -19,21 +19,21 @@ use crate::structure::{
 };
 
 structure! {
-    /// An exact set of whole numbers below `capacity`: one bit a number, no false positives.
+    /// An exact set of whole numbers below `capacity`: one bit per number, no false positives.
     class BitSet;
     parameters {
         /// N, the size of the universe: keys are the ints from 0 to capacity - 1.
         capacity: "int";
     }
-    /// Exact for ints: `in` is always right, num_added is the number of members, remove() harms nobody. A key
-    /// that is no such int is never a member, but for one of another type in 2**64 / capacity; adding it
-    /// raises ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
+    /// Exact for ints: `in` is always right, num_added is the number of members, and remove() affects no other key. Any
+    /// other key is never a member, except one key of another type in 2**64 / capacity; adding it raises
+    /// ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
     /// member; see `fullbloom plan --universe`.
     ///
     /// False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
     /// universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
-    /// Markowsky, Wegman, STOC 1978, on when approximate membership takes less.
+    /// Markowsky, Wegman, STOC 1978, on when approximate membership takes less space.
     ///
     /// >>> from fullbloom import BitSet
     /// >>> ports = BitSet(65_536)
@@ -48,7 +48,7 @@ structure! {
         universe: u64 = |f| f.universe, CAPACITY merged;
         /// Number of members.
         members: u64 = |f| f.members, COUNT;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }

@@ -57,12 +57,12 @@ impl DecimalBytes {
         }
         let mut digits = [b'0'; MOST_DIGITS];
         let first = write_digits(&mut limbs, &mut digits);
-        let mut made = DecimalBytes { bytes: [0; MOST_DIGITS + BESIDE_DIGITS], len: 0 };
-        let mut room = made.bytes.as_mut_slice();
+        let mut decimal = DecimalBytes { bytes: [0; MOST_DIGITS + BESIDE_DIGITS], len: 0 };
+        let mut room = decimal.bytes.as_mut_slice();
         // The buffer has space for all digits, the sign and the exponent.
         let _ = Decimal::new(negative, &digits[first..], exponent).write(&mut room);
-        made.len = MOST_DIGITS + BESIDE_DIGITS - room.len();
-        made
+        decimal.len = MOST_DIGITS + BESIDE_DIGITS - room.len();
+        decimal
     }
 
     /// As a slice.

@@ -9,23 +9,23 @@ use crate::key::KeyHasher;
 use crate::registry::COMPACT;
 
 valued! {
-    /// An approximate map from keys to small numbers: what it answers is never below the truth in the
+    /// An approximate map from keys to small numbers: its answers are never below the true value in the
     /// order of its lattice.
     class CompactApproximator;
     parameters {
         /// distinct keys.
         capacity: "int";
-        /// rate at capacity at which a key never added has a value.
+        /// rate of false positives at capacity: a key never added has a value.
         fpr: "float" = 0.01;
         *;
-        /// "max" answers an upper bound of the largest value added with the key, "min" a lower bound of
+        /// "max" returns an upper bound of the largest value added with the key, "min" a lower bound of
         /// the smallest, "or" a superset of the bits.
         lattice: "str" = "max";
         /// 1 to 32.
         value_bits: "int" = 8;
     }
     /// Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
-    /// answers the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
+    /// returns the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
     /// False negatives: never. Raises ParameterError, ParameterTypeError, FilterMemoryError; warns
     /// CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits a key at
     /// 1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer

@@ -28,16 +28,16 @@ structure! {
     parameters {
         /// distinct keys.
         capacity: "int";
-        /// rate of `in` at capacity, and of one more in a depth; two more come more often than at its square
+        /// rate of `in` at capacity, and of one more in a depth; two more are more frequent than its square
         /// (theory.layered_overcount).
         fpr: "float" = 0.01;
         *;
-        /// 1 to 64, the largest count told.
+        /// 1 to 64, the largest count reported.
         layers: "int" = 4;
     }
     /// False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
     /// ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
-    /// for each layer that holds the key and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
+    /// for each layer that holds the key, and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
     /// Jungang, Jian, ICACTE 2010; every layer a blocked filter.
     ///
     /// >>> from fullbloom import LayeredBloomFilter

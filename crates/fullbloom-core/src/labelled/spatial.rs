@@ -12,16 +12,16 @@ use crate::registry::SPATIAL;
 use crate::sizing::classic::label_rates;
 
 valued! {
-    /// A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
-    /// label wins, so that errors go upward only.
+    /// A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label
+    /// wins, so a label may be too high, never too low.
     class SpatialBloomFilter;
     parameters {
         /// distinct keys of all areas together.
         capacity: "int";
-        /// rate at capacity at which a key of no area is given one.
+        /// rate of false positives at capacity: a key of no area gets one.
         fpr: "float" = 0.01;
         *;
-        /// labels 1 to areas, at most 65535; give the areas that matter most the highest.
+        /// labels are 1 to areas, at most 65535; give the most important areas the highest labels.
         areas: "int" = 255;
     }
     /// False negatives: never, and no label below the key's own (the highest added with it). Raises

@@ -3,7 +3,7 @@
 //! Boldi and Vigna, "Mutable strings in Java: design, implementation and lightweight text-search algorithms", 2005
 //! (compact approximators). Cells hold elements of a lattice, initially its bottom, 0. Adding a pair joins the value
 //! into the key's k cells; the meet of the k cells is never below the join of the values added with the key. Cells of w
-//! bits are packed ([`Packed`]), the positions are those of scheme `mcg` below m. Stored as:
+//! bits are packed ([`PackedCells`]), the positions are those of scheme `mcg` below m. Stored as:
 //!
 //! | lattice | stored | join | meet |
 //! |---|---|---|---|
@@ -16,7 +16,7 @@
 
 use std::marker::PhantomData;
 
-use crate::cells::{Memory, Packed};
+use crate::cells::{Memory, PackedCells};
 use crate::container::kind;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
@@ -129,7 +129,7 @@ pub(super) use valued;
 /// A filter with a value for every key.
 pub struct Valued<V> {
     pub(super) cells: Cells,
-    packed: Packed,
+    packed: PackedCells,
     load: Load,
     memory: Memory,
     hasher: KeyHasher,
@@ -158,7 +158,7 @@ impl<V: Kind> Valued<V> {
         hasher: KeyHasher,
     ) -> Result<Self> {
         let load = Load::new(capacity, fpr)?;
-        let packed = Packed::new(cell_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))?;
+        let packed = PackedCells::new(cell_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))?;
         let (num_cells, num_hashes) = size(capacity, fpr, cell_bits)?;
         let memory = Memory::zeroed(packed.words(num_cells).unwrap_or(u64::MAX))?;
         let cells = Cells { num_cells, num_hashes, cell_bits, lattice, largest };
@@ -359,7 +359,7 @@ where
     /// Restores the fields that [`valued!`] read from a file, checked.
     pub(super) fn restore(load: Load, hasher: KeyHasher, memory: Sections<'_>, cells: Cells) -> Result<Self> {
         let damaged = |what: &str| Error::format(format!("the file holds an impossible {what}; it is damaged"));
-        let packed = Packed::new(cells.cell_bits).ok_or_else(|| damaged("width of cells"))?;
+        let packed = PackedCells::new(cells.cell_bits).ok_or_else(|| damaged("width of cells"))?;
         if !V::allows(cells.lattice, cells.cell_bits, cells.largest) {
             return Err(damaged("largest value"));
         }

@@ -101,7 +101,7 @@ impl<'a, P: Partition> Rounds<'a, P> {
     }
 
     /// The work of thread `me`, which owns `words`: applies its bucket of every round in order, fills a round
-    /// when there is none to apply. Returns how many keys it found to be new.
+    /// when no round is ready to be applied. Returns the number of new keys.
     fn work(&self, me: usize, words: &mut [u64]) -> u64 {
         let (mut count, mut next) = (0, 0);
         let mut backoff = Backoff::default();

@@ -10,7 +10,7 @@
 //! The bytes: `\x89BCS`, version 1 as four bytes, a number for the hash, the number of keys, then the values, 8 bytes each, all
 //! little-endian. Points are drawn from that number, so that both sides have the same, and the shorter message counts.
 
-use super::peel::Decoded;
+use super::peel::DecodedKeys;
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
 use crate::field::{P, evaluate, inverse, mul, rational, roots, sub};
@@ -114,9 +114,9 @@ impl CharacteristicSketch {
 
     /// The differences between this set and that of a peer, who sent `message`: all of them (`complete`), or none if
     /// there are more than the smaller bound.
-    pub fn decode(&self, message: &[u8]) -> Result<Decoded> {
+    pub fn decode(&self, message: &[u8]) -> Result<DecodedKeys> {
         let (keys, theirs) = self.read(message)?;
-        let nothing = Decoded { mine: Vec::new(), theirs: Vec::new(), complete: false };
+        let nothing = DecodedKeys { mine: Vec::new(), theirs: Vec::new(), complete: false };
         let number = theirs.len().min(self.values.len());
         let bound = (number - BEYOND) as i128;
         let more = i128::from(keys) - i128::from(self.keys());
@@ -146,7 +146,7 @@ impl CharacteristicSketch {
         if !mine.iter().all(has) || theirs.iter().any(has) {
             return Ok(nothing);
         }
-        Ok(Decoded { mine, theirs, complete: true })
+        Ok(DecodedKeys { mine, theirs, complete: true })
     }
 
     /// The number of keys and the values of a message.

@@ -5,7 +5,7 @@
 //! whatever they have in common, and [`peel`](super::peel) lists it. A cell is two words: see [`Cell::to_words`].
 
 use super::cell::{Cell, check};
-use super::peel::{Decoded, PROBES, peel, places};
+use super::peel::{DecodedKeys, PROBES, peel, places};
 use crate::cells::allocation::reserve;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::container::{Header, kind};
@@ -24,18 +24,18 @@ structure! {
     /// A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
     class InvertibleBloomFilter;
     parameters {
-        /// keys, or differences of two tables, up to which decode lists all but once in a thousand tables.
+        /// keys, or differences of two tables, that decode lists completely in 999 of 1000 tables.
         capacity: "int";
         /// rate of false positives of `in` at capacity keys; more cells than decoding needs below 0.3.
         fpr: "float" = 0.5;
     }
-    /// Holds any number of keys, of which each may be added once: the capacity bounds what decode() lists. Where a - b
-    /// is to be decoded, the keys that both have cancel out. A key that was added twice keeps decode() from being
-    /// complete, and so do more keys than the capacity; what came out until then is right.
+    /// Holds any number of keys, each of which may be added once: the capacity bounds only what decode() lists. In a - b,
+    /// the keys of both cancel out. A key that was added twice makes decode() incomplete, and so do more keys than the
+    /// capacity; the keys that it lists are still right.
     ///
-    /// False negatives: only after removing what was not added, or in a difference. Never warns of its capacity. Raises
-    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells a key of the capacity and
-    /// some more where that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
+    /// False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity. Raises
+    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the capacity and
+    /// some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
     /// tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
     ///
     /// >>> from fullbloom import InvertibleBloomFilter
@@ -52,7 +52,7 @@ structure! {
         pub num_cells: u64 = |f| f.each * PROBES as u64;
         /// Cells of a key.
         pub num_hashes: u32 = |_| PROBES as u32;
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.sums.is_mapped();
     }
 }
@@ -134,7 +134,7 @@ impl InvertibleBloomFilter {
     }
 
     /// The keys, by sign. Takes O(cells), and as much memory again; terminates for any cells.
-    pub fn decode(&self) -> Result<Decoded> {
+    pub fn decode(&self) -> Result<DecodedKeys> {
         let mut cells = Vec::new();
         reserve(&mut cells, self.each as usize * PROBES)?;
         cells.extend((0..self.each as usize * PROBES).map(|at| get(self.sums.words(), at)));
@@ -284,7 +284,7 @@ mod tests {
     fn undecodable_tables_say_so_and_terminate() {
         let mut twice = table(10);
         (0..2).for_each(|_| assert!(twice.add_hash(7).is_ok()));
-        assert_eq!(twice.decode().unwrap(), Decoded::default());
+        assert_eq!(twice.decode().unwrap(), DecodedKeys::default());
         assert!(twice.contains_hash(7));
         let mut full = table(10);
         (0..1000).for_each(|i| assert!(full.add_hash(hash(i)).is_ok()));

@@ -1,7 +1,7 @@
 //! Reconciliation: the differences of two sets, by messages as long as the differences.
 //!
 //! * [`cell`]: a sum of keys that reveals the last key in it;
-//! * [`peel`]: removing keys from cells until none is left; [`Decoded`], the result;
+//! * [`peel`]: removing keys from cells until none is left; [`DecodedKeys`], the result;
 //! * [`invertible`]: a table of such cells, for a known number of differences;
 //! * [`walk`] and [`rateless`]: a stream of them, for any number of differences;
 //! * [`characteristic`]: values of a polynomial, for a known number of differences, in the fewest bytes;
@@ -18,4 +18,4 @@ mod tests;
 pub mod walk;
 
 pub use invertible::InvertibleBloomFilter;
-pub use peel::Decoded;
+pub use peel::DecodedKeys;

@@ -16,7 +16,7 @@ pub const PROBES: usize = 4;
 
 /// The decoded keys: ascending hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedKeys {
     /// Keys that were added more often than removed.
     pub mine: Vec<u64>,
     /// Keys that were removed more often than added.
@@ -32,7 +32,7 @@ pub fn places(hash: u64, each: u64) -> [usize; PROBES] {
 }
 
 /// Removes all keys that can be decoded; `cells` are 4 sub-tables, and keep the rest.
-pub fn peel(cells: &mut [Cell]) -> Decoded {
+pub fn peel(cells: &mut [Cell]) -> DecodedKeys {
     let each = (cells.len() / PROBES) as u64;
     let mut ready: Vec<usize> = (0..cells.len()).filter(|&i| cells[i].is_pure()).collect();
     let (mut net, mut taken) = (BTreeMap::<u64, i64>::new(), 0);
@@ -57,5 +57,5 @@ pub fn peel(cells: &mut [Cell]) -> Decoded {
     }
     let of = |sign: i64| net.iter().filter(|(_, times)| **times == sign).map(|(&key, _)| key).collect();
     let once = net.values().all(|times| times.abs() <= 1);
-    Decoded { mine: of(1), theirs: of(-1), complete: once && cells.iter().all(|cell| cell.is_empty()) }
+    DecodedKeys { mine: of(1), theirs: of(-1), complete: once && cells.iter().all(|cell| cell.is_empty()) }
 }

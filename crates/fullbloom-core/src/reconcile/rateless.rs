@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use super::cell::{Cell, check};
-use super::peel::Decoded;
+use super::peel::DecodedKeys;
 use super::walk::{NEVER, Walk};
 use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
@@ -200,13 +200,13 @@ impl Decoder {
     }
 
     /// The keys decoded so far.
-    pub fn decoded(&self) -> Decoded {
+    pub fn decoded(&self) -> DecodedKeys {
         let of = |sign: i64| {
             let mut keys: Vec<u64> = self.out.iter().filter(|out| out.1 == sign).map(|out| out.0.hash).collect();
             keys.sort_unstable();
             keys
         };
-        Decoded { mine: of(-1), theirs: of(1), complete: self.done }
+        DecodedKeys { mine: of(-1), theirs: of(1), complete: self.done }
     }
 
     /// Reads bytes of the stream, in pieces of any length; true if no more are needed. After the end all bytes are

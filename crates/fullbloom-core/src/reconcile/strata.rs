@@ -117,13 +117,13 @@ mod tests {
             (0..5000).for_each(|i| pair.iter_mut().for_each(|strata| strata.add(hash(seed << 32 | i))));
             (0..differences).for_each(|i| pair[(i % 2) as usize].add(hash(seed << 32 | 1 << 31 | i)));
             let back = Strata::from_bytes(&pair[0].to_bytes(), *pair[0].hasher()).unwrap();
-            let told = back.differences(&pair[1]).unwrap();
+            let result = back.differences(&pair[1]).unwrap();
             // The deciding stratum lists some 20 to 60 differences: a deviation of 1/sqrt(20) at most.
             assert!(
-                told.abs_diff(differences) as f64 <= differences as f64 * 4.5 / 20f64.sqrt(),
-                "{differences} {told}"
+                result.abs_diff(differences) as f64 <= differences as f64 * 4.5 / 20f64.sqrt(),
+                "{differences} {result}"
             );
-            assert!(differences > 10 || told == differences);
+            assert!(differences > 10 || result == differences);
         }
     }
 

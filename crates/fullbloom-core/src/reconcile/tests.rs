@@ -1,6 +1,6 @@
 //! Tests of the rateless stream.
 
-use super::Decoded;
+use super::DecodedKeys;
 use super::rateless::{Decoder, Encoder};
 use crate::error::Error;
 use crate::key::KeyHasher;
@@ -41,8 +41,11 @@ fn symbols_decode_both_sides_however_they_are_cut() {
             let mut encoder = Encoder::new(hashes(mine..mine + both + theirs), &seeded()).unwrap();
             let mut decoder = Decoder::new(hashes(0..mine + both), &seeded(), 1 << 20).unwrap();
             run(&mut encoder, &mut decoder, piece);
-            let want =
-                Decoded { mine: sorted(0..mine), theirs: sorted(mine + both..mine + both + theirs), complete: true };
+            let want = DecodedKeys {
+                mine: sorted(0..mine),
+                theirs: sorted(mine + both..mine + both + theirs),
+                complete: true,
+            };
             assert_eq!((decoder.decoded(), decoder.peer_keys()), (want, Some(both + theirs)));
             assert!(decoder.feed(&[7; 100]).unwrap());
         }

@@ -287,14 +287,14 @@ mod tests {
             on_each(|_| {
                 let mut memory = Memory::zeroed(8 * 5 * 20).unwrap();
                 let words = memory.words_mut().unwrap();
-                let mut told = Vec::new();
-                planes.deepen(words, &keys, |_, depth| told.push(depth));
-                planes.deepen(words, &keys[..100], |_, depth| told.push(depth));
-                planes.depths(words, &keys, |_, depth| told.push(depth));
+                let mut result = Vec::new();
+                planes.deepen(words, &keys, |_, depth| result.push(depth));
+                planes.deepen(words, &keys[..100], |_, depth| result.push(depth));
+                planes.depths(words, &keys, |_, depth| result.push(depth));
                 let rule = Rule { active: 3, capacity: 50, refresh: false };
-                planes.write(words, rule, &keys, |_, new| told.push(usize::from(new)));
-                planes.find(words, &keys, |_, held| told.push(held as usize));
-                results.push((memory.words().to_vec(), told));
+                planes.write(words, rule, &keys, |_, new| result.push(usize::from(new)));
+                planes.find(words, &keys, |_, held| result.push(held as usize));
+                results.push((memory.words().to_vec(), result));
             });
             assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{per_column}");
             assert!(results[0].1[300..400].iter().all(|&depth| depth >= 1));

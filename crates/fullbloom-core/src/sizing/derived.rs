@@ -38,7 +38,7 @@ pub enum Derivation {
 }
 
 /// An ideal law, and the excess of the derivation over its rate.
-pub struct Derived<L> {
+pub struct DerivedLaw<L> {
     /// The law of independent positions.
     pub ideal: L,
     /// The derivation.
@@ -94,7 +94,7 @@ fn gain(k: u32, run: usize, fill: f64) -> f64 {
     fill.powf(f64::from(k) - run) * (1.0 - below).max(0.0)
 }
 
-impl<L> Derived<L> {
+impl<L> DerivedLaw<L> {
     /// Orders below k that elements may have, with their number; `every`: whatever the range.
     fn orders(&self, every: bool) -> impl Iterator<Item = (u64, f64)> + '_ {
         let has = move |d: &u64| every || self.range.is_multiple_of(*d);
@@ -202,7 +202,7 @@ impl<L> Derived<L> {
     }
 }
 
-impl<L: Law> Derived<L> {
+impl<L: Law> DerivedLaw<L> {
     /// A rate that falls as the range grows and is never below the law: `ideal`, which is such a one, and the excess
     /// of the worst range of this size.
     pub fn bound(&self, ideal: f64, items: f64) -> f64 {
@@ -210,7 +210,7 @@ impl<L: Law> Derived<L> {
     }
 }
 
-impl<L: Law> Law for Derived<L> {
+impl<L: Law> Law for DerivedLaw<L> {
     fn fpr(&self, items: f64) -> f64 {
         (self.ideal.fpr(items) + self.excess(items, self.ideal.fill(items), false)).clamp(0.0, 1.0)
     }
@@ -241,8 +241,8 @@ mod tests {
     use super::*;
     use crate::sizing::classic::Classic;
 
-    fn law(derivation: Derivation, range: u64, num_hashes: u32) -> Derived<Classic> {
-        Derived { ideal: Classic { num_bits: range, num_hashes }, derivation, range, num_hashes, slices: false }
+    fn law(derivation: Derivation, range: u64, num_hashes: u32) -> DerivedLaw<Classic> {
+        DerivedLaw { ideal: Classic { num_bits: range, num_hashes }, derivation, range, num_hashes, slices: false }
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
                 for k in [1, 2, 3, 7, 14, 30] {
                     let mut before = 1.0;
                     for m in [100, 101, 128, 500, 510, 1000, 1001, 2000, 2048, 2310, 10_000, 30_030] {
-                        let law = Derived { slices, ..law(derivation, m, k) };
+                        let law = DerivedLaw { slices, ..law(derivation, m, k) };
                         let bound = law.bound(law.ideal.fpr(50.0), 50.0);
                         assert!(law.fpr(50.0) <= bound * (1.0 + 1e-12), "{derivation:?} {slices} {k} {m}");
                         assert!(bound <= before * (1.0 + 1e-12), "{derivation:?} {slices} {k} {m}");

@@ -158,8 +158,8 @@ impl Law for Lanes {
             let own = self.per_lane as f64 * found + (width - f64::from(self.per_lane)) * more;
             lanes * found.powi(self.lanes as i32 - 1) * own
         });
-        let told = (joint - self.fpr(items) * ones).powi(2) / (squares - ones * ones).max(f64::MIN_POSITIVE);
-        ((self.block_variance(items) - told).max(0.0) / self.blocks as f64).sqrt()
+        let regression = (joint - self.fpr(items) * ones).powi(2) / (squares - ones * ones).max(f64::MIN_POSITIVE);
+        ((self.block_variance(items) - regression).max(0.0) / self.blocks as f64).sqrt()
     }
 
     fn cell_worth(&self, items: f64) -> f64 {

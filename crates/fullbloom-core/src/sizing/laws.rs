@@ -5,7 +5,7 @@ use super::{
     ribbon, stable, zone,
 };
 
-/// The law with this name at these numbers; `None` if there is none with so many.
+/// The law with this name at these numbers; `None` if no law takes that many.
 pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
     Some(match (name, numbers) {
         ("any_of", &[p, n]) => any_of(p, n),

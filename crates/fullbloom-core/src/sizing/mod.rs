@@ -143,7 +143,7 @@ pub fn shown(rate: f64) -> String {
     if rate != 0.0 && rate.abs() < 1e-4 || rate.abs() >= 1e16 { format!("{rate:e}") } else { format!("{rate}") }
 }
 
-/// Smallest `units` in `1..=limit` whose law is at or below `fpr`; `None` if there is none. Costs about 60 evaluations.
+/// Smallest `units` in `1..=limit` whose law is at or below `fpr`, else `None`. Costs about 60 evaluations.
 pub fn smallest(limit: u64, fpr: f64, law: impl Fn(u64) -> f64) -> Option<u64> {
     first_after(limit, |units| law(units) > fpr)
 }

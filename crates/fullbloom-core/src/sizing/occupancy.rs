@@ -165,8 +165,9 @@ mod tests {
         for cells in [2, 3, 18, 100, 700] {
             for hashes in [1, 2, 7, 19, 50] {
                 for throws in [1, 2, 3, 7, 50, 399, 400, 1300] {
-                    let (told, exact) = (occupied(throws.into(), cells as f64, hashes), plainly(throws, cells, hashes));
-                    assert!((told / exact - 1.0).abs() < 1e-10, "{throws} {cells} {hashes}: {told:e} {exact:e}");
+                    let (result, exact) =
+                        (occupied(throws.into(), cells as f64, hashes), plainly(throws, cells, hashes));
+                    assert!((result / exact - 1.0).abs() < 1e-10, "{throws} {cells} {hashes}: {result:e} {exact:e}");
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! geometries.
 
 use super::shards::{self, CellsAndTable, Shape};
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::scheme::ahead::answer_ahead;
@@ -67,8 +67,8 @@ pub struct Facts {
 }
 
 /// Cells of `width` bits; widths are checked.
-fn packed(width: u32) -> Result<Packed> {
-    Packed::new(width).filter(|_| u64::from(width) <= MOST_BITS).ok_or_else(|| {
+fn packed(width: u32) -> Result<PackedCells> {
+    PackedCells::new(width).filter(|_| u64::from(width) <= MOST_BITS).ok_or_else(|| {
         Error::Format(format!("the file has fingerprints of {width} bits, at most {MOST_BITS} can be; it is damaged"))
     })
 }
@@ -86,17 +86,17 @@ pub fn build<const K: usize, S: Shape<K>>(
     job: &Job<'_>,
 ) -> Result<(CellsAndTable, Facts)> {
     let cells = packed(precision.width)?;
-    let made = keys.build(job, |lot| shards::build::<K, 1, S>(lot, cells, job, |[hash], _| fingerprint(*hash)))?;
-    let (_, number) = shards::check_table::<K, S>(made.table.words(), made.bits, cells)?;
+    let parts = keys.build(job, |lot| shards::build::<K, 1, S>(lot, cells, job, |[hash], _| fingerprint(*hash)))?;
+    let (_, number) = shards::check_table::<K, S>(parts.table.words(), parts.bits, cells)?;
     let facts = Facts {
         width: precision.width,
         arity: K as u32,
-        bits: made.bits,
-        keys: made.keys,
+        bits: parts.bits,
+        keys: parts.keys,
         cells: number,
         target_fpr: precision.fpr,
     };
-    Ok((made, facts))
+    Ok((parts, facts))
 }
 
 /// Bytes of cells and table for `keys` keys.
@@ -211,7 +211,7 @@ macro_rules! fingerprint_filter {
             cells: crate::cells::Memory,
             table: crate::cells::Memory,
             hasher: crate::key::KeyHasher,
-            made: crate::static_filters::fingerprints::Facts,
+            facts: crate::static_filters::fingerprints::Facts,
         }
 
         impl $Class {
@@ -223,11 +223,11 @@ macro_rules! fingerprint_filter {
                 job: &Job<'_>,
             ) -> Result<Self> {
                 use crate::static_filters::fingerprints;
-                let (made, facts) = match $arity {
+                let (parts, facts) = match $arity {
                     $($number => fingerprints::build::<$K, $Shape>(keys, precision, job)?,)+
                     _ => return Err(Error::parameter("no such number of cells a key")),
                 };
-                Ok($Class { cells: made.cells, table: made.table, hasher, made: facts })
+                Ok($Class { cells: parts.cells, table: parts.table, hasher, facts })
             }
 
             fn bytes(keys: u64, precision: crate::static_filters::fingerprints::Precision, $arity: u32) -> Result<u64> {
@@ -242,8 +242,8 @@ macro_rules! fingerprint_filter {
                 crate::static_filters::fingerprints::View {
                     table: self.table.words(),
                     cells: self.cells.words(),
-                    width: self.made.width,
-                    bits: self.made.bits,
+                    width: self.facts.width,
+                    bits: self.facts.bits,
                 }
             }
         }
@@ -255,7 +255,7 @@ macro_rules! fingerprint_filter {
 
             #[inline(always)]
             fn contains_hash(&self, hash: u64) -> bool {
-                match self.made.arity {
+                match self.facts.arity {
                     $($number => self.view().look::<$K, 0, $Shape>(hash),)+
                     _ => false,
                 }
@@ -263,37 +263,37 @@ macro_rules! fingerprint_filter {
 
             #[inline(always)]
             fn fetch(&self, hash: u64) {
-                match self.made.arity {
+                match self.facts.arity {
                     $($number => self.view().fetch::<$K, $Shape>(hash),)+
                     _ => {}
                 }
             }
 
             fn contains_hashes(&self, hashes: &[u64], found: &mut [u8]) {
-                match self.made.arity {
+                match self.facts.arity {
                     $($number => self.view().look_all::<$K, $Shape>(hashes, found),)+
                     _ => found.fill(0),
                 }
             }
 
             fn capacity(&self) -> u64 {
-                self.made.keys
+                self.facts.keys
             }
 
             fn target_fpr(&self) -> f64 {
-                self.made.target_fpr
+                self.facts.target_fpr
             }
 
             fn num_added(&self) -> u64 {
-                self.made.keys
+                self.facts.keys
             }
 
             fn fpr(&self) -> f64 {
-                if self.made.keys == 0 { 0.0 } else { 0.5f64.powi(self.made.width as i32) }
+                if self.facts.keys == 0 { 0.0 } else { 0.5f64.powi(self.facts.width as i32) }
             }
 
             fn fill(&self) -> f64 {
-                self.made.keys as f64 / self.made.cells.max(1) as f64
+                self.facts.keys as f64 / self.facts.cells.max(1) as f64
             }
         }
 
@@ -312,7 +312,7 @@ macro_rules! fingerprint_filter {
                     arity => return Err(Error::Format(format!("the file has keys of {arity} cells, which none has"))),
                 };
                 let cells = memory(kind::CELLS, 0, words)?;
-                Ok($Class { cells, table, hasher, made: facts })
+                Ok($Class { cells, table, hasher, facts })
             }
         }
     };

@@ -25,10 +25,10 @@ use crate::structure::declaration::structure;
 use crate::structure::records::RecordSet;
 
 structure! {
-    /// A static approximate set: made of all its keys at once, the smallest filter for its speed.
+    /// A static approximate set: built from all keys at once, the smallest filter for its speed.
     class BinaryFuseFilter;
     parameters {
-        /// rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
+        /// rate of false positives, rounded down to a power of two; 0.01 by default if bits is not given.
         fpr: "float | None" = None;
         *;
         /// bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
@@ -36,11 +36,11 @@ structure! {
         /// cells of a key: 3 is faster, 4 is 4 % smaller.
         arity: "int" = 3;
     }
-    /// Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
+    /// Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     /// any order give the same bytes, with any number of threads and any memory.
     ///
     /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below a million keys; about
-    /// 35 ns a key to build, three or four cache lines a look-up. Raises ParameterError, ParameterTypeError,
+    /// 35 ns a key to build, three or four cache lines per lookup. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
     ///
     /// >>> from fullbloom import BinaryFuseFilter
@@ -51,18 +51,18 @@ structure! {
     /// 20
     fields {
         /// Bits of a fingerprint.
-        pub fingerprint_bits: u32 = |f| f.made.width, FINGERPRINT_BITS;
+        pub fingerprint_bits: u32 = |f| f.facts.width, FINGERPRINT_BITS;
         /// Cells of a key, 3 or 4.
-        pub arity: u32 = |f| f.made.arity, ARITY;
+        pub arity: u32 = |f| f.facts.arity, ARITY;
         /// Shards, as their binary logarithm.
-        shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
+        shard_bits: u32 = |f| f.facts.bits, SHARD_BITS;
         /// Number of distinct keys.
-        keys: u64 = |f| f.made.keys, COUNT;
+        keys: u64 = |f| f.facts.keys, COUNT;
         /// The requested rate.
-        target_fpr: f64 = |f| f.made.target_fpr, FPR;
+        target_fpr: f64 = |f| f.facts.target_fpr, FPR;
         /// Number of cells.
-        pub num_cells: u64 = |f| f.made.cells;
-        /// True when the cells live in a file.
+        pub num_cells: u64 = |f| f.facts.cells;
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }

@@ -6,7 +6,7 @@
 //! 1996.
 
 use crate::cells::allocation::reserve;
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::error::Result;
 use crate::structure::records::Record;
 
@@ -132,7 +132,7 @@ impl<const W: usize> Room<W> {
         geometry: G,
         records: usize,
         value: impl Fn(&Record<W>, usize) -> u64,
-        (cells, words): (Packed, &mut [u64]),
+        (cells, words): (PackedCells, &mut [u64]),
     ) {
         for &cell in self.order[..records].iter().rev() {
             let (record, own) = (&self.xors[cell as usize], usize::from(self.counts[cell as usize]));
@@ -160,7 +160,7 @@ pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     pieces: &[&[Record<W>]],
     spread: impl Fn(u64) -> u64,
     value: impl Fn(&Record<W>, usize) -> u64,
-    (cells, words): (Packed, &mut [u64]),
+    (cells, words): (PackedCells, &mut [u64]),
     room: &mut Room<W>,
 ) -> Result<bool> {
     let records = pieces.iter().map(|piece| piece.len()).sum();
@@ -168,7 +168,7 @@ pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
         return Ok(false);
     }
     // With bytes, whose width the compiler then knows, half of the instructions are enough.
-    match Packed::new(8) {
+    match PackedCells::new(8) {
         Some(bytes) if cells == bytes => room.set(geometry, records, value, (bytes, words)),
         _ => room.set(geometry, records, value, (cells, words)),
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::peel::{self, Geometry, Room};
 use crate::cells::allocation::reserve;
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
@@ -79,12 +79,12 @@ pub struct CellsAndTable {
 }
 
 /// Words of cells for `keys` keys.
-fn words_of<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 {
+fn words_of<const K: usize, S: Shape<K>>(keys: u64, cells: PackedCells) -> u64 {
     if keys == 0 { 0 } else { cells.words(S::for_keys(keys).cells()).unwrap_or(u64::MAX >> 8) }
 }
 
 /// Bytes of cells of a structure for `keys` keys whose hashes are spread evenly.
-pub fn cell_bytes<const K: usize, S: Shape<K>>(keys: u64, cells: Packed) -> u64 {
+pub fn cell_bytes<const K: usize, S: Shape<K>>(keys: u64, cells: PackedCells) -> u64 {
     let bits = bits_for(keys);
     let words = words_of::<K, S>(keys.div_ceil(1 << bits), cells) << bits;
     (words + 1).next_multiple_of(LINE_WORDS as u64).saturating_mul(8)
@@ -124,7 +124,7 @@ struct Work<const W: usize> {
 /// [`peel::solve`]. `None` if records are not sorted and one is repeated, or there may be too many of them.
 pub fn build<const K: usize, const W: usize, S: Shape<K>>(
     lot: &Lot<W>,
-    cells: Packed,
+    cells: PackedCells,
     job: &Job<'_>,
     value: impl Fn(&Record<W>, usize) -> u64 + Sync,
 ) -> Result<Option<CellsAndTable>> {
@@ -165,7 +165,7 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
 fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
     pieces: &[&[Record<W>]],
     (bits, sorted): (u32, bool),
-    cells: Packed,
+    cells: PackedCells,
     (row, words): (&mut [u64], &mut [u64]),
     value: impl Fn(&Record<W>, usize) -> u64,
     room: &mut Room<W>,
@@ -207,7 +207,7 @@ pub fn row(table: &[u64], shard: usize) -> [u64; ROW] {
 }
 
 /// Words and number of the cells that a table describes, shard after shard; refuses one that does not.
-pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells: Packed) -> Result<(u64, u64)> {
+pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells: PackedCells) -> Result<(u64, u64)> {
     let wrong = |what: String| Error::Format(format!("the file's table of shards {what}; it is damaged"));
     let (mut words, mut number) = (0u64, 0u64);
     for shard in 0..1usize << bits {

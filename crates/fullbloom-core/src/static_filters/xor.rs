@@ -17,19 +17,19 @@ use crate::structure::declaration::structure;
 use crate::structure::records::RecordSet;
 
 structure! {
-    /// A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
+    /// A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and faster.
     class XorFilter;
     parameters {
-        /// rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
+        /// rate of false positives, rounded down to a power of two; 0.01 by default if bits is not given.
         fpr: "float | None" = None;
         *;
         /// bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
         bits: "int | None" = None;
     }
-    /// Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
+    /// Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     /// any order give the same bytes, with any number of threads and any memory.
     ///
-    /// Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns a key to build, three cache lines a look-up.
+    /// Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns a key to build, three cache lines per lookup.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Source: Graf, Lemire, ACM JEA 25, 2020; rate 2**-bits.
     ///
     /// >>> from fullbloom import XorFilter
@@ -38,16 +38,16 @@ structure! {
     /// (True, True)
     fields {
         /// Bits of a fingerprint.
-        pub fingerprint_bits: u32 = |f| f.made.width, FINGERPRINT_BITS;
+        pub fingerprint_bits: u32 = |f| f.facts.width, FINGERPRINT_BITS;
         /// Shards, as their binary logarithm.
-        shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
+        shard_bits: u32 = |f| f.facts.bits, SHARD_BITS;
         /// Number of distinct keys.
-        keys: u64 = |f| f.made.keys, COUNT;
+        keys: u64 = |f| f.facts.keys, COUNT;
         /// The requested rate.
-        target_fpr: f64 = |f| f.made.target_fpr, FPR;
+        target_fpr: f64 = |f| f.facts.target_fpr, FPR;
         /// Number of cells.
-        pub num_cells: u64 = |f| f.made.cells;
-        /// True when the cells live in a file.
+        pub num_cells: u64 = |f| f.facts.cells;
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }

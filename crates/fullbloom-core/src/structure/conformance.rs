@@ -3,13 +3,15 @@
 #![cfg(test)]
 
 use super::records::{RecordSet, Records};
-use super::testing::{bytes, mapped, reload, reloaded};
+use super::testing::{bytes, hash, mapped, reload, reloaded};
 use super::{Addable, Built, Countable, Declared, Job, Loadable, Mergeable, Planned, Removable, Sizable};
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
+use crate::hash::splitmix::SplitMix;
 use crate::key::KeyHasher;
 use crate::labelled::valued::{Kind, Valued};
 use crate::registry::VARIANTS;
+use std::collections::HashMap;
 
 /// A structure with one way to add, also where a key comes with something else.
 pub(crate) trait Subject: Declared + Loadable {
@@ -67,11 +69,11 @@ pub(crate) fn adding<F: Subject>(make: impl Fn() -> F, number: u64) -> F {
     // Some keys come again, one of them often.
     let hashes: Vec<u64> = (0..number).map(|i| one.key(if i % 11 == 10 { 0 } else { i - i % 3 * (i % 2) })).collect();
     let single: Vec<u8> = hashes.iter().map_while(|&hash| one.put(hash).ok()).map(u8::from).collect();
-    let mut told = vec![9; hashes.len()];
-    assert_eq!(many.put_all(&hashes, Some(&mut told)).is_ok(), single.len() == hashes.len());
+    let mut results = vec![9; hashes.len()];
+    assert_eq!(many.put_all(&hashes, Some(&mut results)).is_ok(), single.len() == hashes.len());
     let silently = hashes.chunks(37).try_for_each(|some| silent.put_all(some, None));
     assert_eq!(silently.is_ok(), single.len() == hashes.len());
-    assert_eq!(told[..single.len()], single);
+    assert_eq!(results[..single.len()], single);
     assert!(one.same_as(&many) && bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent));
     let probes = one.keys(0..3 * number + 100);
     let mut found = vec![9; probes.len()];
@@ -100,6 +102,45 @@ pub(crate) fn removing<F: Subject + Removable>(make: impl Fn() -> F, number: u64
     hashes.chunks(37).for_each(|some| silent.remove_hashes(some, None).unwrap());
     assert_eq!(removed, single);
     assert!(one.same_as(&many) && bytes(&one) == bytes(&many) && bytes(&one) == bytes(&silent));
+}
+
+/// Adds and removes random keys in random order, and returns the filter with its model: how often it holds each key. A
+/// key that is new to the filter is new to the model, and a key of the model can be removed. `check` sees every state.
+pub(crate) fn adding_and_removing<F: Subject + Removable>(
+    mut filter: F,
+    capacity: u64,
+    seed: u64,
+    check: impl Fn(&F, &HashMap<u64, u64>),
+) -> (F, HashMap<u64, u64>) {
+    let (mut random, mut model) = (SplitMix(seed), HashMap::new());
+    let keys: Vec<u64> = (0..capacity * 2).map(|_| random.next()).collect();
+    for _ in 0..4000 {
+        let key = keys[(random.next() % keys.len() as u64) as usize];
+        let copies = model.get(&key).copied().unwrap_or(0u64);
+        if random.next().is_multiple_of(2) {
+            let new = filter.put(key).unwrap();
+            assert!(!new || copies == 0);
+            model.insert(key, copies + 1);
+        } else if copies > 0 {
+            assert!(filter.remove_hash(key).unwrap());
+            model.insert(key, copies - 1);
+        }
+        check(&filter, &model);
+    }
+    (filter, model)
+}
+
+/// Absent keys cannot be removed and change nothing; a filter without its 300 keys is as new.
+pub(crate) fn removing_all<F: Subject + Removable>(make: impl Fn() -> F) {
+    let mut filter = make();
+    let hashes: Vec<u64> = (0..300).map(hash).collect();
+    filter.put_all(&hashes, None).unwrap();
+    let before = filter.try_clone().unwrap();
+    let absent: Vec<u64> = (300..3000).map(hash).filter(|&hash| !filter.contains_hash(hash)).collect();
+    assert!(absent.len() > 2500 && absent.iter().all(|&hash| !filter.remove_hash(hash).unwrap()));
+    assert!(filter.same_as(&before));
+    filter.remove_hashes(&hashes, None).unwrap();
+    assert!(filter.same_as(&make()));
 }
 
 /// Batches of counts are single counts, above 0 for exactly the keys that are found.
@@ -206,10 +247,10 @@ pub(crate) fn lying<F: Subject>(filter: &F, harmless: impl Fn(u16, u16, u64) -> 
 /// Capacities and rates that no structure has; nothing is made.
 fn nonsense<F: Declared + Sizable>() {
     let refused = |capacity, fpr, sized: bool| {
-        let made = F::for_capacity(capacity, fpr, &[], KeyHasher::seeded(0)).map(drop);
+        let instance = F::for_capacity(capacity, fpr, &[], KeyHasher::seeded(0)).map(drop);
         // A chain has bytes for no keys, too.
         let sized_for = Some(F::nbytes_for(capacity, fpr, &[]).map(drop)).filter(|_| capacity > 0);
-        for result in [made].into_iter().chain(sized_for) {
+        for result in [instance].into_iter().chain(sized_for) {
             let memory = sized && matches!(result, Err(Error::Memory(_)));
             assert!(memory || matches!(result, Err(Error::Parameter(_))), "{} {capacity} {fpr} {result:?}", F::CLASS);
         }
@@ -266,37 +307,37 @@ where
 {
     for hasher in [KeyHasher::seeded(number), KeyHasher::keyed(7, &[9; 16])] {
         let of = |keys: &RecordSet<W>, threads| F::of_keys(keys, fpr, hasher, &Job::new(threads)).unwrap();
-        let made = of(&record_set(&hasher, 0..number, |i| 1 + i % 2, None), 1);
+        let instance = of(&record_set(&hasher, 0..number, |i| 1 + i % 2, None), 1);
         let once: fn(u64) -> u64 = |_| 1;
         for (times, memory, threads) in
             [(once, None, 2), (|i| 1 + u64::from(i == 700), Some(u64::MAX), 2), (|i| 1 + i % 3, Some(1 << 32), 3)]
         {
             let again = of(&record_set(&hasher, (0..number).rev(), times, memory), threads);
-            assert!(again.same_as(&made) && bytes(&again) == bytes(&made), "{} {number}", F::CLASS);
+            assert!(again.same_as(&instance) && bytes(&again) == bytes(&instance), "{} {number}", F::CLASS);
         }
-        assert_eq!((made.fpr() <= fpr, made.fpr() == 0.0), (true, number == 0));
+        assert_eq!((instance.fpr() <= fpr, instance.fpr() == 0.0), (true, number == 0));
         // A key that was found already is not new.
-        let (met, expected) = (number - made.num_added(), number as f64 * fpr / 2.0);
+        let (met, expected) = (number - instance.num_added(), number as f64 * fpr / 2.0);
         assert!(met as f64 <= expected + 4.0 * expected.sqrt(), "{} {number} {met}", F::CLASS);
         let hashes: Vec<u64> = (0..3 * number + 1000).map(|i| hasher.signed(i as i64)).collect();
         let mut found = vec![9; hashes.len()];
-        made.contains_hashes(&hashes, &mut found);
+        instance.contains_hashes(&hashes, &mut found);
         for (&hash, &found) in hashes.iter().zip(&found) {
-            assert_eq!([i32::from(found); 2], [i32::from(made.contains_hash(hash)), made.look(hash)]);
+            assert_eq!([i32::from(found); 2], [i32::from(instance.contains_hash(hash)), instance.look(hash)]);
         }
         let (members, others) = found.split_at(number as usize);
         assert!(members.iter().all(|&found| found == 1), "{} {number}", F::CLASS);
         let (wrong, trials) = (others.iter().map(|&found| f64::from(found)).sum::<f64>(), others.len() as f64);
         assert!(wrong <= trials * fpr + 4.0 * (trials * fpr).sqrt() + 2.0, "{} {number} {wrong}", F::CLASS);
         let other = of(&record_set(&hasher, 1..number + 2, once, None), 1);
-        assert!(!other.same_as(&made), "{} {number}", F::CLASS);
-        for back in [reload(&made), mapped(&made), made.try_clone().unwrap()] {
-            assert!(back.same_as(&made) && bytes(&back) == bytes(&made));
+        assert!(!other.same_as(&instance), "{} {number}", F::CLASS);
+        for back in [reload(&instance), mapped(&instance), instance.try_clone().unwrap()] {
+            assert!(back.same_as(&instance) && bytes(&back) == bytes(&instance));
             assert!(hashes.iter().zip(&found).all(|(&hash, &found)| back.contains_hash(hash) == (found == 1)));
         }
-        let told = F::nbytes_for(number, fpr, &[]).unwrap();
-        let slack = if number < 1000 { 4096 } else { told / 50 };
-        assert!(made.nbytes().abs_diff(told) <= slack, "{} {number} {told} {}", F::CLASS, made.nbytes());
+        let results = F::nbytes_for(number, fpr, &[]).unwrap();
+        let slack = if number < 1000 { 4096 } else { results / 50 };
+        assert!(instance.nbytes().abs_diff(results) <= slack, "{} {number} {results} {}", F::CLASS, instance.nbytes());
     }
 }
 
@@ -306,18 +347,18 @@ where
     F: Declared + Loadable + Built<Keys = RecordSet<W>>,
 {
     let hasher = KeyHasher::seeded(3);
-    let made = F::of_keys(&record_set(&hasher, 0..number, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap();
-    for (i, &(tag, index, value)) in made.container().header.params.iter().enumerate() {
+    let instance = F::of_keys(&record_set(&hasher, 0..number, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap();
+    for (i, &(tag, index, value)) in instance.container().header.params.iter().enumerate() {
         // Files of earlier releases do not record the domains of keys.
         let recorded = tag == crate::container::tag::KEY_DOMAINS;
-        match reloaded(&made, |header, _| _ = header.params.remove(i)) {
+        match reloaded(&instance, |header, _| _ = header.params.remove(i)) {
             Ok(opened) => assert!(recorded && opened.hasher().added().number().is_none()),
             Err(error) => {
                 assert!(!recorded && matches!(error, Error::Format(_)), "{} {tag} {index} missing", F::CLASS);
             }
         }
         for wild in wild(value).into_iter().filter(|wild| *wild != value) {
-            match reloaded(&made, |header, _| header.params[i].2 = wild) {
+            match reloaded(&instance, |header, _| header.params[i].2 = wild) {
                 Ok(opened) => {
                     let hashes: Vec<u64> = (0..50).map(|i| hasher.signed(i)).collect();
                     opened.contains_hashes(&hashes, &mut [0; 50]);
@@ -356,14 +397,14 @@ macro_rules! capability {
             let of = |hasher: KeyHasher| {
                 $Class::of_keys(&record_set(&hasher, 0..50, |_| 1, None), 0.01, hasher, &Job::new(1)).unwrap()
             };
-            let mut made = of(KeyHasher::seeded(1));
-            let before = bytes(&made);
+            let mut instance = of(KeyHasher::seeded(1));
+            let before = bytes(&instance);
             for hasher in [KeyHasher::seeded(2), KeyHasher::keyed(1, &[7; 16])] {
-                assert!(matches!(made.merge(&of(hasher)), Err(Error::Incompatible(m)) if m.contains("se")));
+                assert!(matches!(instance.merge(&of(hasher)), Err(Error::Incompatible(m)) if m.contains("se")));
             }
-            assert!(matches!(mapped(&made).merge(&made), Err(Error::ReadOnly(_))));
-            made.merge(&of(KeyHasher::seeded(1))).unwrap();
-            assert_eq!(bytes(&made), before);
+            assert!(matches!(mapped(&instance).merge(&instance), Err(Error::ReadOnly(_))));
+            instance.merge(&of(KeyHasher::seeded(1))).unwrap();
+            assert_eq!(bytes(&instance), before);
         }
     };
     (merge $Class:ident $when:ident $entry:tt) => {

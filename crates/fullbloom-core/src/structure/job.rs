@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn every_part_is_done_and_reported() {
         for threads in [1, 3] {
-            let told = Mutex::new(Vec::new());
+            let result = Mutex::new(Vec::new());
             let watch = |done, total| {
-                workers::lock(&told).push((done, total));
+                workers::lock(&result).push((done, total));
                 Ok(())
             };
             let (job, sum) = (Job::watched(threads, &watch), AtomicU64::new(0));
@@ -85,9 +85,9 @@ mod tests {
                 job.run(0..100, add).unwrap();
             }
             assert_eq!(sum.load(Ordering::Relaxed), 2 * 4950);
-            let mut told = std::mem::take(&mut *workers::lock(&told));
-            told.sort_unstable();
-            assert_eq!(told.iter().map(|(done, _)| *done).collect::<Vec<_>>(), (1..=200).collect::<Vec<_>>());
+            let mut result = std::mem::take(&mut *workers::lock(&result));
+            result.sort_unstable();
+            assert_eq!(result.iter().map(|(done, _)| *done).collect::<Vec<_>>(), (1..=200).collect::<Vec<_>>());
         }
     }
 

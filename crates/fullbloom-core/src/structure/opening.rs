@@ -7,7 +7,7 @@ use crate::cells::Memory;
 use crate::container::file::OpenFile;
 use crate::container::header::Span;
 use crate::container::unreadable;
-use crate::container::{Parsed, Verify};
+use crate::container::{ContainerIndex, Verify};
 use crate::error::{Error, Result, shown};
 use crate::key::KeyHasher;
 use crate::registry;
@@ -27,7 +27,7 @@ impl OpenOptions {
     /// The structure of `variant` in a sound file, its sections given by `memory`.
     pub fn load<F: Loadable>(
         &self,
-        parsed: &Parsed,
+        parsed: &ContainerIndex,
         variant: u16,
         memory: impl Fn(Span) -> Result<Memory>,
     ) -> Result<F> {
@@ -37,7 +37,7 @@ impl OpenOptions {
     /// [`OpenOptions::load`] of a filter whose hash the caller knows.
     fn load_hashing<F: Loadable>(
         &self,
-        parsed: &Parsed,
+        parsed: &ContainerIndex,
         variant: u16,
         hasher: impl FnOnce() -> Result<KeyHasher>,
         memory: impl Fn(Span) -> Result<Memory>,
@@ -64,7 +64,7 @@ impl OpenOptions {
     }
 
     /// Refuses a filter larger than `max_bytes`, before anything is allocated.
-    fn check_bytes(&self, parsed: &Parsed) -> Result<()> {
+    fn check_bytes(&self, parsed: &ContainerIndex) -> Result<()> {
         let bytes: usize = parsed.sections.iter().map(|span| span.len).sum();
         if bytes as u64 <= self.max_bytes {
             return Ok(());
@@ -77,7 +77,7 @@ impl OpenOptions {
 
     /// An owned filter from the bytes of a whole file, all of which are checked.
     pub fn from_bytes<F: Loadable>(&self, bytes: &[u8], variant: u16) -> Result<F> {
-        let parsed = Parsed::new(bytes, Verify::Full)?;
+        let parsed = ContainerIndex::new(bytes, Verify::Full)?;
         self.load(&parsed, variant, |span| owned(bytes, span))
     }
 
@@ -99,7 +99,7 @@ impl OpenOptions {
 
 /// [`OpenOptions::from_bytes`] of the file of a filter whose hash is `hasher`.
 pub fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyHasher) -> Result<F> {
-    let parsed = Parsed::new(bytes, Verify::Full)?;
+    let parsed = ContainerIndex::new(bytes, Verify::Full)?;
     let wanted = OpenOptions { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
     let hashing = || Ok(hasher.holding(parsed.header.added_domains()?));
     wanted.load_hashing(&parsed, variant, hashing, |span| owned(bytes, span))
@@ -123,7 +123,7 @@ fn check_variant(found: u16, wanted: u16) -> Result<()> {
 }
 
 /// Every section belongs to something, or keys would vanish silently.
-fn check_used(parsed: &Parsed, used: usize) -> Result<()> {
+fn check_used(parsed: &ContainerIndex, used: usize) -> Result<()> {
     if used == parsed.sections.len() {
         return Ok(());
     }
@@ -140,7 +140,7 @@ fn check_len(len: usize, words: u64) -> Result<()> {
 }
 
 /// Every byte of the payload.
-pub fn check_payload(parsed: &Parsed, map: &[u8]) -> Result<()> {
+pub fn check_payload(parsed: &ContainerIndex, map: &[u8]) -> Result<()> {
     // The file may have been truncated since its length was read.
     if parsed.sections.iter().any(|s| s.offset + s.len > map.len()) {
         return Err(Error::format("the file was cut short while it was opened"));

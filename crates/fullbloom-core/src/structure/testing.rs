@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Loadable;
 use crate::cells::Memory;
-use crate::container::{Header, Parsed, Verify};
+use crate::container::{ContainerIndex, Header, Verify};
 use crate::error::{Error, Result};
 
 /// A well-mixed hash of a counter.
@@ -53,7 +53,7 @@ fn rebuilt<F: Loadable>(
     memory: impl Fn(&[u8]) -> Result<Memory>,
 ) -> Result<F> {
     let (file, sections) = (bytes(filter), filter.container().sections);
-    let parsed = Parsed::new(&file, Verify::Full).unwrap();
+    let parsed = ContainerIndex::new(&file, Verify::Full).unwrap();
     let spans = sections.iter().map(|s| parsed.section(s.kind, s.index).unwrap());
     let mut cells: Vec<_> = spans.map(|span| file[span.offset..span.offset + span.len].to_vec()).collect();
     let mut header = parsed.header.clone();

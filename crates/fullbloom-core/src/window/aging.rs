@@ -17,16 +17,16 @@ window! {
     /// forgotten after at most twice as many.
     class AgingBloomFilter;
     parameters {
-        /// keys of the window; with window=, keys that come within it.
+        /// keys of the window; with window=, keys added within that time.
         capacity: "int";
         /// bound on the rate of false positives, at any time.
         fpr: "float" = 0.01;
         *;
-        /// a known key counts as seen anew; False is the plain double buffer, where a key is remembered
-        /// for the `capacity` new keys after it was told new itself (one that was falsely known is not
-        /// written, and not promised).
+        /// a lookup refreshes a known key; False is the plain double buffer, in which a key is
+        /// remembered for the `capacity` new keys after it was new itself (a key that was a false positive is
+        /// not stored, so it may be forgotten earlier).
         refresh: "bool" = true;
-        /// seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
+        /// seconds for which keys are remembered, instead of a count: time passes only by advance(now),
         /// and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
         window: "float | None" = None;
     }

@@ -18,20 +18,19 @@ use crate::registry::ROLLING;
 
 window! {
     /// A window over a stream in several generations: the last `capacity` keys are never missed, in less
-    /// space than AgingBloomFilter takes.
+    /// space than AgingBloomFilter needs.
     class RollingBloomFilter;
     parameters {
         /// keys of the window, repeats counted (a repeat within one generation is free; for the last
-        /// `capacity` *distinct* keys whatever repeats, use AgingBloomFilter). With window=, keys that come
-        /// within it.
+        /// `capacity` *distinct* keys, use AgingBloomFilter). With window=, keys added within that time.
         capacity: "int";
         /// bound on the rate of false positives, at any time.
         fpr: "float" = 0.01;
         *;
-        /// 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up.
+        /// 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each per lookup.
         generations: "int" = 3;
-        /// seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
-        /// every generation is made for `capacity` keys, and more of them in one warn (CapacityWarning).
+        /// seconds for which keys are remembered, instead of a count: time passes only by advance(now),
+        /// every generation is sized for `capacity` keys, and more keys in one generation warn (CapacityWarning).
         window: "float | None" = None;
     }
     /// False negatives: by design for older keys, never within the window. Raises ParameterError,

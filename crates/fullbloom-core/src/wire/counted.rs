@@ -356,10 +356,10 @@ mod tests {
     #[test]
     fn invalid_shapes_and_replies_are_refused() {
         let shape = |layout, bits| Shape::for_capacity(layout, bits, 1, 100, 0.01).unwrap();
-        let made = |shape, shards| Counters::new(shape, KeyHasher::seeded(0), shards);
-        assert!(made(shape(Layout::Classic, 4), 1).is_err() && made(shape(Layout::Blocked, 16), 1).is_err());
-        assert!(made(shape(Layout::Blocked, 4), 10_000).is_err() && made(shape(Layout::Blocked, 4), 0).is_err());
-        let counters = Arc::new(made(shape(Layout::Blocked, 4), 1).unwrap());
+        let create = |shape, shards| Counters::new(shape, KeyHasher::seeded(0), shards);
+        assert!(create(shape(Layout::Classic, 4), 1).is_err() && create(shape(Layout::Blocked, 16), 1).is_err());
+        assert!(create(shape(Layout::Blocked, 4), 10_000).is_err() && create(shape(Layout::Blocked, 4), 0).is_err());
+        let counters = Arc::new(create(shape(Layout::Blocked, 4), 1).unwrap());
         for (verb, reply) in [
             (Verb::Count, &b"*1\r\n:1\r\n"[..]),
             (Verb::Count, b"$65\r\n"),

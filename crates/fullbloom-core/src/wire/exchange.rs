@@ -35,7 +35,7 @@ pub trait Subject {
 pub struct State<'a> {
     /// Its number.
     pub shard: u64,
-    /// Its owner tag; empty if there is none.
+    /// Its owner tag; empty for a string without one.
     pub mark: &'a [u8],
     /// True if the string was too short for a key.
     pub short: bool,
@@ -72,9 +72,9 @@ impl<S: Subject> Exchange<S> {
     /// With `asking` each command follows an ASKING, as a node needs that takes over a slot.
     pub fn new(subject: S, asking: bool) -> Result<Self> {
         let (buffer, replies, refusals) = (Vec::new(), Replies::default(), Vec::new());
-        let mut made = Exchange { subject, asking, allowance: asking, buffer, replies, at: (0, 0), refusals };
-        made.write()?;
-        Ok(made)
+        let mut exchange = Exchange { subject, asking, allowance: asking, buffer, replies, at: (0, 0), refusals };
+        exchange.write()?;
+        Ok(exchange)
     }
 
     fn write(&mut self) -> Result<()> {

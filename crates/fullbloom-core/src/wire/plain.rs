@@ -245,14 +245,14 @@ impl Work {
     /// Processes the answers of a filter of the server.
     fn take_answers(&mut self, reply: Reply<'_>, adding: bool) -> Result<()> {
         let Reply::Array(array) = reply else { return Err(unexpected("a reply of another kind")) };
-        let mut told = items(array);
+        let mut replies = items(array);
         for answer in &mut self.answers {
-            match told.next() {
+            match replies.next() {
                 Some(Some(said @ 0..=1)) => *answer = if adding { *answer | said as u8 } else { said as u8 },
                 _ => return Err(unexpected("fewer answers than keys")),
             }
         }
-        if told.next().is_some() { Err(unexpected("more answers than keys")) } else { Ok(()) }
+        if replies.next().is_some() { Err(unexpected("more answers than keys")) } else { Ok(()) }
     }
 
     fn take_mark(&mut self, reply: Reply<'_>, native: bool) -> Result<()> {

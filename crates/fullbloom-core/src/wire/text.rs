@@ -12,7 +12,7 @@ pub const LONGEST: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Text {
     key: Vec<u8>,
-    /// The stored text; empty if there is none.
+    /// The stored text; empty if no text is stored.
     text: Vec<u8>,
 }
 

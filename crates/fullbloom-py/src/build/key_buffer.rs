@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use fullbloom_core::key::source::CHUNK;
 use fullbloom_core::key::{KeyDomains, KeyHasher};
 use fullbloom_core::parallel::workers::lock;
-use fullbloom_core::structure::records::{RecordSet, Records, Sorted};
+use fullbloom_core::structure::records::{RecordSet, Records, SortedRecords};
 use fullbloom_core::structure::{HashSource, Job};
 use fullbloom_core::{Error, Result, text};
 use pyo3::prelude::*;
@@ -92,7 +92,7 @@ impl KeyBuffer {
     }
 
     /// Closes the buffer and sorts its distinct hashes. Called detached.
-    pub(crate) fn sort(&self, job: &Job<'_>) -> Result<Arc<Sorted<1>>> {
+    pub(crate) fn sort(&self, job: &Job<'_>) -> Result<Arc<SortedRecords<1>>> {
         self.close()?.sorted(job)
     }
 }

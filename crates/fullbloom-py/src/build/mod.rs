@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fullbloom_core::key::{KeyDomains, KeyHasher};
 use fullbloom_core::parallel::workers::lock;
-use fullbloom_core::structure::records::{RecordSet, Sorted};
+use fullbloom_core::structure::records::{RecordSet, SortedRecords};
 use fullbloom_core::structure::{Filter, Job};
 use fullbloom_core::{Error, Result};
 use pyo3::prelude::*;
@@ -182,7 +182,7 @@ impl BuildOptions {
         &self,
         hasher: &KeyHasher,
         [one, other]: [&Bound<'_, PyAny>; 2],
-        build: impl FnOnce(&Sorted<1>, &Sorted<1>, &Job<'_>) -> Result<T> + Send,
+        build: impl FnOnce(&SortedRecords<1>, &SortedRecords<1>, &Job<'_>) -> Result<T> + Send,
     ) -> PyResult<(T, KeyDomains)> {
         let half = self.memory.map(|memory| memory / 2);
         let own = [0, 1].map(|_| KeyBuffer::create(*hasher, half, self.threads));

@@ -77,8 +77,8 @@ impl<'a, 'py> Items<'a, 'py> {
                 Way::List => base.add(LIST_AT).cast::<*const *mut ffi::PyObject>().read(),
                 Way::Tuple(at) => base.add(at).cast::<*mut ffi::PyObject>(),
                 Way::Call => {
-                    let made = |(i, out): (usize, &mut T)| of(self.get(start + i)?.as_ptr()).map(|made| *out = made);
-                    return out.iter_mut().enumerate().map_while(made).count();
+                    let convert = |(i, out): (usize, &mut T)| of(self.get(start + i)?.as_ptr()).map(|item| *out = item);
+                    return out.iter_mut().enumerate().map_while(convert).count();
                 }
             };
             match base.add(LEN_AT).cast::<usize>().read() {
@@ -93,7 +93,7 @@ impl<'a, 'py> Items<'a, 'py> {
                 prefetch(ahead.wrapping_byte_add(LINE).cast());
             }
             match of(item) {
-                Some(made) => *out = made,
+                Some(item) => *out = item,
                 None => return i,
             }
         }

@@ -41,7 +41,7 @@ pub(crate) struct BiasedLock<T> {
 
 /// Which threads may visit: all of the lock except the value, so that this code is compiled once.
 struct Access {
-    /// Threads announced, with the generation in which they are in the upper half; 0 when there are none.
+    /// Threads announced, with the generation in which they are in the upper half; 0 when no thread is announced.
     detached: AtomicU64,
     queue: AtomicPtr<Queue>,
 }

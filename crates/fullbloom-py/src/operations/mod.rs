@@ -47,16 +47,31 @@ impl<F: Filter> Operation for Check<'_, F> {
     const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [u8]>) -> PyResult<()> {
-        let Some(out) = out else { return Ok(()) };
-        expect_batch(py, self.lock, source)?;
-        let locked = keys_per_lock(out.len(), self.threads);
-        slices::run_locked(self.lock, py, out.len(), |session, start| {
-            let end = out.len().min(start + locked);
-            let out = &mut out[start..end];
-            session.read(|filter| batch::contains_threads(filter, source, start, out, self.threads));
-            Ok(end)
+        read_parts(self.lock, py, source, out, self.threads, |filter, start, out| {
+            batch::contains_threads(filter, source, start, out, self.threads);
         })
     }
+}
+
+/// Passes the filter, the position of a part of the keys and the place of its results to `read`; keeps the filter locked
+/// for each part.
+fn read_parts<F: Filter, T: Send>(
+    lock: &BiasedLock<F>,
+    py: Python<'_>,
+    source: &dyn HashSource,
+    out: Option<&mut [T]>,
+    threads: usize,
+    read: impl Fn(&F, usize, &mut [T]) + Sync,
+) -> PyResult<()> {
+    let Some(out) = out else { return Ok(()) };
+    expect_batch(py, lock, source)?;
+    let locked = keys_per_lock(out.len(), threads);
+    slices::run_locked(lock, py, out.len(), |session, start| {
+        let end = out.len().min(start + locked);
+        let out = &mut out[start..end];
+        session.read(|filter| read(filter, start, out));
+        Ok(end)
+    })
 }
 
 /// Adds keys.
@@ -231,17 +246,9 @@ impl<F: Filter, T: Answer> Operation for AskOnThreads<'_, F, T> {
     const SKIPS_NULLS: bool = false;
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, out: Option<&mut [T]>) -> PyResult<()> {
-        let Some(out) = out else { return Ok(()) };
-        expect_batch(py, self.lock, source)?;
-        let locked = keys_per_lock(out.len(), self.threads);
-        slices::run_locked(self.lock, py, out.len(), |session, start| {
-            let end = out.len().min(start + locked);
-            let out = &mut out[start..end];
-            session.read(|filter| {
-                let ask = |hashes: &[u64], out: &mut [T]| (self.ask)(filter, hashes, out);
-                batch::ask_threads(source, start, out, self.threads, &ask);
-            });
-            Ok(end)
+        read_parts(self.lock, py, source, out, self.threads, |filter, start, out| {
+            let ask = |hashes: &[u64], out: &mut [T]| (self.ask)(filter, hashes, out);
+            batch::ask_threads(source, start, out, self.threads, &ask);
         })
     }
 }

@@ -282,7 +282,7 @@ impl KeyedRecords {
     /// As `add`, without changing the filter; the last item has the marks of the new keys, for `remember`.
     #[pyo3(signature = (filter: "_Filter", *, kept: "bool" = true, dropped: "bool" = false)
            -> "tuple[int, bytes | None, bytes | None, bytes]")]
-    fn fresh<'py>(
+    fn select_new<'py>(
         &self,
         filter: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = arguments::kept)] kept: bool,
@@ -298,9 +298,9 @@ impl KeyedRecords {
         Ok((selected, kept, dropped, bytes::create(py, &mask)?))
     }
 
-    /// All records, each after `new` if `marks` (from `fresh`) marks it, else after `old`.
+    /// All records, each after `new` if `marks` (from `select_new`) marks it, else after `old`.
     #[pyo3(signature = (marks: "bytes", new: "bytes", old: "bytes") -> "bytes")]
-    fn marked<'py>(
+    fn label<'py>(
         &self,
         marks: &Bound<'py, PyBytes>,
         new: &Bound<'_, PyBytes>,

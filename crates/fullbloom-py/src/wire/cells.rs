@@ -191,7 +191,7 @@ impl WireCells {
 
     /// The bytes of cells in the order in which strings store them.
     #[pyo3(signature = (data: "bytes | memoryview") -> "bytes")]
-    fn turned<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    fn reorder<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let mut bytes = read_bytes("data", data)?.into_owned();
         self.core.turn(&mut bytes);
         bytes::create(data.py(), &bytes)

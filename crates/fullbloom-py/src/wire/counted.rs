@@ -84,7 +84,7 @@ impl WireCounterKeys {
 
     /// The results, one byte per key.
     #[getter]
-    fn told<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn results<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes::create(py, &lock(&self.answers))
     }
 }

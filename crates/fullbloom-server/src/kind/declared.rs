@@ -2,7 +2,7 @@
 //! its capabilities.
 
 use fullbloom_core::container::file::OpenFile;
-use fullbloom_core::container::{Parsed, Verify};
+use fullbloom_core::container::{ContainerIndex, Verify};
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::structure::opening::OpenOptions;
 use std::path::Path;
@@ -291,7 +291,7 @@ macro_rules! kinds {
         /// Loads a filter from the bytes of a file, and checks every byte.
         pub(super) fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
             let wanted = OpenOptions { verify: Verify::Full, secret, max_bytes };
-            match Parsed::new(bytes, Verify::Header)?.header.variant {
+            match ContainerIndex::new(bytes, Verify::Header)?.header.variant {
                 $($number => Ok(Box::new(wanted.from_bytes::<fullbloom_core::$family::$Class>(bytes, $number)?)),)*
                 other => Err(unknown(other)),
             }

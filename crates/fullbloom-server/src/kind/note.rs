@@ -5,7 +5,7 @@ use std::any::Any;
 use std::fs;
 use std::path::Path;
 
-use fullbloom_core::container::{Container, Header, Parsed, Section, Verify, kind};
+use fullbloom_core::container::{Container, ContainerIndex, Header, Section, Verify, kind};
 use fullbloom_core::key::{AddedDomains, KeyHasher};
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::Value;
@@ -50,7 +50,7 @@ impl Note {
     /// Loads a note from the bytes of a file, and checks every byte.
     pub fn load(bytes: &[u8]) -> Result<Box<dyn Kind>> {
         let damaged = || Fault::new(Code::Format, "the file does not contain the note that its header describes");
-        let parsed = Parsed::new(bytes, Verify::Full)?;
+        let parsed = ContainerIndex::new(bytes, Verify::Full)?;
         let [span] = parsed.sections.as_slice() else { return Err(damaged()) };
         if (parsed.header.variant, span.kind, span.index) != (ID, kind::NOTE, 0) {
             return Err(damaged());

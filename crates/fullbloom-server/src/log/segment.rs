@@ -71,7 +71,7 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
 pub struct Header {
     /// The number of the first record.
     pub first: u64,
-    /// The first record of the previous segment, and the number after its last record; (0, 0) if there is none.
+    /// The first record of the previous segment, and the number after its last record; (0, 0) for the first segment.
     pub before: (u64, u64),
     /// The fingerprint of the secret with which filters are keyed.
     pub fingerprint: u64,

@@ -14,7 +14,7 @@ use crate::fault_points::reach;
 pub struct Start {
     /// The number of the next record.
     pub next: u64,
-    /// The first record of the newest segment, and the number after its last record; (0, 0) if there is none.
+    /// The first record of the newest segment, and the number after its last record; (0, 0) for an empty log.
     pub before: (u64, u64),
     /// The fingerprint of the secret with which filters are keyed.
     pub fingerprint: u64,

@@ -21,7 +21,7 @@ impl Service {
     }
 
     /// Number, bits of scopes and patterns of a token; None for an unknown token.
-    fn open_token(&self, token: &[u8]) -> Option<(u64, u8, Vec<String>)> {
+    fn find_token(&self, token: &[u8]) -> Option<(u64, u8, Vec<String>)> {
         let (id, grant) = self.authenticator.find(token)?;
         let bit = |has: bool, bit: u8| if has { bit } else { 0 };
         Some((id, bit(grant.read, READ) | bit(grant.write, WRITE) | bit(grant.admin, ADMIN), grant.patterns))
@@ -40,7 +40,7 @@ impl Service {
     }
 
     /// Rejects clients without a token from now on, even while no token exists.
-    fn guard(&self) {
+    fn require_tokens(&self) {
         self.authenticator.require_token();
     }
 }

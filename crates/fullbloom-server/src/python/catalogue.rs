@@ -120,12 +120,12 @@ impl Service {
     }
 
     /// True if filters of this kind are keyed by default.
-    fn is_keyed_unasked(&self, kind: &str) -> bool {
+    fn is_keyed_by_default(&self, kind: &str) -> bool {
         self.store.is_keyed_by_default(kind)
     }
 
     /// Sets which names belong to other nodes, with their addresses.
-    fn set_elsewhere(&self, names: HashMap<String, String>) {
+    fn set_remote_names(&self, names: HashMap<String, String>) {
         self.store.set_remote_names(names);
     }
 }

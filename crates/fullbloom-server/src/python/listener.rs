@@ -59,7 +59,7 @@ impl Service {
         let port = self.port.lock();
         let Some(port) = port.as_ref() else { return (0, 0, 0, 0) };
         let c = &port.listener.server().counters;
-        let told = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (c.connected.load(Ordering::Relaxed), told(&c.connections), told(&c.rejected), told(&c.commands))
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (c.connected.load(Ordering::Relaxed), read(&c.connections), read(&c.rejected), read(&c.commands))
     }
 }

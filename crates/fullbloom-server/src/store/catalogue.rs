@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fullbloom_core::container::{Parsed, Verify};
+use fullbloom_core::container::{ContainerIndex, Verify};
 
 use super::cells::Reservation;
 use super::entry::{self, Place};
@@ -189,7 +189,7 @@ impl Store {
 
     /// The spec of the filter in the bytes of a file, and the filter, or why it cannot be loaded.
     pub fn read_filter(&self, bytes: &[u8]) -> Result<(Spec, Result<Box<dyn Kind>>)> {
-        let header = Parsed::new(bytes, Verify::Header)?.header;
+        let header = ContainerIndex::new(bytes, Verify::Header)?.header;
         let (seed, keyed) = (header.seed, header.secret_fingerprint != 0);
         let secret = keyed.then(|| self.master.secret_of(seed));
         let filter = kind::load(bytes, secret, self.options.limits.filter_bytes);

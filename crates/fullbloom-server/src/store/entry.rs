@@ -53,7 +53,7 @@ impl Counters {
 /// Where a filter is on disk: in its own file, or, if it is small, in a bundle of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Place {
-    /// The number of the file; 0 if there is none yet.
+    /// The number of the file; 0 until the first file is written.
     pub(super) file: u64,
     /// Its offset in a bundle.
     pub(super) at: u64,

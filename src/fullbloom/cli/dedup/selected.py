@@ -101,7 +101,7 @@ class Deferred(_Pass):
         """Write, then add; records printed before a failure are added, too."""
         seen, outputs = self._job.seen, self._job.outputs
         before = outputs.bytes_written
-        new, kept, dropped, marks = batch.records.fresh(seen, dropped=outputs.wants_dropped)
+        new, kept, dropped, marks = batch.records.select_new(seen, dropped=outputs.wants_dropped)
         try:
             self._write(batch, kept, dropped)
         except OSError:

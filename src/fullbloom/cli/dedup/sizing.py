@@ -131,9 +131,7 @@ def _line_bytes(options: DedupOptions, block: int) -> int:
     longest = options.longest_line
     if options.select is None:
         return _COPIES * max(longest - block, 0)
-    from fullbloom.cli.io.records import find_format
-
-    has_values = any(find_format(options, name) == "jsonl" for name in options.files or ["standard input"])
+    has_values = any(options.find_format(name) == "jsonl" for name in options.files or ["standard input"])
     return (_VALUES if has_values else _CELLS) * longest
 
 
@@ -142,12 +140,7 @@ def _guess_lines(options: DedupOptions, total: int | None, fpr: float) -> int:
     files = options.files
     if not total or not files or "-" in files:
         return _FIRST_STAGE
-    kind = None
-    if options.select:
-        from fullbloom.cli.io.records import find_columnar_format
-
-        kind = find_columnar_format(options)
-    if kind:
+    if kind := options.columnar_format:
         from fullbloom.cli.io.columns import count_rows
 
         guess = count_rows(files, kind) + 1

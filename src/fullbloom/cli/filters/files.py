@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING
 
 import fullbloom
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters.kinds import get_row, list_built_at_once, list_kinds
-from fullbloom.cli.io.output import Output, is_special
 from fullbloom.cli.secret import read_secret
 from fullbloom.errors import KeyDomainWarning
 
@@ -35,14 +33,6 @@ def load(
     if row in static:
         why = f"takes no lines after it is built; build a new one with fullbloom build --kind {row['name']}"
     raise Refusal(f"{path}: holds a {type(found).__name__}, which {why}")
-
-
-def save(seen: Filter, path: str) -> None:
-    """Save as `Output` writes: a link stays a link; a device or pipe is written, not replaced."""
-    if is_special(path):
-        Output(path).write(seen.to_bytes())
-    else:
-        seen.save(os.path.realpath(path))
 
 
 def check_options(seen: Filter, path: str, options: FilterOptions) -> None:

@@ -40,7 +40,7 @@ class Blocks:
         tick: float | None = None,
     ) -> None:
         """Read ``inputs`` in order."""
-        self._inputs = inputs
+        self.inputs = inputs
         self._stops = stops
         self._longest = longest
         #: A buffer of the longest line and its newline finds every line that is longer.
@@ -56,19 +56,27 @@ class Blocks:
     @property
     def bytes_read(self) -> int:
         """Bytes read so far, before decompression."""
-        return sum(source.taken for source in self._inputs)
+        return sum(source.taken for source in self.inputs)
 
     @property
     def total(self) -> int | None:
         """Bytes of all inputs, when every one has a size."""
-        sizes = [source.size for source in self._inputs]
+        sizes = [source.size for source in self.inputs]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
+    @property
+    def is_repeatable(self) -> bool:
+        """True if all inputs can be read a second time."""
+        return all(source.repeatable for source in self.inputs)
+
     def __iter__(self) -> Iterator[memoryview]:
-        """Yield views, each valid until the next."""
+        """Yield views, each valid until the next; of repeatable inputs from the first line, each time."""
+        for source in self.inputs:
+            if source.repeatable:
+                source.rewind()
         self._filled = 0
         unfinished = False
-        for source in self._inputs:
+        for source in self.inputs:
             if unfinished:
                 self._reserve(1)
                 self._buffer[self._filled : self._filled + 1] = b"\n"
@@ -143,6 +151,17 @@ class Blocks:
         self._passed += cut
         most = self._size if len(self._buffer) > 2 * self._size and rest < self._size else self._longest + 1
         del self._buffer[most:]
+
+
+def count_lines(block: Block) -> int:
+    """Return the number of lines in a block; the last one may lack its newline."""
+    data = bytes(block)
+    return data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+def split_lines(block: Block) -> list[bytes]:
+    """Return the lines of a block as keys: without newlines, and without carriage returns before them."""
+    return [line.removesuffix(b"\r") for line in bytes(block).removesuffix(b"\n").split(b"\n")]
 
 
 def is_typed(files: Sequence[str]) -> bool:

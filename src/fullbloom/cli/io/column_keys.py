@@ -53,17 +53,17 @@ class Keys:
         """As `_path`, of a dotted name."""
         names = self._schema.names
         first, *rest = select.split(".")
-        told, kind = names, self._schema.field(first).type if names.count(first) == 1 else None
+        known, kind = names, self._schema.field(first).type if names.count(first) == 1 else None
         at = first
         for part in rest:
             if kind is None or not self._arrow.types.is_struct(kind):
                 break
-            told = [f"{at}.{field.name}" for field in kind]
+            known = [f"{at}.{field.name}" for field in kind]
             at = f"{at}.{part}"
             kind = kind.field(part).type if kind.get_field_index(part) >= 0 else None
         if kind is None or at != select:
             raise Refusal(
-                f"{self._name}: --select {shorten(select)!r} is not in the schema; it has {', '.join(told)}"
+                f"{self._name}: --select {shorten(select)!r} is not in the schema; it has {', '.join(known)}"
             )
         return [names.index(first), *rest]
 
@@ -79,8 +79,8 @@ class Keys:
         try:
             return _core.KeyedRecords.of_column(seen, keys)
         except (TypeError, ValueError) as error:
-            told = ", ".join(shorten(select) for select in self._selects)
-            raise Refusal(f"{self._name}: --select {told}: {error}") from None
+            selects = ", ".join(shorten(select) for select in self._selects)
+            raise Refusal(f"{self._name}: --select {selects}: {error}") from None
 
     def _column(self, path: list[Any], table: Any) -> Any:
         # Where only some columns are read, their numbers are others.

@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from fullbloom.cli.failures import Refusal
-from fullbloom.cli.io.signatures import require_no_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +22,9 @@ _REST = re.compile(rb":[^\n]*|\r(?=\n)")
 _DIGITS = b"0123456789ABCDEF"
 #: Digits of NTLM and MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512.
 _LENGTHS = (32, 40, 56, 64, 96, 128)
+_COUNTED_HASH = re.compile(rb"(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}):[0-9]+\r?")
+#: Lines of hashes among the first ones that make a list of them, and the bytes to find them in.
+_LINES, _HEAD = 8, 8 * 96
 
 
 def hash_blocks(options: RecordOptions, blocks: Blocks | TypedLine) -> Iterable[Block]:
@@ -43,8 +45,20 @@ def _refuse_hashes(blocks: Blocks | TypedLine) -> Iterator[Block]:
     for block in blocks:
         if block and name != blocks.name:
             name = blocks.name
-            require_no_hashes(memoryview(block), name)
+            _require_no_hashes(memoryview(block), name)
         yield block
+
+
+def _require_no_hashes(head: memoryview, name: str) -> None:
+    """Refuse a list of HASH:count whose lines would be used as keys: they would match no password."""
+    lines = bytes(head[:_HEAD]).split(b"\n")[:_LINES]
+    # The last one may be cut.
+    whole = [line for line in lines[:-1] if line] or lines[:1]
+    if whole and all(_COUNTED_HASH.fullmatch(line) for line in whole):
+        raise Refusal(
+            f"{name}: the lines look like HASH:count; give --hex to take the hashes as keys, or --no-hex to "
+            "take the lines as they are"
+        )
 
 
 def _sha1(block: Block) -> bytes:

@@ -19,6 +19,7 @@ from fullbloom.cli.stops import interruptible
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.blocks import Block
     from fullbloom.cli.io.compression import Packer
 
@@ -127,47 +128,16 @@ def _identity(path: str, standard: int) -> Hashable:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
-class Output:
-    """Bytes to standard output, or to a file that gets its name when `commit` is called.
+class Stream:
+    """Bytes to an open descriptor."""
 
-    A path that exists and is not a regular file (a device, a named pipe) is written directly. A file whose
-    name ends with .gz or .zst is compressed.
-    """
-
-    def __init__(self, path: str | None) -> None:
-        """Open ``path``; None and "-" are standard output."""
-        self.name = "standard output" if path in {None, "-"} else str(path)
+    def __init__(self, name: str, descriptor: int) -> None:
+        """Write to ``descriptor``; errors show ``name``."""
+        self.name, self._descriptor = name, descriptor
         self.written = 0
-        self._target: Path | None = None
-        self._temporary: Path | None = None
-        self._packer: Packer | None = None
-        if path is None or path == "-":
-            require_output()
-            self._descriptor = 1
-        elif is_special(path):
-            self._descriptor = _open_special(path)
-        else:
-            if path.endswith((".gz", ".zst")):
-                from fullbloom.cli.io.compression import create_packer
-
-                self._packer = create_packer(path)
-            # A link stays a link: the file behind it is replaced.
-            self._target = Path(os.path.realpath(path))
-            try:
-                self._descriptor, self._temporary = create_beside(self._target, "tmp")
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, path) from error
-
-    @property
-    def is_direct(self) -> bool:
-        """True if written bytes are out and cannot be discarded."""
-        return self._temporary is None
 
     def write(self, data: Block) -> None:
         """Write all of ``data``; after an error, ``written`` counts the bytes that were written."""
-        self._put(data if self._packer is None else self._packer.compress(data))
-
-    def _put(self, data: Block) -> None:
         with memoryview(data) as view:
             done = 0
             if self._descriptor == 1 and not self.written and os.isatty(1) and is_binary(view[:HEAD]):
@@ -180,12 +150,52 @@ class Output:
             finally:
                 self.written += done
 
+
+class Output(Stream):
+    """Bytes to standard output, or to a file that gets its name when `commit` is called.
+
+    A path that exists and is not a regular file (a device, a named pipe) is written directly. A file whose
+    name ends with .gz or .zst is compressed.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        """Open ``path``; None and "-" are standard output."""
+        self._target: Path | None = None
+        self._temporary: Path | None = None
+        self._packer: Packer | None = None
+        if path is None or path == "-":
+            require_output()
+            super().__init__("standard output", 1)
+        elif is_special(path):
+            super().__init__(path, _open_special(path))
+        else:
+            if path.endswith((".gz", ".zst")):
+                from fullbloom.cli.io.compression import create_packer
+
+                self._packer = create_packer(path)
+            # A link stays a link: the file behind it is replaced.
+            self._target = Path(os.path.realpath(path))
+            try:
+                descriptor, self._temporary = create_beside(self._target, "tmp")
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from error
+            super().__init__(path, descriptor)
+
+    @property
+    def is_direct(self) -> bool:
+        """True if written bytes are out and cannot be discarded."""
+        return self._temporary is None
+
+    def write(self, data: Block) -> None:
+        """Write all of ``data``, compressed if the file is; ``written`` counts the bytes of the file."""
+        super().write(data if self._packer is None else self._packer.compress(data))
+
     def commit(self, *, durable: bool = False) -> None:
         """Give the file its name; ``durable`` waits for the disk first."""
         if self._target is None or self._temporary is None:
             return
         if self._packer is not None:
-            self._put(self._packer.flush())
+            super().write(self._packer.flush())
         try:
             if durable:
                 os.fsync(self._descriptor)
@@ -203,3 +213,11 @@ class Output:
             with suppress(OSError):
                 self._temporary.unlink()
             self._temporary = None
+
+
+def save_filter(seen: Filter, path: str) -> None:
+    """Save atomically: a link stays a link; a device or pipe is written, not replaced."""
+    if is_special(path):
+        Stream(path, _open_special(path)).write(seen.to_bytes())
+    else:
+        seen.save(os.path.realpath(path))

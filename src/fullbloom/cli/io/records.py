@@ -24,38 +24,7 @@ _BLOCK = 1 << 18
 _BOM = b"\xef\xbb\xbf"
 #: Byte order marks of UTF-16, in either order, and UTF-32.
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_COLUMNAR = {".parquet": "parquet", ".pq": "parquet"} | dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow")
-_SUFFIXES |= _COLUMNAR
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-
-
-def find_format(options: RecordOptions, name: str) -> str:
-    """Return csv, tsv, jsonl, parquet or arrow, by --format or by the name; lines without ``--select``."""
-    if not options.select:
-        return "lines"
-    if options.format:
-        return options.format
-    bare = name.removesuffix(".gz").removesuffix(".zst").lower()
-    for suffix, known in _SUFFIXES.items():
-        if bare.endswith(suffix):
-            return known
-    raise Refusal(
-        f"{name}: cannot tell the format from the name; give --format csv, tsv, jsonl, parquet or arrow"
-    )
-
-
-def find_columnar_format(options: RecordOptions) -> str | None:
-    """Return parquet or arrow if the inputs are that, None if they are text."""
-    kinds = (
-        {find_format(options, name) for name in options.files or ["standard input"]}
-        if options.select
-        else set()
-    )
-    found = kinds & set(_COLUMNAR.values())
-    if found and len(kinds) > 1:
-        raise Refusal(f"the files are {' and '.join(sorted(kinds))}; give files of one format")
-    return found.pop() if found else None
 
 
 def _require_text(options: RecordOptions, kind: str) -> None:
@@ -99,7 +68,7 @@ class Records:
         self.options, self.stops, self.seen = options, stops, seen
         self._inputs = inputs
         self.longest, self.size, self.tick = longest, size, tick
-        self._columnar, self._keys_only = find_columnar_format(options), keys_only
+        self._columnar, self._keys_only = options.columnar_format, keys_only
         if self._columnar:
             _require_text(options, self._columnar)
         self._header: bytes | None = None
@@ -138,7 +107,7 @@ class _Input:
     def __init__(self, records: Records, source: Source, *, last: bool) -> None:
         self._all, self._source, self._last = records, source, last
         self._options = records.options
-        self._kind = find_format(self._options, source.name)
+        self._kind = self._options.find_format(source.name)
         self._delimiter = self._options.delimiter or _DELIMITERS.get(self._kind, "")
         self._lines = 0
 

@@ -9,8 +9,6 @@ from fullbloom.cli.failures import Refusal
 
 #: Bytes that decide.
 HEAD = 64
-#: Lines of hashes among the first ones that make a list of them.
-_LINES = 8
 
 
 class Signature(NamedTuple):
@@ -39,7 +37,6 @@ SIGNATURES = (
 )
 #: Bytes that no text has.
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x80-\xff]")
-_COUNTED_HASH = re.compile(rb"(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}):[0-9]+\r?")
 
 
 def require_lines(head: bytes | memoryview, name: str) -> None:
@@ -57,15 +54,3 @@ def is_binary(head: bytes | memoryview) -> bool:
     """Return whether a terminal cannot show an output that begins so: it has a signature, or a zero byte."""
     first = bytes(head)
     return b"\0" in first or any(first == signature.begins for signature in SIGNATURES)
-
-
-def require_no_hashes(head: bytes | memoryview, name: str) -> None:
-    """Refuse a list of HASH:count whose lines would be used as keys: they would match no password."""
-    lines = bytes(head[: _LINES * (HEAD + 32)]).split(b"\n")[:_LINES]
-    # The last one may be cut.
-    whole = [line for line in lines[:-1] if line] or lines[:1]
-    if whole and all(_COUNTED_HASH.fullmatch(line) for line in whole):
-        raise Refusal(
-            f"{name}: the lines look like HASH:count; give --hex to take the hashes as keys, or --no-hex to "
-            "take the lines as they are"
-        )

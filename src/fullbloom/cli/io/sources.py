@@ -56,9 +56,8 @@ class Source:
         """True for zstd, which the first bytes show; waits for them."""
         self._raw()
         found = self._head.startswith(_ZSTD_MAGICS)
-        if self.size is not None and self.path != "-":  # many files must not all stay open
-            self.close()
-            self.taken = 0
+        if self.repeatable:  # many files must not all stay open
+            self.rewind()
         return found
 
     @property
@@ -133,6 +132,11 @@ class Source:
             return bool(self._head) or bool(select.select([raw], [], [], timeout)[0])
         except OSError:  # Windows supports sockets only: a block is taken as it is, and a wait is a read
             return timeout != 0
+
+    def rewind(self) -> None:
+        """Read from the start next, as a repeatable input can be."""
+        self.close()
+        self.taken = 0
 
     def close(self) -> None:
         """Close the file."""

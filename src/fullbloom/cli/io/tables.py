@@ -70,10 +70,10 @@ def _column(select: str, names: list[str] | None, name: str) -> int:
         return counted
     places = [place for place, known in enumerate(names) if known == select]
     if len(places) > 1:
-        told = ", ".join(str(place + 1) for place in places)
+        positions = ", ".join(str(place + 1) for place in places)
         raise Refusal(
             f"{name}: line 1: --select {shorten(select)!r} is {len(places)} times in the header, "
-            f"in columns {told}; give the number of one"
+            f"in columns {positions}; give the number of one"
         )
     if places:
         return places[0]
@@ -83,7 +83,7 @@ def _column(select: str, names: list[str] | None, name: str) -> int:
 
 
 def _absent(select: str, names: list[str]) -> str:
-    told = f"--select {shorten(select)!r} is not in the header; it has {', '.join(names)}"
+    text = f"--select {shorten(select)!r} is not in the header; it has {', '.join(names)}"
     if "," in select and set(select.split(",")) <= set(names):
-        told += "; for several columns give --select for each"
-    return told
+        text += "; for several columns give --select for each"
+    return text

@@ -8,7 +8,7 @@
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 
-use crate::cells::{LINE_WORDS, Memory, Packed, bits};
+use crate::cells::{LINE_WORDS, Memory, PackedCells, bits};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix::{self, SplitMix};
@@ -24,8 +24,8 @@ use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
 
 structure! {
-    /// A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
-    /// of its members.
+    /// A Bloom filter from which harmful false positives are removed, at the price of missing some of
+    /// its members.
     class RetouchedBloomFilter;
     parameters {
         /// expected number of distinct keys.
@@ -34,10 +34,10 @@ structure! {
         fpr: "float" = 0.01;
         *;
     }
-    /// Train it: add members, then add_false_positive() keys that are known to be found wrongly, then
-    /// retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
-    /// estimates their rate. Each of the schemes but "random" removes several times as many false
-    /// positives as it misses members, while few are retouched; clear_random() removes just as many.
+    /// To train it, add members, register keys that are known false positives by add_false_positive(), then
+    /// retouch() the harmful ones. False negatives: by design, from the first bit that is cleared; fnr()
+    /// estimates their rate. Each scheme except "random" removes several times as many false positives as
+    /// it causes false negatives, while few are retouched; clear_random() removes just as many.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
     /// two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
     /// Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
@@ -56,7 +56,7 @@ structure! {
         pub num_bits: u64 = |f| f.positions.num_bits, NUM_BITS merged;
         /// k.
         pub num_hashes: u32 = |f| f.positions.num_hashes, NUM_HASHES merged;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.bits.is_mapped();
     }
 }
@@ -67,7 +67,7 @@ const COUNTER_BITS: u32 = 8;
 /// A Bloom filter that trades false positives for false negatives.
 pub struct RetouchedBloomFilter {
     positions: Positions,
-    counters: Packed,
+    counters: PackedCells,
     bits: Memory,
     members: Memory,
     known: Memory,
@@ -86,8 +86,8 @@ fn counter_words(positions: Positions) -> u64 {
     positions.num_bits.div_ceil(u64::from(64 / COUNTER_BITS))
 }
 
-fn packed() -> Result<Packed> {
-    Packed::new(COUNTER_BITS).ok_or_else(|| Error::parameter("counters have 1 to 64 bits"))
+fn packed() -> Result<PackedCells> {
+    PackedCells::new(COUNTER_BITS).ok_or_else(|| Error::parameter("counters have 1 to 64 bits"))
 }
 
 fn is_set(words: &[u64], bit: u64) -> bool {
@@ -131,7 +131,7 @@ impl RetouchedBloomFilter {
 
     /// One more, up to the top.
     #[inline(always)]
-    fn bump(counters: Packed, words: &mut [u64], bit: u64) {
+    fn bump(counters: PackedCells, words: &mut [u64], bit: u64) {
         let count = counters.get(words, bit);
         counters.set(words, bit, (count + 1).min(counters.max()));
     }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::sizing::cascade as sizing;
 use crate::structure::Job;
-use crate::structure::records::{BUCKET_BITS, Sorted};
+use crate::structure::records::{BUCKET_BITS, SortedRecords};
 
 /// From this number of keys on, a level other than the first pays for a separate filter: its tables take some 300
 /// bytes, as much as a ribbon filter saves over a Bloom filter at 6,000 keys.
@@ -164,7 +164,12 @@ impl Levels {
     }
 
     /// The levels that separate `smaller` from `larger`.
-    pub(super) fn of(smaller: &Sorted<1>, larger: &Sorted<1>, plan: Plan<'_>, job: &Job<'_>) -> Result<Self> {
+    pub(super) fn of(
+        smaller: &SortedRecords<1>,
+        larger: &SortedRecords<1>,
+        plan: Plan<'_>,
+        job: &Job<'_>,
+    ) -> Result<Self> {
         let mut levels = Levels::default();
         if smaller.is_empty() {
             return Ok(levels);
@@ -205,7 +210,7 @@ impl Levels {
 
 /// Refuses work that exceeds the memory limit: hashes of the smaller set and of the keys of the larger one that the
 /// first level finds, and the levels twice.
-fn check_granted(smaller: &Sorted<1>, larger: &Sorted<1>, rate: f64) -> Result<()> {
+fn check_granted(smaller: &SortedRecords<1>, larger: &SortedRecords<1>, rate: f64) -> Result<()> {
     let (r, s) = (smaller.len() as f64, larger.len() as f64);
     let needed = (8.0 * r + 16.0 * rate * s + sizing::bits(r, s) / 4.0) as u64 + (1 << 16);
     // Each set was granted its part.
@@ -219,7 +224,7 @@ fn check_granted(smaller: &Sorted<1>, larger: &Sorted<1>, rate: f64) -> Result<(
 }
 
 /// Passes the records of each bucket to `take`; each bucket is one part of the work.
-fn each_bucket(keys: &Sorted<1>, job: &Job<'_>, mut take: impl FnMut(&[[u64; 1]]) -> Result<()>) -> Result<()> {
+fn each_bucket(keys: &SortedRecords<1>, job: &Job<'_>, mut take: impl FnMut(&[[u64; 1]]) -> Result<()>) -> Result<()> {
     job.expect(1 << BUCKET_BITS);
     let mut read = Vec::new();
     for bucket in 0..1 << BUCKET_BITS {
@@ -231,7 +236,7 @@ fn each_bucket(keys: &Sorted<1>, job: &Job<'_>, mut take: impl FnMut(&[[u64; 1]]
 }
 
 /// A hash that both sets have, if there is one.
-pub fn common(one: &Sorted<1>, other: &Sorted<1>) -> Result<Option<u64>> {
+pub fn common(one: &SortedRecords<1>, other: &SortedRecords<1>) -> Result<Option<u64>> {
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for bucket in 0..1 << BUCKET_BITS {
         one.read(BUCKET_BITS, bucket, &mut mine)?;

@@ -16,7 +16,7 @@ use super::difference::{self, Bytes, append, cut, damaged};
 use super::level::{Level, MOST_LEVELS, numbers};
 use crate::cells::LINE_BYTES;
 use crate::container::header::Span;
-use crate::container::{Container, Header, Parsed, Section, kind, tag};
+use crate::container::{Container, ContainerIndex, Header, Section, kind, tag};
 use crate::error::{Error, Result};
 use crate::hash::xxh3::xxh3;
 use crate::structure::{Declared, Filter};
@@ -103,7 +103,7 @@ impl FilterCascade {
         if !cfg!(fuzzing) && xxh3(&head, 0).to_le_bytes() != result {
             return Err(damaged("gives another file than it says"));
         }
-        let parsed = Parsed::from_head(&head, Parsed::file_len(&head))?;
+        let parsed = ContainerIndex::from_head(&head, ContainerIndex::file_len(&head))?;
         let rule = |header: &Header| {
             (header.variant, header.seed, header.secret_fingerprint, header.get(tag::HASH, 0).ok(), header.unclean)
         };
@@ -118,7 +118,13 @@ impl FilterCascade {
     }
 
     /// The file that begins with `head`.
-    fn assembled(&self, head: Vec<u8>, new: &Parsed, base: &Container<'_>, from: &mut Bytes<'_>) -> Result<Vec<u8>> {
+    fn assembled(
+        &self,
+        head: Vec<u8>,
+        new: &ContainerIndex,
+        base: &Container<'_>,
+        from: &mut Bytes<'_>,
+    ) -> Result<Vec<u8>> {
         let spans: &[Span] = &new.sections;
         if spans.len() > MOST_SECTIONS {
             return Err(damaged("has more sections than levels have"));

@@ -18,7 +18,7 @@ use crate::isa::prefetch;
 use crate::key::KeyHasher;
 use crate::registry::CASCADE;
 use crate::structure::declaration::structure;
-use crate::structure::records::Sorted;
+use crate::structure::records::SortedRecords;
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 
 mod build;
@@ -37,15 +37,15 @@ use level::{Level, MOST_LEVELS, later, numbers};
 use parts::Part;
 
 structure! {
-    /// Tells two sets apart without a mistake, in a closed world: of keys in neither set it knows nothing.
+    /// Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
     class FilterCascade;
     parameters {}
-    /// Made by build(included, excluded) of all keys that it will be asked for, such as the certificates that were
-    /// revoked and those that were not. includes() is True for every key of the first set and False for every one of
-    /// the second; for any other key the answer means nothing, which is why there is no `in`. verify() asks for all.
+    /// build(included, excluded) creates it from all keys that will ever be looked up, such as the certificates that are
+    /// revoked and those that are not. includes() is True for every key of the first set and False for every key of the
+    /// second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
     ///
     /// Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    /// s is ten times as many; some 0.03 us a key to build; some cache lines a look-up. Raises ParameterError for sets that
+    /// s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets that
     /// overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
     ///
     /// >>> from fullbloom import FilterCascade
@@ -91,7 +91,12 @@ pub struct FilterCascade {
 
 impl FilterCascade {
     /// Tells `included` from `excluded`, which have no hash in [`common`].
-    pub fn build(included: &Sorted<1>, excluded: &Sorted<1>, plan: Plan<'_>, job: &Job<'_>) -> Result<Self> {
+    pub fn build(
+        included: &SortedRecords<1>,
+        excluded: &SortedRecords<1>,
+        plan: Plan<'_>,
+        job: &Job<'_>,
+    ) -> Result<Self> {
         let (smaller, larger) =
             if included.len() <= excluded.len() { (included, excluded) } else { (excluded, included) };
         let levels = Levels::of(smaller, larger, plan, job)?;

@@ -1,10 +1,10 @@
 use super::*;
-use crate::container::{Parsed, Verify, tag};
+use crate::container::{ContainerIndex, Verify, tag};
 use crate::sizing::cascade::bits as formula;
 use crate::structure::records::Records;
 use crate::structure::testing::{bytes, hash, mapped, reload, reloaded};
 
-fn set(numbers: impl Iterator<Item = u64>) -> Sorted<1> {
+fn set(numbers: impl Iterator<Item = u64>) -> SortedRecords<1> {
     let mut records = Records::new(None);
     numbers.for_each(|i| records.push([hash(i)]).unwrap());
     records.sorted(&Job::new(1)).unwrap()
@@ -19,7 +19,7 @@ fn made_of(kind: LevelKind, included: u64, excluded: u64) -> FilterCascade {
     FilterCascade::build(&yes, &no, Plan { kind, ..SEEDED(3) }, &Job::new(1)).unwrap()
 }
 
-fn made(included: u64, excluded: u64) -> FilterCascade {
+fn create(included: u64, excluded: u64) -> FilterCascade {
     made_of(LevelKind::Packed, included, excluded)
 }
 
@@ -40,7 +40,7 @@ fn errors(cascade: &FilterCascade, included: u64, excluded: u64) -> usize {
 #[test]
 fn every_key_of_its_world_is_classified() {
     for (r, s) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 1000), (1000, 1), (300, 300), (50, 20_000), (20_000, 700)] {
-        let cascade = made(r, s);
+        let cascade = create(r, s);
         assert_eq!((cascade.num_included(), cascade.num_excluded(), cascade.fpr()), (r, s, 0.0));
         for same in [reload(&cascade), mapped(&cascade), cascade.try_clone().unwrap()] {
             assert!(same.same_as(&cascade) && bytes(&same) == bytes(&cascade));
@@ -52,7 +52,7 @@ fn every_key_of_its_world_is_classified() {
 #[test]
 fn it_is_as_small_as_the_formula_and_the_same_whatever_the_order() {
     for (r, s) in [(1_000, 10_000), (10_000, 100_000), (2_000, 500_000)] {
-        let (cascade, want) = (made(r, s), formula(r as f64, s as f64));
+        let (cascade, want) = (create(r, s), formula(r as f64, s as f64));
         // What goes on from level to level scatters like its square root, of 4.2 bits each.
         let slack = 4.0 * 4.2 * (r as f64 / 2.0).sqrt() + 0.002 * want;
         assert!((cascade.num_bits() as f64 - want).abs() < slack, "{r} {s} {} {want}", cascade.num_bits());
@@ -141,7 +141,7 @@ fn deltas_between_any_two_are_sound() {
     for (base, new) in all.iter().flat_map(|base| all.iter().map(move |new| (base, new))) {
         assert_eq!(base.patched(&base.delta_to(new).unwrap()).unwrap(), bytes(new));
     }
-    let (base, new) = (made(60, 700), made(61, 700));
+    let (base, new) = (create(60, 700), create(61, 700));
     let delta = base.delta_to(&new).unwrap();
     assert!(matches!(new.patched(&delta), Err(Error::Incompatible(_))));
     let other = FilterCascade::build(&set(0..60), &set(60..760), SEEDED(4), &Job::new(1)).unwrap();
@@ -159,7 +159,7 @@ fn repaired(mut delta: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn forged_deltas_are_refused() {
-    let base = made(60, 700);
+    let base = create(60, 700);
     let new = changed(&base, 60, 700, 3);
     let delta = base.delta_to(&new).unwrap();
     for end in 0..delta.len() {
@@ -179,7 +179,9 @@ fn forged_deltas_are_refused() {
             }
             match base.patched(&lie) {
                 // Cells of which the file's own checksums tell.
-                Ok(file) => assert!(file == bytes(&new) || Parsed::new(&file, Verify::Full).is_err(), "{at} {value}"),
+                Ok(file) => {
+                    assert!(file == bytes(&new) || ContainerIndex::new(&file, Verify::Full).is_err(), "{at} {value}")
+                }
                 Err(error) => assert!(matches!(error, Error::Format(_) | Error::Incompatible(_)), "{at} {value}"),
             }
         }
@@ -215,7 +217,7 @@ fn work_can_be_ended_and_is_bounded() {
 #[test]
 fn forged_files_are_refused_or_answer() {
     for (r, s) in [(0, 3), (3, 0), (40, 300)] {
-        let cascade = made(r, s);
+        let cascade = create(r, s);
         for (i, &(tag, _, value)) in cascade.container().header.params.iter().enumerate() {
             let missing = reloaded(&cascade, |h, _| _ = h.params.remove(i));
             assert!(matches!(missing, Err(Error::Format(_))) || tag == tag::KEY_DOMAINS, "{tag}");

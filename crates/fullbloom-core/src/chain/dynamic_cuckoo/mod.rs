@@ -53,23 +53,23 @@ structure! {
         /// bound on the rate of the whole with max_stages full stages.
         fpr: "float" = 0.01;
         *;
-        /// 1 to 1024; four times as many take two bits a key more.
+        /// 1 to 1024; four times as many take two more bits per key.
         max_stages: "int" = 16;
         /// as for CuckooFilter.
         bucket_size: "int" = 4;
-        /// as for CuckooFilter; given, it decides the rate in the place of fpr.
+        /// as for CuckooFilter; if given, it determines the rate in place of fpr.
         fingerprint_bits: "int | None" = None;
     }
-    /// Every add stores one more fingerprint in the first stage that has room, so that removing is exact,
-    /// in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
+    /// Every add stores one more fingerprint in the first stage with free space, so that removal is exact in
+    /// any order: a copy may be removed from any stage. Removal drops the newest stages as they become
     /// empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
     /// was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
-    /// stage takes the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
-    /// ask `in` first to store each key once. Copies, and keys chosen to share buckets, open stages only as
-    /// far as the stages stay half full, and are refused beyond; secret= makes chosen keys as good as random.
+    /// stage has space for the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
+    /// check `in` first to store each key once. Copies, and keys chosen to share buckets, open a stage only while
+    /// the stages stay half full, and are refused after that; with secret=, nobody can choose such keys.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
     /// Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
-    /// an absent key asks every stage, at about 12 ns each in batches.
+    /// an absent key searches every stage, at about 12 ns each in batches.
     /// Source: Chen, Liao, Jin, Wu, ICNP 2017; 1 - (1 - 1/(2^f - 1))^(2 b load stages).
     ///
     /// >>> from fullbloom import DynamicCuckooFilter
@@ -86,19 +86,19 @@ structure! {
         fpr: f64 = |f| f.plan.fpr, FPR;
         /// Number of stages.
         pub stages: usize = |f| f.chain.stages.len();
-        /// Most stages there may be.
+        /// Largest number of stages.
         pub max_stages: u32 = |f| f.plan.max_stages, MAX_STAGES;
         /// Buckets of a stage.
         pub num_buckets: u64 = |f| f.plan.shape.buckets, NUM_BUCKETS;
-        /// Fingerprints a bucket.
+        /// Fingerprints per bucket.
         pub bucket_size: u32 = |f| f.plan.shape.bucket_size, BUCKET_SIZE;
         /// Bits of a fingerprint.
         pub fingerprint_bits: u32 = |f| f.plan.shape.fingerprint_bits, FINGERPRINT_BITS;
-        /// True when buckets are stored sorted, which none are.
+        /// False: buckets are never stored sorted.
         semi_sort: bool = |f| f.plan.shape.semi_sort, SEMI_SORT;
         /// True when adds are refused until a key is removed.
         pub full: bool = |f| f.is_full();
-        /// True when the cells lie in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.chain.stages[0].memory.is_mapped();
     }
 }

@@ -17,8 +17,8 @@ use crate::table::cuckoo::places::Spot;
 const SEARCHES: u32 = 2;
 
 impl DynamicCuckooFilter {
-    /// The first stage with free capacity or, if there is none and no other may be opened, the first that still takes
-    /// keys; the number of stages if there is none.
+    /// The first stage with free capacity or, if every stage is full and no other may be opened, the first that still
+    /// takes keys; the number of stages if no stage does.
     pub(super) fn first_open(&self) -> usize {
         let roomy = self.chain.stages.iter().position(|stage| room(stage) > 0);
         let takes = || self.chain.stages.iter().position(|stage| self.all_open() && !stage.is_full());

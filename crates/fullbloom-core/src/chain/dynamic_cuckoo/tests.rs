@@ -19,7 +19,7 @@ fn crowded(buckets: u64, bucket_size: u32, fingerprint_bits: u32, max_stages: u3
     Plan { capacity: shape.slots().div_ceil(2), fpr: 0.5, max_stages, shape, stage_fpr: 0.1 }
 }
 
-fn made(plan: Plan) -> DynamicCuckooFilter {
+fn create(plan: Plan) -> DynamicCuckooFilter {
     DynamicCuckooFilter::new(plan, KeyHasher::seeded(0)).unwrap()
 }
 
@@ -115,7 +115,7 @@ fn step(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitM
 
 /// Takes in another filter of some keys, or nothing of it.
 fn merge(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut SplitMix, keys: u64) -> bool {
-    let mut other = made(filter.plan);
+    let mut other = create(filter.plan);
     let hashes: Vec<u64> = (0..random.next() % 20).map(|_| mix(random.next() % keys)).collect();
     let taken: Vec<u64> = hashes.into_iter().take_while(|&hash| other.add_hash(hash).is_ok()).collect();
     let before = bytes(filter);
@@ -134,7 +134,7 @@ fn merge(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut Split
 #[test]
 fn the_stages_together_hold_what_an_exact_multiset_holds() {
     for (i, plan) in plans().into_iter().enumerate() {
-        let (mut filter, mut model, mut random) = (made(plan), Model::new(), SplitMix(i as u64));
+        let (mut filter, mut model, mut random) = (create(plan), Model::new(), SplitMix(i as u64));
         let keys = 2 * plan.shape.slots() * u64::from(plan.max_stages);
         let (mut refused, mut most, mut least) = (0, 1, usize::MAX);
         let span = 2 * keys;
@@ -157,7 +157,7 @@ fn the_stages_together_hold_what_an_exact_multiset_holds() {
 fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
     for plan in [planned(100, 8, 4, 12), planned(100, 8, 2, 8), planned(10, 40, 4, 16)] {
         for order in 0..3 {
-            let mut filter = made(plan);
+            let mut filter = create(plan);
             let mut hashes: Vec<u64> = (0..plan.capacity * u64::from(plan.max_stages)).map(mix).collect();
             for (i, &hash) in hashes.iter().enumerate() {
                 filter.add_hash(hash).unwrap();
@@ -191,15 +191,15 @@ fn batches_of_any_size_leave_the_bytes_and_answers_of_single_calls() {
     for plan in plans().into_iter().chain(large) {
         let all = plan.capacity * u64::from(plan.max_stages);
         // Up to what is planned, and past it.
-        removing(|| made(plan), all + all / 8);
-        counting(|| made(plan), all);
+        removing(|| create(plan), all + all / 8);
+        counting(|| create(plan), all);
     }
 }
 
 #[test]
 fn a_full_filter_warns_once_refuses_without_change_and_goes_on_after_a_removal() {
     for plan in [planned(30, 5, 4, 8), crowded(7, 2, 12, 4), planned(50, 1, 4, 16)] {
-        let mut filter = made(plan);
+        let mut filter = create(plan);
         let planned = plan.capacity * u64::from(plan.max_stages);
         let (mut kept, mut warnings) = (Vec::new(), 0);
         for hash in (0..).map(mix) {
@@ -226,7 +226,7 @@ fn a_full_filter_warns_once_refuses_without_change_and_goes_on_after_a_removal()
 
 #[test]
 fn copies_beyond_both_buckets_go_to_the_stages_that_so_many_keys_may_have() {
-    let mut filter = made(planned(100, 3, 2, 12));
+    let mut filter = create(planned(100, 3, 2, 12));
     for copies in 0..8 {
         assert_eq!(filter.add_hash(5).unwrap(), copies == 0);
         assert_eq!((filter.count_hash(5), filter.chain.stages.len()), (copies + 1, copies as usize / 4 + 1));
@@ -246,7 +246,7 @@ fn copies_beyond_both_buckets_go_to_the_stages_that_so_many_keys_may_have() {
 
 #[test]
 fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter() {
-    let mut filter = made(planned(100, 4, 4, 12));
+    let mut filter = create(planned(100, 4, 4, 12));
     filter.add_hashes(&(0..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     let (stage, before) = (filter.nbytes() / 3, bytes(&filter));
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
@@ -262,7 +262,7 @@ fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter()
 #[test]
 fn compacting_frees_what_earlier_stages_have_room_for_and_loses_nothing() {
     let plan = planned(200, 10, 4, 12);
-    let mut filter = made(plan);
+    let mut filter = create(plan);
     let hashes: Vec<u64> = (0..2000).map(mix).collect();
     filter.add_hashes(&hashes, None).unwrap();
     assert_eq!(filter.compact().unwrap(), 0, "full stages have room for nothing");
@@ -280,7 +280,7 @@ fn compacting_frees_what_earlier_stages_have_room_for_and_loses_nothing() {
 #[test]
 fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
     let (small, large) = (planned(100, 4, 4, 12), planned(100, 9, 4, 12));
-    let (mut a, mut b) = (made(small), made(large));
+    let (mut a, mut b) = (create(small), create(large));
     let [mine, theirs]: [Vec<u64>; 2] = [(0..150).map(mix).collect(), (100..300).map(mix).collect()];
     a.add_hashes(&mine, None).unwrap();
     b.add_hashes(&theirs, None).unwrap();
@@ -290,7 +290,7 @@ fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
     let before = bytes(&a);
     b.add_hashes(&(300..800).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert!(matches!(a.merge(&b), Err(Error::Capacity(_))) && bytes(&a) == before);
-    assert!(matches!(a.merge(&made(planned(500, 4, 4, 12))), Err(Error::Incompatible(_))));
+    assert!(matches!(a.merge(&create(planned(500, 4, 4, 12))), Err(Error::Incompatible(_))));
     let stranger = DynamicCuckooFilter::new(small, KeyHasher::seeded(1)).unwrap();
     assert!(matches!(a.merge(&stranger), Err(Error::Incompatible(_))) && bytes(&a) == before);
 }
@@ -299,7 +299,7 @@ fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
 fn all_stages_full_keep_the_rate_of_the_whole() {
     for (capacity, fpr, stages) in [(300, 0.01, 16), (5000, 0.02, 4), (1000, 0.001, 1), (200, 0.05, 50)] {
         let plan = Plan::for_capacity(capacity, fpr, stages, 4, None).unwrap();
-        let mut filter = made(plan);
+        let mut filter = create(plan);
         let keys = capacity * stages;
         filter.add_hashes(&(0..keys).map(mix).collect::<Vec<_>>(), None).unwrap();
         assert!(filter.fpr() <= fpr && filter.chain.stages.len() == stages as usize);
@@ -326,7 +326,7 @@ fn impossible_parameters_are_refused() {
 
 #[test]
 fn forged_files_are_refused_or_harmless() {
-    let mut filter = made(planned(30, 5, 4, 8));
+    let mut filter = create(planned(30, 5, 4, 8));
     filter.add_hashes(&(0..80).map(mix).collect::<Vec<_>>(), None).unwrap();
     // What may differ without contradiction: counts, a stash, the rate and stages of the whole.
     let free = |tag, index, _| {
@@ -357,7 +357,7 @@ fn forged_files_are_refused_or_harmless() {
 
 #[test]
 fn any_cells_at_all_are_survived() {
-    let mut filter = made(planned(30, 5, 4, 8));
+    let mut filter = create(planned(30, 5, 4, 8));
     filter.add_hashes(&(0..110).map(mix).collect::<Vec<_>>(), None).unwrap();
     let used = (filter.plan.shape.bits() / 8) as usize;
     for seed in 0..50 {

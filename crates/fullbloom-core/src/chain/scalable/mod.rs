@@ -44,15 +44,15 @@ structure! {
         /// of every stage of kind "bloom"; "auto" chooses for each.
         layout: "str" = "auto";
     }
-    /// A key is stored once, in one stage, and not removed: to find the stage it was added to, a key would
-    /// have to be told from a false positive of another. DynamicCuckooFilter grows and removes.
+    /// A key is stored once, in one stage, and cannot be removed: the stage that stores a key cannot be
+    /// distinguished from one that has a false positive for it. DynamicCuckooFilter grows and removes.
     ///
-    /// Every kind has a least rate (64-bit hashes, fingerprints of so many bits). A stage whose share of fpr
-    /// lies below it has the least rate, which fpr() shows and at_least_rate counts; the whole may then come to
-    /// more than fpr.
+    /// Every kind has a least rate (from 64-bit hashes, or the bits of a fingerprint). A stage whose share of fpr
+    /// is lower gets the least rate, which fpr() includes and at_least_rate counts; the rate of the whole may then
+    /// exceed fpr.
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull past 1024 stages. Cost: a lookup
-    /// asks the stages, newest first; about log2(n / initial_capacity) of them.
+    /// searches the stages, newest first; about log2(n / initial_capacity) of them.
     /// Source: Almeida, Baquero, Preguica, Hutchison, IPL 101(6), 2007; the rate lies between 1 - prod(1 - p_i)
     /// and the sum of all p_i, by at most 1 % of it above the former at fpr 0.1.
     ///
@@ -78,7 +78,7 @@ structure! {
         pub layout: Option<&'static str> = |f| f.plan.kind.layout();
         /// Number of stages.
         pub stages: usize = |f| f.chain.stages.len();
-        /// Number of stages whose rate is the least that can be had, above the one planned.
+        /// Number of stages with the least possible rate, which is above the planned one.
         pub at_least_rate: usize = |f| f.held();
     }
 }

@@ -86,7 +86,7 @@ impl Plan {
                 let least = self.least(index, before)?;
                 Ok((least, make(capacity, least)?))
             }
-            made => Ok((planned, made?)),
+            result => Ok((planned, result?)),
         }
     }
 

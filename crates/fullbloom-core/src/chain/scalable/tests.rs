@@ -9,7 +9,7 @@ use crate::structure::parts::Parts;
 use crate::structure::testing::{reload, reloaded};
 use crate::table::cuckoo::places::Places;
 
-fn made(initial_capacity: u64, fpr: f64, kind: &str, growth: f64) -> ScalableBloomFilter {
+fn create(initial_capacity: u64, fpr: f64, kind: &str, growth: f64) -> ScalableBloomFilter {
     let hasher = KeyHasher::seeded(0);
     ScalableBloomFilter::construct(initial_capacity, fpr, kind, growth, 0.5, "auto", hasher).unwrap()
 }
@@ -27,7 +27,7 @@ fn crowd(buckets: u64, width: u32) -> Vec<u64> {
 
 #[test]
 fn a_stage_without_room_is_closed_early_and_no_key_is_lost() {
-    let mut single = made(100, 1e-4, "cuckoo", 1.0);
+    let mut single = create(100, 1e-4, "cuckoo", 1.0);
     let Stage::CuckooFilter(first) = &single.chain.stages[0] else { panic!("not a cuckoo filter") };
     // 30 keys for 2 buckets of 4 and a stash: the stage refuses long before its 100 keys.
     let mut hashes = crowd(first.shape().buckets, first.shape().fingerprint_bits);
@@ -35,7 +35,7 @@ fn a_stage_without_room_is_closed_early_and_no_key_is_lost() {
     let news: Vec<u8> = hashes.iter().map(|&hash| u8::from(single.add_hash(hash).unwrap())).collect();
     assert!(single.chain.stages[0].num_added() < 30 && single.stages() > 1);
     assert!(hashes.iter().all(|&hash| single.contains_hash(hash)));
-    let mut batch = made(100, 1e-4, "cuckoo", 1.0);
+    let mut batch = create(100, 1e-4, "cuckoo", 1.0);
     let mut new = vec![0; hashes.len()];
     batch.add_hashes(&hashes, Some(&mut new)).unwrap();
     assert!(batch.same_as(&single) && new == news);
@@ -53,7 +53,7 @@ fn a_stage_that_cannot_have_its_rate_has_the_least_there_is() {
         (20, 1e-5, "counting", 1.0, 1_500),
         (20, 1e-4, "layered", 1.0, 1_500),
     ] {
-        let mut filter = made(capacity, fpr, kind, growth);
+        let mut filter = create(capacity, fpr, kind, growth);
         filter.add_hashes(&(0..keys).map(mix).collect::<Vec<_>>(), None).unwrap();
         let rates: Vec<f64> = filter.chain.stages.iter().map(Filter::target_fpr).collect();
         let planned = |i: usize| fpr * 0.5 * 0.5f64.powi(i as i32);
@@ -77,14 +77,14 @@ fn a_stage_that_cannot_have_its_rate_has_the_least_there_is() {
             assert!(matches!(lie, Err(Error::Format(_))), "{kind} {wrong}");
         }
         back.clear().unwrap();
-        assert!(back.same_as(&made(capacity, fpr, kind, growth)));
+        assert!(back.same_as(&create(capacity, fpr, kind, growth)));
     }
 }
 
 #[test]
 fn files_whose_stages_are_not_as_planned_are_refused() {
     for kind in Kind::rows() {
-        let mut filter = made(50, 0.01, kind.name, 2.0);
+        let mut filter = create(50, 0.01, kind.name, 2.0);
         filter.add_hashes(&(0..300).map(mix).collect::<Vec<_>>(), None).unwrap();
         assert!(filter.stages() == 3);
         let params = filter.container().header.params;
@@ -101,7 +101,7 @@ fn files_whose_stages_are_not_as_planned_are_refused() {
 
 #[test]
 fn a_filter_of_1024_stages_is_full() {
-    let mut filter = made(1, 0.5, "bloom", 1.0);
+    let mut filter = create(1, 0.5, "bloom", 1.0);
     let added = filter.add_hashes(&(0..5000).map(mix).collect::<Vec<_>>(), None);
     assert!(matches!(added, Err(Error::Capacity(_))) && filter.stages() == 1024);
     assert!(filter.at_least_rate() > 900 && reload(&filter).same_as(&filter));
@@ -110,7 +110,7 @@ fn a_filter_of_1024_stages_is_full() {
 #[test]
 fn bytes_to_come_are_those_of_the_stages() {
     for fpr in [0.01, 1e-13] {
-        let mut filter = made(INITIAL_CAPACITY, fpr, "bloom", 2.0);
+        let mut filter = create(INITIAL_CAPACITY, fpr, "bloom", 2.0);
         filter.add_hashes(&(0..100_000).map(mix).collect::<Vec<_>>(), None).unwrap();
         assert_eq!(ScalableBloomFilter::cell_bytes(100_000, fpr, "bloom", 2.0, 0.5, "auto").unwrap(), filter.nbytes());
     }

@@ -26,7 +26,7 @@ use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
-    /// A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
+    /// A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
     class DeletableBloomFilter;
     parameters {
         /// expected number of distinct keys.
@@ -34,16 +34,16 @@ structure! {
         /// rate of false positives at capacity.
         fpr: "float" = 0.01;
         *;
-        /// how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no two keys ever
-        /// met in its region. More regions, more keys can be removed: by default one for 4 bits, which lets
-        /// 90 % go at capacity.
+        /// how many equal parts the bits form, from 1 to num_bits; a bit is cleared only if no two keys ever
+        /// collided in its region. With more regions, more keys can be removed: by default one region per 4 bits,
+        /// with which 90 % of the keys can be removed at capacity.
         regions: "int | None" = None;
     }
     /// False negatives: never, unless a key is removed that was not added. remove() raises KeyError, and discard()
-    /// answers False, for a key that stays or was not there. Flags are never taken back, so what can be removed only falls;
-    /// adding a key again flags all its regions, and it can then not be removed.
+    /// returns False, for a key that cannot be removed or is absent. Flags are permanent, so the share of removable keys
+    /// only falls; adding a key again flags all its regions, and it can no longer be removed.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
-    /// and a bit a region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
+    /// and a bit per region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
     /// Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6), 2010; the share
     /// that can be removed: fullbloom.theory.deletability (the published form is too high).
     ///
@@ -63,9 +63,9 @@ structure! {
         pub deletability: f64 = |f| f.regions.deletability(f.words(), f.flags.words(), f.fill());
         /// Number of regions.
         pub regions: u64 = |f| f.regions.count, REGIONS merged;
-        /// Share of the regions in which keys have met: O(regions).
+        /// Share of the regions in which keys collided: O(regions).
         pub collided: f64 = |f| bits::count_ones(f.flags.words()) as f64 / f.regions.count as f64;
-        /// True when the bits live in a file.
+        /// True when the bits are in a mapped file.
         pub mapped: bool = |f| f.bits.is_mapped();
     }
 }

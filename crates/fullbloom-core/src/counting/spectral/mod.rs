@@ -18,7 +18,7 @@ pub mod shape;
 use self::apart::Apart;
 pub use self::shape::{Mode, Shape};
 use super::spread::{self, Positions, Spread};
-use crate::cells::{LINE_WORDS, Memory, Packed};
+use crate::cells::{LINE_WORDS, Memory, PackedCells};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -29,24 +29,24 @@ use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Positioned, Sections};
 
 structure! {
-    /// How often each key came, or a little more: counts are never too low.
+    /// Counts how often each key was added: counts may be too high, never too low.
     class SpectralBloomFilter;
     parameters {
         /// expected number of distinct keys.
         capacity: "int";
-        /// rate at which absent keys seem to be there, and a bound on the share of wrong counts, at capacity.
+        /// rate of false positives, and a bound on the share of wrong counts, at capacity.
         fpr: "float" = 0.01;
         *;
-        /// how keys are added. "minimal-increase" adds to the least of a key's counters only,
-        /// "recurring-minimum" counts keys apart, exactly from then on, when their counters look like an
+        /// how keys are added. "minimal-increase" adds only to the least of a key's counters,
+        /// "recurring-minimum" counts a key separately, exactly from then on, once its counters look like an
         /// overestimate; both halve the share of wrong counts. "minimum-selection" adds to every counter.
         mode: "str" = "minimal-increase";
         /// 8, 16, 32 or 64.
         counter_bits: "int" = 32;
     }
-    /// No key that was added is ever missed, no count is below the truth, in any mode. Keys cannot be
-    /// removed, for that would break it; CountingBloomFilter is minimum selection with removal.
-    /// num_added is the number of additions, repeated keys included; the warning past capacity goes by
+    /// In every mode, an added key is always found, and its count is never too low. Keys cannot be
+    /// removed, because that would break this; CountingBloomFilter is minimum selection with removal.
+    /// num_added is the number of additions, repeated keys included; the warning past capacity is based on
     /// distinct keys.
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add
@@ -68,13 +68,13 @@ structure! {
         pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES merged;
         /// How keys are added.
         pub mode: Mode = |f| f.mode, MODE merged;
-        /// Additions, a repeated key as often as it came.
+        /// Additions, repeated keys included.
         occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
-        /// Keys that are counted apart ("recurring-minimum" only): O(capacity).
+        /// Keys that are counted separately ("recurring-minimum" only): O(capacity).
         pub num_apart: u64 = |f| f.apart.as_ref().map_or(0, Apart::len);
-        /// Counters at their maximum: a count that such ones tell is "so many or more".
+        /// Counters at their maximum: a count from these is a lower bound.
         pub num_saturated: u64 = |f| f.spread.packed.count_full(f.memory.words(), f.shape.num_cells);
-        /// True when the counters live in a file.
+        /// True when the counters are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }
@@ -123,7 +123,8 @@ impl SpectralBloomFilter {
         memory: Memory,
         apart: Option<Memory>,
     ) -> Result<Self> {
-        let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
+        let packed =
+            PackedCells::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let spread = Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes };
         let apart = apart.map(|memory| Apart { slots: Apart::slots_for(load.capacity), memory });
         Ok(SpectralBloomFilter { shape, mode, spread, memory, apart, hasher, load })

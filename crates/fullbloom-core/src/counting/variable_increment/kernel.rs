@@ -6,7 +6,7 @@
 //! ```
 
 use super::shape::Shape;
-use crate::cells::Packed;
+use crate::cells::PackedCells;
 use crate::counting::shape::MAX_HASHES;
 use crate::counting::spread::Spread;
 use crate::scheme::mcg::Mcg;
@@ -27,7 +27,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn new(shape: &Shape, packed: Packed) -> Self {
+    pub(super) fn new(shape: &Shape, packed: PackedCells) -> Self {
         let spread = Spread { packed, num_cells: shape.num_cells, num_hashes: shape.num_hashes };
         let shift = 64 - shape.increments.max(2).ilog2();
         Kernel { spread, increments: shape.increments, shift }

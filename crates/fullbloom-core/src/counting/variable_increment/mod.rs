@@ -11,7 +11,7 @@ pub mod shape;
 use self::kernel::Kernel;
 pub use self::shape::Shape;
 use super::spread;
-use crate::cells::{LINE_WORDS, Memory, Packed};
+use crate::cells::{LINE_WORDS, Memory, PackedCells};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -34,16 +34,16 @@ structure! {
         fpr: "float" = 0.01;
         *;
         /// L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a
-        /// sum with that amount in it misses the key.
+        /// sum that includes that amount shows that the key is absent.
         increments: "int" = 4;
         /// width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
-        /// reaches its maximum accepts every key and stays there for ever.
+        /// reaches its maximum accepts every key and stays there permanently.
         counter_bits: "int | None" = None;
     }
-    /// No key is missed that was added more often than removed, as long as only keys were removed that
-    /// had been added: removing a key that merely seems to be there takes from the counters of others.
-    /// num_added is the number of additions less that of removals, repeated keys included; the warning
-    /// past capacity goes by distinct keys. merge() adds the counters of another filter.
+    /// A key that was added more often than removed is always found, as long as only keys were removed that
+    /// had been added: removing a false positive decrements the counters of other keys.
+    /// num_added is the number of additions minus removals, repeated keys included; the warning past
+    /// capacity is based on distinct keys. merge() adds the counters of another filter.
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     /// remove() raises KeyError for a key that was certainly never added, and changes nothing.
@@ -66,11 +66,11 @@ structure! {
         pub num_hashes: u32 = |f| f.shape.num_hashes, NUM_HASHES merged;
         /// L: increments are L to 2L - 1.
         pub increments: u64 = |f| f.shape.increments, INCREMENTS merged;
-        /// Additions less removals, a repeated key as often as it came.
+        /// Additions minus removals, repeated keys included.
         occurrences: u64 = |f| f.load.occurrences, OCCURRENCES;
-        /// Counters at their maximum, which stay there for ever.
+        /// Counters at their maximum, which stay there permanently.
         pub num_saturated: u64 = |f| f.kernel.spread.packed.count_full(f.words(), f.shape.num_cells);
-        /// True when the counters live in a file.
+        /// True when the counters are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }
@@ -111,7 +111,8 @@ impl VariableIncrementFilter {
     }
 
     fn with_memory(shape: Shape, load: Load, hasher: KeyHasher, memory: Memory) -> Result<Self> {
-        let packed = Packed::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
+        let packed =
+            PackedCells::new(shape.counter_bits).ok_or_else(|| Error::parameter("counter_bits must be 1 to 64"))?;
         let kernel = Kernel::new(&shape, packed);
         Ok(VariableIncrementFilter { shape, kernel, memory, hasher, load })
     }

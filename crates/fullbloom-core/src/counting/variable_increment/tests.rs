@@ -1,8 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
-use crate::hash::splitmix::SplitMix as Random;
-use crate::structure::conformance::{merging_is_adding_all, removing};
+use crate::structure::conformance::{adding_and_removing, merging_is_adding_all, removing, removing_all};
 use crate::structure::testing::hash;
 use std::collections::HashMap;
 
@@ -17,23 +16,15 @@ const KINDS: [(u64, u32); 7] = [(2, 6), (4, 7), (8, 8), (2, 3), (4, 4), (8, 5), 
 fn random_operations_give_no_false_negative() {
     for (increments, bits) in KINDS {
         for capacity in [2, 60, 400] {
-            let (mut f, mut model) = (filter(increments, bits, capacity), HashMap::new());
-            let mut random = Random(u64::from(bits) + capacity);
-            let keys: Vec<u64> = (0..capacity * 2).map(|_| random.next()).collect();
-            for _ in 0..4000 {
-                let key = keys[(random.next() % keys.len() as u64) as usize];
-                let there = model.get(&key).copied().unwrap_or(0u64);
-                if random.next().is_multiple_of(2) {
-                    let new = f.add_hash(key).unwrap();
-                    assert!(!new || there == 0);
-                    model.insert(key, there + 1);
-                } else if there > 0 {
-                    assert!(f.remove_hash(key).unwrap());
-                    model.insert(key, there - 1);
-                }
-                assert!(model.iter().all(|(&key, &there)| there == 0 || capacity > 2 || f.contains_hash(key)));
-            }
-            assert!(model.iter().all(|(&key, &there)| there == 0 || f.contains_hash(key)));
+            let holds_all = |f: &VariableIncrementFilter, model: &HashMap<u64, u64>| {
+                model.iter().all(|(&key, &copies)| copies == 0 || f.contains_hash(key))
+            };
+            let check = |f: &VariableIncrementFilter, model: &HashMap<u64, u64>| {
+                assert!(capacity > 2 || holds_all(f, model));
+            };
+            let empty = filter(increments, bits, capacity);
+            let (f, model) = adding_and_removing(empty, capacity, u64::from(bits) + capacity, check);
+            assert!(holds_all(&f, &model));
         }
     }
 }
@@ -44,14 +35,7 @@ fn adding_and_removing_all_leaves_nothing_and_batches_do_what_single_keys_do() {
         removing(|| filter(increments, bits, 300), 400);
     }
     for (increments, bits) in [(2, 6), (4, 7), (8, 8)] {
-        let mut f = filter(increments, bits, 300);
-        let hashes: Vec<u64> = (0..300).map(hash).collect();
-        f.add_hashes(&hashes, None).unwrap();
-        let before = f.try_clone().unwrap();
-        let absent: Vec<u64> = (300..3000).map(hash).filter(|&h| !f.contains_hash(h)).collect();
-        assert!(absent.len() > 2000 && absent.iter().all(|&h| !f.remove_hash(h).unwrap()) && f.same_as(&before));
-        f.remove_hashes(&hashes, None).unwrap();
-        assert!(f.words().iter().all(|&w| w == 0) && f.num_added() == 0);
+        removing_all(|| filter(increments, bits, 300));
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::cells::{LINE_WORDS, Memory};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ structure! {
     /// A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
     class ZoneFilter;
     parameters {
-        /// the zone, members up to which every answer is right; each costs k of log2(universe) bits.
+        /// the zone: up to so many members every answer is right; each costs k of log2(universe) bits.
         capacity: "int";
         *;
         /// keys are the ints from 0 to universe - 1, at most 2**60.
@@ -34,12 +34,12 @@ structure! {
         /// counters in place of bits: keys can be removed, and decode() lists the members.
         counting: "bool" = false;
     }
-    /// Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it answers are wrong at the rate fpr()
-    /// tells, and members are still found. A key that is no int of the universe is never a member, but for one of
-    /// another type in 2**64 / universe; adding it raises ParameterError. Where counting, a key is added as often as it
-    /// comes, and num_added is the number of these; else keys that are there already do not count, and none can be removed.
+    /// Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it, members are still found, and other keys are
+    /// found at the rate fpr(). A key that is not an int of the universe is never a member, except one key of another
+    /// type in 2**64 / universe; adding it raises ParameterError. With counters, a key may be added repeatedly, and
+    /// num_added counts every addition; without them, repeated keys count once, and no key can be removed.
     ///
-    /// False negatives: only after removing what was not added. Takes no secret, since keys are found by inverting the
+    /// False negatives: only after a key is removed that was not added. Takes no secret, since keys are found by inverting the
     /// public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError, FilterMemoryError.
     /// Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key. Source: Eppstein,
     /// Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
@@ -66,7 +66,7 @@ structure! {
         pub num_cells: u64 = |f| f.num_cells;
         /// Cells of a key, one for each prime.
         pub num_hashes: u32 = |f| f.primes.len() as u32;
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }
@@ -81,7 +81,7 @@ pub struct ZoneFilter {
     members: u64,
     warned: bool,
     num_cells: u64,
-    packed: Packed,
+    packed: PackedCells,
     primes: Arc<[u32]>,
     cells: Memory,
     hasher: KeyHasher,
@@ -91,7 +91,7 @@ pub struct ZoneFilter {
 struct Shape {
     primes: Vec<u32>,
     num_cells: u64,
-    packed: Packed,
+    packed: PackedCells,
 }
 
 impl Shape {
@@ -104,7 +104,7 @@ impl Shape {
         }
         let primes = sizing::reaching(universe, zone)?;
         let num_cells = sizing::cells(&primes);
-        let packed = Packed::new(counter_bits).filter(|packed| packed.width() <= MOST_COUNTER_BITS);
+        let packed = PackedCells::new(counter_bits).filter(|packed| packed.width() <= MOST_COUNTER_BITS);
         let packed = packed.ok_or_else(|| Error::Parameter(format!("no cell has {counter_bits} bits")))?;
         Ok(Shape { primes, num_cells, packed })
     }

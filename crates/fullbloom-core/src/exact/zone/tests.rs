@@ -10,14 +10,15 @@ fn key(number: u64) -> u64 {
 }
 
 fn of(capacity: u64, universe: u64, numbers: &[u64]) -> ZoneFilter {
-    let mut made = zone(capacity, universe, true);
-    numbers.iter().for_each(|&number| assert!(made.add_hash(key(number)).is_ok()));
-    made
+    let mut instance = zone(capacity, universe, true);
+    numbers.iter().for_each(|&number| assert!(instance.add_hash(key(number)).is_ok()));
+    instance
 }
 
 /// Wrong answers over the universe.
-fn wrong(made: &ZoneFilter, members: &[u64]) -> u64 {
-    (0..made.universe).filter(|number| made.contains_hash(key(*number)) != members.contains(number)).count() as u64
+fn wrong(instance: &ZoneFilter, members: &[u64]) -> u64 {
+    (0..instance.universe).filter(|number| instance.contains_hash(key(*number)) != members.contains(number)).count()
+        as u64
 }
 
 #[test]
@@ -42,9 +43,9 @@ fn nothing_is_mistaken_in_larger_zones() {
         for trial in 0..trials {
             let members: Vec<u64> = (0..capacity).map(|i| hash(trial * capacity + i) % universe).collect();
             for counting in [false, true] {
-                let mut made = zone(capacity, universe, counting);
-                members.iter().for_each(|&number| assert!(made.add_hash(key(number)).is_ok()));
-                assert_eq!((wrong(&reload(&made), &members), made.fpr()), (0, 0.0));
+                let mut instance = zone(capacity, universe, counting);
+                members.iter().for_each(|&number| assert!(instance.add_hash(key(number)).is_ok()));
+                assert_eq!((wrong(&reload(&instance), &members), instance.fpr()), (0, 0.0));
             }
         }
     }
@@ -52,13 +53,13 @@ fn nothing_is_mistaken_in_larger_zones() {
 
 #[test]
 fn beyond_the_zone_the_rate_is_that_of_the_cells() {
-    let mut made = zone(2, 100_000, false);
+    let mut instance = zone(2, 100_000, false);
     let members: Vec<u64> = (0..12).map(|i| hash(i) % 100_000).collect();
-    members.iter().for_each(|&number| assert!(made.add_hash(key(number)).is_ok()));
-    let found = wrong(&made, &members) as f64;
-    let law = made.fpr() * 1e5;
+    members.iter().for_each(|&number| assert!(instance.add_hash(key(number)).is_ok()));
+    let found = wrong(&instance, &members) as f64;
+    let law = instance.fpr() * 1e5;
     assert!(law > 30.0 && (found - law).abs() < 5.0 * law.sqrt() + 12.0, "{found} {law}");
-    assert!(made.newly_overfull() && !made.newly_overfull());
+    assert!(instance.newly_overfull() && !instance.newly_overfull());
 }
 
 #[test]
@@ -75,9 +76,9 @@ fn counters_list_their_members() {
             if held > 2 {
                 members[1] = members[0];
             }
-            let made = reload(&of(capacity, universe, &members));
+            let instance = reload(&of(capacity, universe, &members));
             members.sort_unstable();
-            assert_eq!((made.decode().unwrap(), made.num_added()), (members, held), "{capacity} {universe}");
+            assert_eq!((instance.decode().unwrap(), instance.num_added()), (members, held), "{capacity} {universe}");
         }
     }
 }
@@ -104,9 +105,9 @@ fn undecodable_zones_say_why() {
 
 #[test]
 fn removing_brings_back_what_was() {
-    let mut made = of(30, 10_000, &[5, 6, 6, 7]);
-    assert!(made.remove_hash(key(6)).unwrap() && !made.remove_hash(key(8)).unwrap());
-    assert!(made.same_as(&of(30, 10_000, &[7, 6, 5])) && made.num_added() == 3);
+    let mut instance = of(30, 10_000, &[5, 6, 6, 7]);
+    assert!(instance.remove_hash(key(6)).unwrap() && !instance.remove_hash(key(8)).unwrap());
+    assert!(instance.same_as(&of(30, 10_000, &[7, 6, 5])) && instance.num_added() == 3);
     let mut bits = zone(30, 10_000, false);
     assert!(bits.add_hash(key(5)).unwrap() && !bits.add_hash(key(5)).unwrap() && bits.num_added() == 1);
     assert!(!bits.remove_hash(key(5)).unwrap() && bits.contains_hash(key(5)));
@@ -114,9 +115,9 @@ fn removing_brings_back_what_was() {
 
 #[test]
 fn keys_outside_of_the_universe_are_refused() {
-    let mut made = zone(3, 1000, false);
+    let mut instance = zone(3, 1000, false);
     for strange in [key(1000), key(u64::MAX), hash(7)] {
-        assert!(matches!(made.add_hash(strange), Err(Error::Parameter(_))) && !made.contains_hash(strange));
+        assert!(matches!(instance.add_hash(strange), Err(Error::Parameter(_))) && !instance.contains_hash(strange));
     }
     for (capacity, universe) in [(0, 9), (9, 0), (9, 1), (9, (1 << 60) + 1), (1 << 20, 1 << 32), (u64::MAX, 2)] {
         let refused = ZoneFilter::construct(capacity, universe, false, KeyHasher::seeded(0));

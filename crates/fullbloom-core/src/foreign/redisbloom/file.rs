@@ -3,7 +3,7 @@
 use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
-use crate::container::{Container, Header, Parsed, Section, Verify, kind, tag};
+use crate::container::{Container, ContainerIndex, Header, Section, Verify, kind, tag};
 pub use crate::container::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::error::{Error, Result};
 use crate::key::{AddedDomains, KeyHasher};
@@ -101,7 +101,7 @@ fn head_in(header: &Header, variant: u16) -> Option<Vec<u8>> {
 
 fn read<T: Dumped>(bytes: &[u8], variant: u16, max_bytes: u64) -> Result<T> {
     let damaged = || Error::format("the file does not hold the filter that its header tells of; it is damaged");
-    let parsed = Parsed::new(bytes, Verify::Full)?;
+    let parsed = ContainerIndex::new(bytes, Verify::Full)?;
     let head = head_in(&parsed.header, variant).ok_or_else(damaged)?;
     let mut filter = T::of_header(&head, max_bytes)?;
     let lengths = filter.lengths();

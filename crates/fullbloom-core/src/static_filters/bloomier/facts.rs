@@ -1,10 +1,10 @@
 //! [`Facts`]: the parameters of a map besides its cells.
 
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::error::{Error, Result};
 use crate::static_filters::fingerprints::Precision;
 use crate::static_filters::shards::{self, Shape};
-use crate::structure::records::Sorted;
+use crate::structure::records::SortedRecords;
 
 /// Bits that say which of three or four cells is a key's own.
 pub(super) const OWN_BITS: u32 = 2;
@@ -82,13 +82,13 @@ impl Facts {
     }
 
     /// The cells; their widths are checked.
-    pub(super) fn packed(self) -> Result<Packed> {
-        Packed::new(self.below() + self.check_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))
+    pub(super) fn packed(self) -> Result<PackedCells> {
+        PackedCells::new(self.below() + self.check_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))
     }
 
     /// The values; their width is checked.
-    pub(super) fn values(self) -> Result<Packed> {
-        Packed::new(self.value_bits).ok_or_else(|| Error::parameter("values must have 1 to 64 bits"))
+    pub(super) fn values(self) -> Result<PackedCells> {
+        PackedCells::new(self.value_bits).ok_or_else(|| Error::parameter("values must have 1 to 64 bits"))
     }
 
     /// Words of values for `words` words of cells: each cell has a slot, or there is one empty line.
@@ -107,7 +107,7 @@ impl Facts {
     }
 
     /// Refuses to exceed the memory limit, if values add to the cells.
-    pub(super) fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &Sorted<2>) -> Result<()> {
+    pub(super) fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &SortedRecords<2>) -> Result<()> {
         let needed = self.nbytes::<K, S>(pairs.len())?;
         match pairs.granted() {
             Some(granted) if granted < needed => Err(Error::Memory(format!(

@@ -18,7 +18,7 @@ use super::fingerprints::{self, AHEAD, View};
 use super::fuse::Fuse;
 use super::shards::{self, CellsAndTable, Shape};
 use crate::cells::Memory;
-use crate::cells::packed::Packed;
+use crate::cells::packed::PackedCells;
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
@@ -28,32 +28,32 @@ use crate::scheme::ahead::answer_ahead;
 use crate::sizing::peeled;
 use crate::structure::declaration::structure;
 use crate::structure::memories::memory_methods;
-use crate::structure::records::{RecordSet, Sorted};
+use crate::structure::records::{RecordSet, SortedRecords};
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 use facts::{Facts, OWN_BITS, VALUE_BITS};
 
 structure! {
-    /// A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
+    /// A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash table.
     class BloomierMap;
     parameters {
         *;
         /// rate at which an absent key has a value, rounded down to a power of two; in place of check_bits.
         fpr: "float | None" = None;
-        /// bits that tell absent keys from stored ones, 1 to 32: the rate is 2**-check_bits; 8 where fpr is not given either.
+        /// bits that identify absent keys, 1 to 32: the rate is 2**-check_bits; 8 by default if fpr is not given.
         check_bits: "int | None" = None;
-        /// bits of a value; those of the largest where it is not given. With check_bits at most 64, unless mutable.
+        /// bits of a value; by default those of the largest. With check_bits at most 64, unless mutable.
         value_bits: "int | None" = None;
-        /// values can be changed in place; takes 2 bits a cell more, and a cache line a look-up.
+        /// values can be changed in place; takes 2 more bits per cell, and one more cache line per lookup.
         mutable: "bool" = false;
         /// cells of a key: 3 is faster, 4 is 4 % smaller.
         arity: "int" = 3;
     }
-    /// The value of a key it was built of is never wrong; an absent key has one at the rate. Keys cannot be added, removed
-    /// or listed. Repeated keys count once where they come with one value. The same pairs in any order give the same
+    /// The value of a key it was built from is never wrong; an absent key has one at the rate. Keys cannot be added, removed
+    /// or listed. Repeated keys count once if they have one value. The same pairs in any order give the same
     /// bytes, with any number of threads and any memory.
     ///
     /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys; three
-    /// or four cache lines a look-up. Raises ParameterError, also for a key with two values or a value that is too wide,
+    /// or four cache lines per lookup. Raises ParameterError, also for a key with two values or a value that is too wide,
     /// ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
     /// ACM JEA 27, 2022; rate 2**-check_bits.
     ///
@@ -63,22 +63,22 @@ structure! {
     /// (41, None, [36, 85])
     fields {
         /// Bits of a value.
-        pub value_bits: u32 = |f| f.made.value_bits, VALUE_BITS;
-        /// Bits that tell absent keys from stored ones.
-        pub check_bits: u32 = |f| f.made.check_bits, FINGERPRINT_BITS;
+        pub value_bits: u32 = |f| f.facts.value_bits, VALUE_BITS;
+        /// Bits that identify absent keys.
+        pub check_bits: u32 = |f| f.facts.check_bits, FINGERPRINT_BITS;
         /// True when values can be changed.
-        pub mutable: bool = |f| f.made.mutable, MUTABLE;
+        pub mutable: bool = |f| f.facts.mutable, MUTABLE;
         /// Cells of a key, 3 or 4.
-        pub arity: u32 = |f| f.made.arity, ARITY;
+        pub arity: u32 = |f| f.facts.arity, ARITY;
         /// Shards, as their binary logarithm.
-        shard_bits: u32 = |f| f.made.bits, SHARD_BITS;
+        shard_bits: u32 = |f| f.facts.bits, SHARD_BITS;
         /// Number of distinct keys.
-        keys: u64 = |f| f.made.keys, COUNT;
+        keys: u64 = |f| f.facts.keys, COUNT;
         /// The requested rate.
-        target_fpr: f64 = |f| f.made.target_fpr, FPR;
+        target_fpr: f64 = |f| f.facts.target_fpr, FPR;
         /// Number of cells.
-        pub num_cells: u64 = |f| f.made.cells;
-        /// True when the cells live in a file.
+        pub num_cells: u64 = |f| f.facts.cells;
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }
@@ -90,7 +90,7 @@ pub struct BloomierMap {
     /// One empty line if values cannot be changed.
     values: Memory,
     hasher: KeyHasher,
-    made: Facts,
+    facts: Facts,
 }
 
 /// Does `$work` with the number of cells of a key and their geometry, as `$K` and `$S`.
@@ -117,12 +117,12 @@ impl Facts {
         let value = |&[hash, value]: &[u64; 2], own| {
             fingerprints::fingerprint(hash) << below | if mutable { own as u64 } else { value }
         };
-        let made = keys.build(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
-        let CellsAndTable { cells: memory, table, bits, keys } = made;
+        let parts = keys.build(job, |lot| shards::build::<K, 2, S>(lot, cells, job, value))?;
+        let CellsAndTable { cells: memory, table, bits, keys } = parts;
         let (words, number) = shards::check_table::<K, S>(table.words(), bits, cells)?;
         (self.bits, self.keys, self.cells) = (bits, keys, number);
         let values = Memory::zeroed(self.value_words(words - 1)?)?;
-        let mut map = BloomierMap { cells: memory, table, values, hasher, made: self };
+        let mut map = BloomierMap { cells: memory, table, values, hasher, facts: self };
         if mutable {
             map.write_values::<K, S>(pairs, job)?;
         }
@@ -177,50 +177,50 @@ impl BloomierMap {
 
     #[inline(always)]
     fn view(&self) -> View<'_> {
-        let width = self.made.below() + self.made.check_bits;
-        View { table: self.table.words(), cells: self.cells.words(), width, bits: self.made.bits }
+        let width = self.facts.below() + self.facts.check_bits;
+        View { table: self.table.words(), cells: self.cells.words(), width, bits: self.facts.bits }
     }
 
     /// The contents of the cells of a hash; `None` if the check shows that it is absent.
     #[inline(always)]
     fn find<const K: usize, const W: u32, S: Shape<K>>(&self, hash: u64) -> Option<Found<K>> {
-        let (view, below) = (self.view(), self.made.below());
+        let (view, below) = (self.view(), self.facts.below());
         let (first, places, fingerprint) = view.places::<K, S>(hash)?;
         let xor = places.into_iter().fold(0, |xor, i| xor ^ view.cell::<W>(first, i));
-        let passed = (xor >> below ^ fingerprint) << (64 - self.made.check_bits) == 0;
+        let passed = (xor >> below ^ fingerprint) << (64 - self.facts.check_bits) == 0;
         let low = xor & (u64::MAX >> (64 - below));
-        (passed && (low < K as u64 || !self.made.mutable)).then_some(Found { low, first, places })
+        (passed && (low < K as u64 || !self.facts.mutable)).then_some(Found { low, first, places })
     }
 
     /// The slot of a result.
     #[inline(always)]
     fn slot<const K: usize>(&self, found: &Found<K>) -> u64 {
-        let width = u64::from(OWN_BITS + self.made.check_bits);
+        let width = u64::from(OWN_BITS + self.facts.check_bits);
         found.first as u64 * 64 / width + found.places[found.low as usize % K]
     }
 
     /// The value in a slot; 0 if its file is damaged.
     #[inline(always)]
     fn value_in(&self, slot: u64) -> u64 {
-        Packed::new(self.made.value_bits).map_or(0, |values| values.get(self.values.words(), slot))
+        PackedCells::new(self.facts.value_bits).map_or(0, |values| values.get(self.values.words(), slot))
     }
 
     #[inline(always)]
     fn value<const K: usize, const W: u32, S: Shape<K>>(&self, hash: u64) -> Option<u64> {
         let found = self.find::<K, W, S>(hash)?;
-        Some(if self.made.mutable { self.value_in(self.slot(&found)) } else { found.low })
+        Some(if self.facts.mutable { self.value_in(self.slot(&found)) } else { found.low })
     }
 
     /// The value of a key; an absent one has none, except at the rate of false positives.
     pub fn get_hash(&self, hash: u64) -> Option<u64> {
-        by_arity!(self.made.arity, self.value::<0>(hash))
+        by_arity!(self.facts.arity, self.value::<0>(hash))
     }
 
-    /// One value a hash, `default` if there is none; the slices are equally long.
+    /// One value per hash, `default` for an absent key; the slices are equally long.
     pub fn get_hashes(&self, hashes: &[u64], default: u64, values: &mut [u64]) {
-        let arity = self.made.arity;
+        let arity = self.facts.arity;
         match self.view().width {
-            _ if self.made.mutable => by_arity!(arity, self.get_slots(hashes, default, values)),
+            _ if self.facts.mutable => by_arity!(arity, self.get_slots(hashes, default, values)),
             8 => by_arity!(arity, self.get_wide::<8>(hashes, default, values)),
             16 => by_arity!(arity, self.get_wide::<16>(hashes, default, values)),
             32 => by_arity!(arity, self.get_wide::<32>(hashes, default, values)),
@@ -251,7 +251,7 @@ impl BloomierMap {
                 |hash| {
                     let Some(found) = self.find::<K, 0, S>(hash) else { return u64::MAX };
                     let slot = self.slot(&found);
-                    prefetch(own.wrapping_add(((slot * u64::from(self.made.value_bits)) >> 6) as usize));
+                    prefetch(own.wrapping_add(((slot * u64::from(self.facts.value_bits)) >> 6) as usize));
                     slot
                 },
             );
@@ -265,12 +265,12 @@ impl BloomierMap {
     /// rate of false positives, takes an unused slot or that of a stored key, whose value is lost.
     pub fn set_hash(&mut self, hash: u64, value: u64) -> Result<bool> {
         self.check_settable(value)?;
-        by_arity!(self.made.arity, self.set_value(hash, value))
+        by_arity!(self.facts.arity, self.set_value(hash, value))
     }
 
     /// Refuses a value that is too wide, and any if values cannot be changed.
     pub fn check_settable(&self, value: u64) -> Result<()> {
-        if !self.made.mutable {
+        if !self.facts.mutable {
             return Err(Error::ReadOnly(
                 "the values lie in the cells of all keys and cannot be changed; build the map with mutable=True".into(),
             ));
@@ -278,10 +278,10 @@ impl BloomierMap {
         if self.values.is_read_only() {
             return Err(Error::read_only());
         }
-        if value > self.made.values()?.max() {
+        if value > self.facts.values()?.max() {
             return Err(Error::Parameter(format!(
                 "value must be below 2**{}, got {value}; build the map with more value_bits",
-                self.made.value_bits
+                self.facts.value_bits
             )));
         }
         Ok(())
@@ -289,16 +289,16 @@ impl BloomierMap {
 
     fn set_value<const K: usize, S: Shape<K>>(&mut self, hash: u64, value: u64) -> Result<bool> {
         let Some(found) = self.find::<K, 0, S>(hash) else { return Ok(false) };
-        let (slot, values) = (self.slot(&found), self.made.values()?);
+        let (slot, values) = (self.slot(&found), self.facts.values()?);
         values.set(self.values.writable()?, slot, value);
         Ok(true)
     }
 
-    fn write_values<const K: usize, S: Shape<K>>(&mut self, pairs: &Sorted<2>, job: &Job<'_>) -> Result<()> {
-        let (mut read, shards) = (Vec::new(), 1 << self.made.bits);
+    fn write_values<const K: usize, S: Shape<K>>(&mut self, pairs: &SortedRecords<2>, job: &Job<'_>) -> Result<()> {
+        let (mut read, shards) = (Vec::new(), 1 << self.facts.bits);
         job.expect(shards as u64);
         for shard in 0..shards {
-            pairs.read(self.made.bits, shard, &mut read)?;
+            pairs.read(self.facts.bits, shard, &mut read)?;
             for &[hash, value] in &read {
                 self.set_value::<K, S>(hash, value)?;
             }
@@ -325,37 +325,37 @@ impl Filter for BloomierMap {
 
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
-        by_arity!(self.made.arity, self.finds::<0>(hash))
+        by_arity!(self.facts.arity, self.finds::<0>(hash))
     }
 
     #[inline(always)]
     fn fetch(&self, hash: u64) {
-        by_arity!(self.made.arity, self.fetch_cells(hash));
+        by_arity!(self.facts.arity, self.fetch_cells(hash));
     }
 
     fn capacity(&self) -> u64 {
-        self.made.keys
+        self.facts.keys
     }
 
     fn target_fpr(&self) -> f64 {
-        self.made.target_fpr
+        self.facts.target_fpr
     }
 
     fn num_added(&self) -> u64 {
-        self.made.keys
+        self.facts.keys
     }
 
     fn fpr(&self) -> f64 {
-        if self.made.keys == 0 {
+        if self.facts.keys == 0 {
             return 0.0;
         }
-        let (keys, cells) = (self.made.keys as f64, self.made.cells as f64);
-        let own = if self.made.mutable { peeled::own_cell(keys, cells, self.made.arity) } else { 1.0 };
-        own * 0.5f64.powi(self.made.check_bits as i32)
+        let (keys, cells) = (self.facts.keys as f64, self.facts.cells as f64);
+        let own = if self.facts.mutable { peeled::own_cell(keys, cells, self.facts.arity) } else { 1.0 };
+        own * 0.5f64.powi(self.facts.check_bits as i32)
     }
 
     fn fill(&self) -> f64 {
-        self.made.keys as f64 / self.made.cells.max(1) as f64
+        self.facts.keys as f64 / self.facts.cells.max(1) as f64
     }
 }
 
@@ -365,13 +365,13 @@ impl Loadable for BloomierMap {
         let Stored { value_bits, check_bits, mutable, arity, shard_bits: bits, keys, target_fpr } =
             Stored::read(header)?;
         let given = |bits: u32| Some(u64::from(bits));
-        let made = Facts::new(None, given(check_bits), given(value_bits), mutable, arity.into(), 0);
+        let facts = Facts::new(None, given(check_bits), given(value_bits), mutable, arity.into(), 0);
         let target_fpr = crate::sizing::check_fpr(target_fpr).map_err(Error::as_format)?;
-        let made = Facts { bits, keys, target_fpr, ..made.map_err(Error::as_format)? };
+        let facts = Facts { bits, keys, target_fpr, ..facts.map_err(Error::as_format)? };
         let table = memory(kind::SHARDS, 0, shards::table_words(bits)?)?;
-        let (words, values, made) = by_arity!(arity, made.loaded(table.words()))?;
+        let (words, values, facts) = by_arity!(arity, facts.loaded(table.words()))?;
         let (cells, values) = (memory(kind::CELLS, 0, words)?, memory(kind::VALUES, 0, values)?);
-        Ok(BloomierMap { cells, table, values, hasher, made })
+        Ok(BloomierMap { cells, table, values, hasher, facts })
     }
 }
 

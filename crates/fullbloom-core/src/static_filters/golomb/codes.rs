@@ -21,7 +21,7 @@ pub struct Encoded {
 /// Codes values in ascending order.
 pub struct Encoder {
     shape: Shape,
-    made: Encoded,
+    encoded: Encoded,
     /// Gaps less 1 of the current block.
     rests: Vec<u64>,
     /// The place after the last one.
@@ -33,17 +33,17 @@ pub struct Encoder {
 impl Encoder {
     /// With memory for `words` words of codes.
     pub fn new(shape: Shape, words: usize) -> Result<Self> {
-        let mut made = Encoded { words: Vec::new(), starts: Vec::new(), values: 0 };
-        reserve(&mut made.starts, usize::try_from(shape.blocks).unwrap_or(usize::MAX).saturating_add(1))?;
-        reserve(&mut made.words, words)?;
-        made.starts.push(0);
-        Ok(Encoder { shape, made, rests: Vec::new(), next: 0, end: 0 })
+        let mut encoded = Encoded { words: Vec::new(), starts: Vec::new(), values: 0 };
+        reserve(&mut encoded.starts, usize::try_from(shape.blocks).unwrap_or(usize::MAX).saturating_add(1))?;
+        reserve(&mut encoded.words, words)?;
+        encoded.starts.push(0);
+        Ok(Encoder { shape, encoded, rests: Vec::new(), next: 0, end: 0 })
     }
 
     /// Adds the next value, unless it repeats the last.
     #[inline(always)]
     pub fn push(&mut self, (block, place): (u64, u64)) -> Result<()> {
-        while self.made.starts.len() as u64 <= block {
+        while self.encoded.starts.len() as u64 <= block {
             self.close()?;
         }
         if place >= self.next {
@@ -62,31 +62,31 @@ impl Encoder {
         self.end += zeros + count * (width + 1);
         // One word more: a remainder is written together with the next word.
         let words = (self.end / 64) as usize + 2;
-        let held = self.made.words.len();
-        reserve(&mut self.made.words, words.saturating_sub(held))?;
-        self.made.words.resize(words, 0);
+        let held = self.encoded.words.len();
+        reserve(&mut self.encoded.words, words.saturating_sub(held))?;
+        self.encoded.words.resize(words, 0);
         let (mut front, mut back) = (start, self.end);
         for rest in self.rests.drain(..) {
             front += rest >> width;
-            self.made.words[(front >> 6) as usize] |= 1 << (front & 63);
+            self.encoded.words[(front >> 6) as usize] |= 1 << (front & 63);
             front += 1;
             back -= width;
             let (remainder, shift) = (rest & !(u64::MAX << width), back & 63);
-            self.made.words[(back >> 6) as usize] |= remainder << shift;
-            self.made.words[(back >> 6) as usize + 1] |= remainder >> 1 >> (63 - shift);
+            self.encoded.words[(back >> 6) as usize] |= remainder << shift;
+            self.encoded.words[(back >> 6) as usize + 1] |= remainder >> 1 >> (63 - shift);
         }
-        self.made.values += count;
+        self.encoded.values += count;
         self.next = 0;
-        self.made.starts.push(self.end);
+        self.encoded.starts.push(self.end);
         Ok(())
     }
 
     /// All of it.
     pub fn finish(mut self) -> Result<Encoded> {
-        while self.made.starts.len() as u64 <= self.shape.blocks {
+        while self.encoded.starts.len() as u64 <= self.shape.blocks {
             self.close()?;
         }
-        Ok(self.made)
+        Ok(self.encoded)
     }
 }
 
@@ -123,7 +123,7 @@ impl<'a> Codes<'a> {
         Codes { bytes, width, start, word: (start >> 6, word), back: end, count: 0, sum: 0, passed: 0 }
     }
 
-    /// Reads the next code; false if there is none.
+    /// Reads the next code; false at the end.
     #[inline(always)]
     pub fn step(&mut self) -> bool {
         while self.word.1 == 0 {

@@ -31,27 +31,27 @@ use crate::structure::records::RecordSet;
 use crate::structure::{Declared, Filter, Job, Loadable, Mergeable, Sections};
 
 structure! {
-    /// A static approximate set as a sorted list in few bits: of any rate, and two of them can be merged.
+    /// A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
     class GolombSet;
     parameters {
-        /// rate of false positives at capacity, any down to 1e-15; 0.01 where bits is not given either.
+        /// rate of false positives at capacity, any down to 1e-15; 0.01 by default if bits is not given.
         fpr: "float | None" = None;
         *;
         /// the rate as 2**-bits, in place of fpr: 1 to 49.
         bits: "int | None" = None;
-        /// most distinct keys, also after merging: sets to be merged need the same. As many as there are, unless given.
+        /// most distinct keys, also after merging: sets that will be merged need the same. By default, the number of keys.
         capacity: "int | None" = None;
-        /// P, the bits of a gap that are not in unary; the best for the rate, floor(log2(ln 2 / fpr)), unless given.
+        /// P, the bits of a gap that are not in unary; by default the best for the rate, floor(log2(ln 2 / fpr)).
         rice_bits: "int | None" = None;
     }
-    /// Never misses a key it was built of; nothing can be added or removed. Repeated keys count once, and so do keys that
-    /// share a value: num_added tells values. The same keys in any order give the same bytes, with any number of threads
-    /// and any memory; the union of two sets of one capacity those of the set of all their keys.
+    /// Never misses a key it was built from; nothing can be added or removed. Repeated keys count once, and so do keys that
+    /// share a value: num_added counts values. The same keys in any order give the same bytes, with any number of threads
+    /// and any memory; the union of two sets of one capacity has the bytes of the set of all their keys.
     ///
     /// Raises ParameterError, also for more keys than capacity, ParameterTypeError, FilterMemoryError; merge raises
     /// FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits a key and 0.13 for the index of blocks: 8.2 at 1 %, where
-    /// no filter is below 6.64 and no sorted list below 8.09. A look-up decodes half a block, 64 codes on average; one that
-    /// follows a smaller hash of the same block goes on where that one stood: sort hashes for contains_hashed. Source:
+    /// the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average; after
+    /// a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source:
     /// Golomb, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
     ///
     /// >>> from fullbloom import GolombSet
@@ -81,7 +81,7 @@ structure! {
         offset_bits: u32 = |f| f.offsets.width(), OFFSET_BITS;
         /// Number of blocks.
         pub num_blocks: u64 = |f| f.shape.blocks;
-        /// True when the codes live in a file.
+        /// True when the codes are in a mapped file.
         pub mapped: bool = |f| f.codes.is_mapped();
     }
 }
@@ -153,13 +153,13 @@ impl GolombSet {
     }
 
     /// Of values in codes.
-    fn of(made: codes::Encoded, shape: Shape, (capacity, target_fpr): (u64, f64), hasher: KeyHasher) -> Result<Self> {
-        let (offsets, starts) = Offsets::fit(&made.starts)?;
+    fn of(parts: codes::Encoded, shape: Shape, (capacity, target_fpr): (u64, f64), hasher: KeyHasher) -> Result<Self> {
+        let (offsets, starts) = Offsets::fit(&parts.starts)?;
         let mut codes = Memory::zeroed(Self::code_words(offsets.bits))?;
-        for (word, made) in codes.writable()?.iter_mut().zip(&made.words) {
-            *word = made.to_le();
+        for (word, code) in codes.writable()?.iter_mut().zip(&parts.words) {
+            *word = code.to_le();
         }
-        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values: made.values })
+        Ok(GolombSet { codes, starts, hasher, shape, offsets, capacity, target_fpr, values: parts.values })
     }
 
     /// Words of codes: one more, as a remainder is read together with the next word.
@@ -272,8 +272,8 @@ impl GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let made = values::intersected(self.blocks(), other.blocks())?;
-        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
+        let parts = values::intersected(self.blocks(), other.blocks())?;
+        *self = Self::of(parts, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 
@@ -290,14 +290,14 @@ impl Mergeable for GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let made = values::united(self.blocks(), other.blocks())?;
-        if made.values > self.capacity {
+        let parts = values::united(self.blocks(), other.blocks())?;
+        if parts.values > self.capacity {
             return Err(Error::Capacity(format!(
                 "both sets have {} values, capacity is {}; build both with a larger capacity",
-                made.values, self.capacity
+                parts.values, self.capacity
             )));
         }
-        *self = Self::of(made, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
+        *self = Self::of(parts, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
 }

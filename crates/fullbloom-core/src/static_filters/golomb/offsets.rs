@@ -7,7 +7,7 @@
 use super::codes::Codes;
 use super::shape::Shape;
 use crate::cells::bits::is_zero_from;
-use crate::cells::{Memory, Packed};
+use crate::cells::{Memory, PackedCells};
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 
@@ -24,13 +24,13 @@ pub struct Offsets {
     /// Bits of all codes.
     pub bits: u64,
     slope: u64,
-    cells: Packed,
+    cells: PackedCells,
 }
 
 impl Offsets {
     /// For `bits` bits of codes in `blocks` blocks, by cells of `width` bits.
     pub fn of(bits: u64, blocks: u64, width: u32) -> Result<Self> {
-        let cells = Packed::new(width).filter(|_| bits < MOST_BITS).ok_or_else(|| {
+        let cells = PackedCells::new(width).filter(|_| bits < MOST_BITS).ok_or_else(|| {
             Error::Format(format!("the file has {bits} bits of codes with offsets of {width} bits; it is damaged"))
         })?;
         Ok(Offsets { bits, slope: (bits << FRACTION) / blocks.max(1), cells })
@@ -59,12 +59,14 @@ impl Offsets {
         let beside = |(block, &start): (u64, &u64)| start as i64 - line.on_line(block) as i64;
         let all = || (0..).zip(starts).map(beside);
         let (base, top) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-        let made = Self::of(bits, blocks, (64 - top.abs_diff(base).leading_zeros()).max(1))?;
-        let mut memory = Memory::zeroed(made.words(blocks))?;
+        let offsets = Self::of(bits, blocks, (64 - top.abs_diff(base).leading_zeros()).max(1))?;
+        let mut memory = Memory::zeroed(offsets.words(blocks))?;
         let words = memory.writable()?;
         words[0] = base.cast_unsigned().to_le();
-        (0..).zip(all()).for_each(|(block, beside)| made.cells.set(&mut words[HEAD..], block, beside.abs_diff(base)));
-        Ok((made, memory))
+        (0..)
+            .zip(all())
+            .for_each(|(block, beside)| offsets.cells.set(&mut words[HEAD..], block, beside.abs_diff(base)));
+        Ok((offsets, memory))
     }
 
     /// First bit of a block; for a forged file, some bit.

@@ -25,15 +25,18 @@ fn it_is_the_sorted_list_of_its_values() {
     for (number, fpr) in
         [(0, 0.01), (1, 0.5), (2, 1e-9), (127, 0.9), (128, 0.3), (129, 0.01), (5000, 1e-4), (3000, 1e-12)]
     {
-        let made = set((0..number).map(hash), fpr, None);
-        let place = |key: u64| crate::scheme::fastrange(key, made.universe());
+        let instance = set((0..number).map(hash), fpr, None);
+        let place = |key: u64| crate::scheme::fastrange(key, instance.universe());
         let truth: BTreeSet<u64> = (0..number).map(|i| place(hash(i))).collect();
-        assert_eq!(values(&made, 0), truth.iter().copied().collect::<Vec<_>>(), "{number} {fpr}");
-        assert_eq!((made.num_added(), made.fpr()), (truth.len() as u64, truth.len() as f64 / made.universe() as f64));
-        assert!((0..3 * number).all(|i| made.contains_hash(hash(i)) == truth.contains(&place(hash(i)))));
+        assert_eq!(values(&instance, 0), truth.iter().copied().collect::<Vec<_>>(), "{number} {fpr}");
+        assert_eq!(
+            (instance.num_added(), instance.fpr()),
+            (truth.len() as u64, truth.len() as f64 / instance.universe() as f64)
+        );
+        assert!((0..3 * number).all(|i| instance.contains_hash(hash(i)) == truth.contains(&place(hash(i)))));
         for first in truth.iter().take(300).flat_map(|v| [v.saturating_sub(1), *v, v + 1]).chain([0, u64::MAX]) {
             let mut some = Vec::new();
-            made.values_from(first, 3, &mut some);
+            instance.values_from(first, 3, &mut some);
             assert!(some.iter().eq(truth.range(first..).take(3)), "{number} {fpr} {first}");
         }
     }
@@ -42,7 +45,7 @@ fn it_is_the_sorted_list_of_its_values() {
 #[test]
 fn batches_answer_as_single_look_ups_whatever_their_order() {
     for (number, fpr) in [(0, 0.01), (1, 0.1), (20_000, 0.05), (20_000, 1e-6)] {
-        let made = set((0..number).map(hash), fpr, None);
+        let instance = set((0..number).map(hash), fpr, None);
         let mut probes: Vec<u64> = (0..2 * number + 50).map(hash).collect();
         for order in 0..3 {
             match order {
@@ -52,8 +55,8 @@ fn batches_answer_as_single_look_ups_whatever_their_order() {
             }
             for probes in [&probes[..], &probes[..probes.len().min(17)], &[]] {
                 let mut found = vec![9; probes.len()];
-                made.contains_hashes(probes, &mut found);
-                assert!(probes.iter().zip(found).all(|(&hash, found)| found == u8::from(made.contains_hash(hash))));
+                instance.contains_hashes(probes, &mut found);
+                assert!(probes.iter().zip(found).all(|(&hash, found)| found == u8::from(instance.contains_hash(hash))));
             }
         }
     }
@@ -108,8 +111,8 @@ fn failed_merges_change_nothing() {
 fn parameters_say_what_is_wrong() {
     let refused = |fpr, bits, capacity, rice_bits| {
         let keys = sorted((0..10).map(hash));
-        let made = GolombSet::build(&keys, fpr, bits, capacity, rice_bits, KeyHasher::seeded(0), &Job::new(1));
-        assert!(matches!(made, Err(Error::Parameter(_))), "{fpr:?} {bits:?} {capacity:?} {rice_bits:?}");
+        let instance = GolombSet::build(&keys, fpr, bits, capacity, rice_bits, KeyHasher::seeded(0), &Job::new(1));
+        assert!(matches!(instance, Err(Error::Parameter(_))), "{fpr:?} {bits:?} {capacity:?} {rice_bits:?}");
     };
     refused(Some(0.1), Some(10), None, None);
     refused(None, Some(50), None, None);
@@ -123,17 +126,17 @@ fn parameters_say_what_is_wrong() {
 #[test]
 fn hashes_that_are_not_spread_are_kept_too() {
     for step in [1, 1 << 20, 1 << 40] {
-        let made = set((0..5000).map(|i| i * step), 0.01, None);
-        assert!((0..5000).all(|i| made.contains_hash(i * step)) && reload(&made).same_as(&made));
+        let instance = set((0..5000).map(|i| i * step), 0.01, None);
+        assert!((0..5000).all(|i| instance.contains_hash(i * step)) && reload(&instance).same_as(&instance));
     }
 }
 
 #[test]
 fn the_index_of_blocks_takes_little() {
-    let made = set((0..200_000).map(hash), 0.01, None);
+    let instance = set((0..200_000).map(hash), 0.01, None);
     let bits = |bytes: u64| 8.0 * bytes as f64 / 200_000.0;
-    assert!(bits(made.nbytes()) < 8.25, "{}", bits(made.nbytes()));
-    assert!((made.code_bits() as f64 / made.num_added() as f64 - 8.108).abs() < 0.02);
+    assert!(bits(instance.nbytes()) < 8.25, "{}", bits(instance.nbytes()));
+    assert!((instance.code_bits() as f64 / instance.num_added() as f64 - 8.108).abs() < 0.02);
 }
 
 /// The set of the values of another one.
@@ -145,9 +148,9 @@ fn coded_again(set: &GolombSet) -> GolombSet {
 
 #[test]
 fn cells_that_are_no_set_are_found_and_harm_nobody() {
-    let made = set((0..2000).map(hash), 0.01, None);
+    let instance = set((0..2000).map(hash), 0.01, None);
     let broken = |section: usize, byte: usize, bit: u32| {
-        let damaged: GolombSet = reloaded(&made, |_, cells| cells[section][byte] ^= 1 << bit).unwrap();
+        let damaged: GolombSet = reloaded(&instance, |_, cells| cells[section][byte] ^= 1 << bit).unwrap();
         // A remainder that changed may be that of another set, of which only the checksum of a file tells.
         match damaged.check_cells() {
             Ok(()) => assert!(section == 0 && coded_again(&damaged).same_as(&damaged), "{section} {byte} {bit}"),
@@ -157,10 +160,10 @@ fn cells_that_are_no_set_are_found_and_harm_nobody() {
         damaged.contains_hashes(&probes, &mut vec![0; 3000]);
         assert!(values(&damaged, 0).len() < 100_000);
         let _ = (damaged.fpr(), damaged.fill(), damaged.info());
-        let mut merged = made.try_clone().unwrap();
+        let mut merged = instance.try_clone().unwrap();
         let _ = merged.merge(&damaged);
     };
-    for (section, cells) in made.container().sections.iter().enumerate() {
+    for (section, cells) in instance.container().sections.iter().enumerate() {
         (0..cells.bytes.len()).step_by(7).for_each(|byte| broken(section, byte, byte as u32 % 8));
     }
 }

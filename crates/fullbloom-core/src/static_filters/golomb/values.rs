@@ -6,7 +6,7 @@ use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::sizing::golomb;
 use crate::structure::Job;
-use crate::structure::records::{BUCKET_BITS, Sorted};
+use crate::structure::records::{BUCKET_BITS, SortedRecords};
 
 /// Values in ascending order, each as its block and its place there.
 pub struct Values<'a> {
@@ -52,7 +52,7 @@ impl Iterator for Values<'_> {
 }
 
 /// Refuses work that exceeds the memory limit: codes while they are built, and their final copy.
-fn check_granted(keys: &Sorted<1>, bits: f64) -> Result<()> {
+fn check_granted(keys: &SortedRecords<1>, bits: f64) -> Result<()> {
     let largest = (0..1 << BUCKET_BITS).map(|bucket| keys.count(BUCKET_BITS, bucket)).max().unwrap_or(0);
     let needed = (keys.len() as f64 * bits / 4.0) as u64 + 24 * largest;
     match keys.granted() {
@@ -65,7 +65,7 @@ fn check_granted(keys: &Sorted<1>, bits: f64) -> Result<()> {
 }
 
 /// The codes of keys.
-pub fn of_keys(keys: &Sorted<1>, shape: Shape, fpr: f64, job: &Job<'_>) -> Result<Encoded> {
+pub fn of_keys(keys: &SortedRecords<1>, shape: Shape, fpr: f64, job: &Job<'_>) -> Result<Encoded> {
     let bits = golomb::bits_per_key(fpr, shape.rice_bits);
     check_granted(keys, bits)?;
     let (mut encoder, mut read) =

@@ -11,7 +11,7 @@ use crate::parallel::workers::lock;
 use crate::sizing::ribbon::{MOST_IN_LAST, PASSED_ON, last_blocks, passing_blocks};
 use crate::static_filters::shards::{CellsAndTable, bits_for};
 use crate::structure::Job;
-use crate::structure::records::{Record, Sorted};
+use crate::structure::records::{Record, SortedRecords};
 
 /// Words of the table that a shard has: first word and blocks of each ribbon, the attempt of the last, nothing.
 pub const ROW: usize = 8;
@@ -56,7 +56,7 @@ pub fn slack(columns: Columns) -> u64 {
 }
 
 /// Refuses work that does not fit into the memory that was granted.
-fn check_granted(keys: &Sorted<1>, bits: u32, columns: Columns, threads: usize) -> Result<()> {
+fn check_granted(keys: &SortedRecords<1>, bits: u32, columns: Columns, threads: usize) -> Result<()> {
     let largest = (0..1 << bits).map(|shard| keys.count(bits, shard)).max().unwrap_or(0);
     // All cells twice, in shards and joined; keys twice, equations, and the keys that a shard passes on.
     let needed = bytes(keys.len(), columns).saturating_mul(2).saturating_add(32 * largest * threads as u64);
@@ -70,7 +70,7 @@ fn check_granted(keys: &Sorted<1>, bits: u32, columns: Columns, threads: usize) 
 }
 
 /// Solves all shards.
-pub fn build(keys: &Sorted<1>, columns: Columns, job: &Job<'_>) -> Result<CellsAndTable> {
+pub fn build(keys: &SortedRecords<1>, columns: Columns, job: &Job<'_>) -> Result<CellsAndTable> {
     let bits = bits_for(keys.len());
     check_granted(keys, bits, columns, job.threads())?;
     let shards = 1usize << bits;

@@ -27,20 +27,20 @@ use crate::structure::records::RecordSet;
 use crate::structure::{Declared, Filter, Job, Loadable, Sections};
 
 structure! {
-    /// A static approximate set of nearly the least size there is, for any rate: 2 % above log2(1/fpr) bits a key.
+    /// A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
     class RibbonFilter;
     parameters {
-        /// rate of false positives, also between powers of two; 0.01 where bits is not given either.
+        /// rate of false positives, also between powers of two; 0.01 by default if bits is not given.
         fpr: "float | None" = None;
         *;
         /// result bits of every key in place of fpr, 1 to 32: the rate is 2**-bits.
         bits: "int | None" = None;
     }
-    /// Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
+    /// Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     /// any order give the same bytes, with any number of threads and any memory.
     ///
     /// Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns a key to build; a
-    /// look-up reads two or three neighbouring cache lines and takes longer by the result bit. Raises ParameterError,
+    /// lookup reads two or three neighbouring cache lines and takes longer with each result bit. Raises ParameterError,
     /// ParameterTypeError, FilterMemoryError. Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, SEA 2022; rate
     /// a 2**-r + (1 - a) 2**-(r + 1), a the share of slots with r bits.
     ///
@@ -63,7 +63,7 @@ structure! {
         target_fpr: f64 = |f| f.target_fpr, FPR;
         /// Number of slots.
         pub num_cells: u64 = |f| f.view().slots();
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.cells.is_mapped();
     }
 }

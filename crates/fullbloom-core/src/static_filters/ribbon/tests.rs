@@ -17,12 +17,16 @@ fn the_rate_lies_between_powers_of_two_and_the_size_near_the_bound() {
     for (keys, fpr, bits) in
         [(30_000, 0.01, 6.95), (200_000, 0.003, 8.65), (1_000_000, 0.01, 6.8), (200_000, 0.7, 0.63)]
     {
-        let made = built(0..keys, fpr);
-        let size = made.nbytes() as f64 * 8.0 / keys as f64;
-        assert!(size <= bits && made.fpr() <= fpr && made.fpr() > 0.99 * fpr, "{keys} {fpr} {size} {}", made.fpr());
-        assert!((0..keys).all(|i| made.contains_hash(hash(i))));
-        let found = (keys..2 * keys).filter(|&i| made.contains_hash(hash(i))).count() as f64;
-        let want = keys as f64 * made.fpr();
+        let instance = built(0..keys, fpr);
+        let size = instance.nbytes() as f64 * 8.0 / keys as f64;
+        assert!(
+            size <= bits && instance.fpr() <= fpr && instance.fpr() > 0.99 * fpr,
+            "{keys} {fpr} {size} {}",
+            instance.fpr()
+        );
+        assert!((0..keys).all(|i| instance.contains_hash(hash(i))));
+        let found = (keys..2 * keys).filter(|&i| instance.contains_hash(hash(i))).count() as f64;
+        let want = keys as f64 * instance.fpr();
         assert!((found - want).abs() <= 5.0 * want.sqrt(), "{keys} {fpr} {found} {want}");
     }
 }
@@ -30,11 +34,12 @@ fn the_rate_lies_between_powers_of_two_and_the_size_near_the_bound() {
 #[test]
 fn ribbons_pass_on_what_the_law_says_at_every_size() {
     for keys in [20_000, 100_000, 800_000] {
-        let made = built(0..keys, 0.01);
-        let first = table::layer(&table::row(made.table.words(), 0), 0);
-        let looked = |i: u64| first.look(made.cells.words(), made.columns, layer::position(hash(i), made.bits, 0));
+        let instance = built(0..keys, 0.01);
+        let first = table::layer(&table::row(instance.table.words(), 0), 0);
+        let looked =
+            |i: u64| first.look(instance.cells.words(), instance.columns, layer::position(hash(i), instance.bits, 0));
         let passed = (0..keys).filter(|&i| looked(i).is_none()).count() as f64 / keys as f64;
-        let starts = first.passed(made.cells.words());
+        let starts = first.passed(instance.cells.words());
         // Buckets pass on 0 to 128 starts, 3 of which are crowded or free for the same reason.
         let spread = 5.0 * (3.0 * sizing::PASSED_ON * 128.0 / keys as f64).sqrt();
         assert!((passed - sizing::PASSED_ON).abs() <= spread, "{keys} {passed}");
@@ -69,8 +74,8 @@ fn hashes_that_are_not_spread_are_taken_too() {
     for keys in [3_000, 50_000] {
         let mut records = Records::new(None);
         (0..keys).for_each(|i| records.push([i]).unwrap());
-        let made =
+        let instance =
             RibbonFilter::build(&records.try_into().unwrap(), None, Some(8), KeyHasher::seeded(0), &job).unwrap();
-        assert!((0..keys).all(|hash| made.contains_hash(hash)));
+        assert!((0..keys).all(|hash| instance.contains_hash(hash)));
     }
 }

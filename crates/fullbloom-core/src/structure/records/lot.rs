@@ -44,7 +44,7 @@ impl<const W: usize> Lot<W> {
         self.count(0, 0)
     }
 
-    /// True when there are none.
+    /// True when it holds no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

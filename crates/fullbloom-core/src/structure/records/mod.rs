@@ -1,4 +1,4 @@
-//! [`Records`]: the records of a static structure, collected, then [`RecordSet`], and [`Sorted`] if necessary.
+//! [`Records`]: the records of a static structure, collected, then [`RecordSet`], and [`SortedRecords`] if necessary.
 //!
 //! A record is W words, the first a hash. Records are in 256 buckets by the first 8 bits of it. Those that exceed the
 //! memory limit go to a temporary file without a name, so that nothing of it remains whatever happens.
@@ -23,7 +23,7 @@ use lane::BUCKETS;
 pub use lane::{BUCKET_BITS, Lane, Record};
 pub use lot::Lot;
 pub use set::RecordSet;
-pub use sorted::Sorted;
+pub use sorted::SortedRecords;
 use spill::Spill;
 
 /// Collects records.
@@ -73,8 +73,8 @@ impl<const W: usize> Records<W> {
     }
 
     /// Sorts and drops repeated records; if records of one hash differ, all of them stay.
-    pub fn sorted(self, job: &Job<'_>) -> Result<Sorted<W>> {
-        Sorted::of(self.lot()?, job)
+    pub fn sorted(self, job: &Job<'_>) -> Result<SortedRecords<W>> {
+        SortedRecords::of(self.lot()?, job)
     }
 }
 

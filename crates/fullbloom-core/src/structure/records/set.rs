@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::lot::Lot;
-use super::sorted::Sorted;
+use super::sorted::SortedRecords;
 use crate::error::{Error, Result};
 use crate::structure::Job;
 
 /// The state of the records.
 enum State<const W: usize> {
     Loose(Lot<W>),
-    Sorted(Arc<Sorted<W>>),
+    Sorted(Arc<SortedRecords<W>>),
     /// Sorting was ended, and they are lost.
     Ended,
 }
@@ -25,13 +25,15 @@ impl<const W: usize> RecordSet<W> {
     }
 
     /// All distinct records in order; the first call sorts them.
-    pub fn sorted(&self, job: &Job<'_>) -> Result<Arc<Sorted<W>>> {
+    pub fn sorted(&self, job: &Job<'_>) -> Result<Arc<SortedRecords<W>>> {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let sorted = match std::mem::replace(&mut *state, State::Ended) {
-            State::Loose(lot) => Arc::new(Sorted::of(lot, job)?),
+            State::Loose(lot) => Arc::new(SortedRecords::of(lot, job)?),
             State::Sorted(sorted) => sorted,
             State::Ended => {
-                return Err(Error::parameter("making a structure of these keys was ended; gather them anew"));
+                return Err(Error::parameter(
+                    "building a structure from these keys was interrupted; collect them again",
+                ));
             }
         };
         *state = State::Sorted(Arc::clone(&sorted));
@@ -44,9 +46,9 @@ impl<const W: usize> RecordSet<W> {
         let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let State::Loose(lot) = &*state
             && !lot.repeats_often()?
-            && let Some(made) = make(lot)?
+            && let Some(structure) = make(lot)?
         {
-            return Ok(made);
+            return Ok(structure);
         }
         drop(state);
         make(self.sorted(job)?.lot())?

@@ -1,4 +1,4 @@
-//! [`Sorted`]: distinct records in order.
+//! [`SortedRecords`]: distinct records in order.
 
 use super::lane::{BUCKETS, Record};
 use super::lot::{self, Lot};
@@ -29,13 +29,13 @@ impl<const W: usize> Facts<W> {
 }
 
 /// Distinct records in order.
-pub struct Sorted<const W: usize> {
+pub struct SortedRecords<const W: usize> {
     lot: Lot<W>,
     largest: u64,
     differing: Option<[Record<W>; 2]>,
 }
 
-impl<const W: usize> Sorted<W> {
+impl<const W: usize> SortedRecords<W> {
     /// Sorts and drops repeated records; if records of one hash differ, all of them stay.
     pub(super) fn of(mut lot: Lot<W>, job: &Job<'_>) -> Result<Self> {
         let mut facts: Vec<Facts<W>> = (0..BUCKETS).map(|_| Facts::default()).collect();
@@ -58,7 +58,7 @@ impl<const W: usize> Sorted<W> {
             })?;
         }
         lot.counts = Some(facts.iter().map(|facts| facts.count).collect());
-        Ok(Sorted {
+        Ok(SortedRecords {
             lot,
             largest: facts.iter().map(|facts| facts.largest).max().unwrap_or_default(),
             differing: facts.iter().find_map(|facts| facts.differing),
@@ -75,7 +75,7 @@ impl<const W: usize> Sorted<W> {
         self.lot.len()
     }
 
-    /// True when there are none.
+    /// True when it holds no records.
     pub fn is_empty(&self) -> bool {
         self.lot.is_empty()
     }

@@ -12,7 +12,7 @@
 //! of 16. A bucket is the 12-bit rank of the sorted nibbles a <= b <= c <= d, C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4),
 //! and then the four high parts of f - 4 bits in the order of (nibble, high part).
 
-use crate::cells::Packed;
+use crate::cells::PackedCells;
 use crate::isa::prefetch;
 
 /// Most slots of a bucket.
@@ -33,7 +33,7 @@ pub trait Buckets: Copy {
     fn has(self, bucket: Self::Bucket, fp: u64) -> bool;
     /// Number of slots that hold `fp`.
     fn count(self, bucket: Self::Bucket, fp: u64) -> u32;
-    /// Puts `to` into the first slot that holds `from`; false if there is none.
+    /// Puts `to` into the first slot that holds `from`; false if no slot does.
     fn replace(self, bucket: &mut Self::Bucket, from: u64, to: u64) -> bool;
     /// Puts `fp` into slot `slot` and returns its previous contents.
     fn swap(self, bucket: &mut Self::Bucket, slot: u32, fp: u64) -> u64;
@@ -165,14 +165,14 @@ fn count(slots: &[u32], fp: u64) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     slots: u32,
-    cells: Packed,
+    cells: PackedCells,
 }
 
 impl Slots {
     /// Buckets of `slots` (at most [`MOST_SLOTS`]) fingerprints of `width` bits (at most 32).
     pub fn new(slots: u32, width: u32) -> Option<Self> {
         (slots <= MOST_SLOTS && width <= 32).then_some(())?;
-        Packed::new(width).map(|cells| Slots { slots, cells })
+        PackedCells::new(width).map(|cells| Slots { slots, cells })
     }
 }
 

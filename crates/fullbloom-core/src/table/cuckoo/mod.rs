@@ -52,16 +52,16 @@ structure! {
         bucket_size: "int" = 4;
         /// 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
         fingerprint_bits: "int | None" = None;
-        /// store buckets of 4 sorted, a bit a key less for 3 times the time.
+        /// store buckets of 4 sorted: one bit less per key, three times the time.
         semi_sort: "bool" = false;
     }
-    /// Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
-    /// exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
+    /// Every add stores one more fingerprint, even for a key that is found already, so that removal is
+    /// exact: as many removals as adds. A key can be added at most 2 * bucket_size times; check `in` first to
     /// store each key once. Never misses a key that was added, unless keys were removed that never were.
-    /// Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
-    /// capacity hold it); every key added before is still found, and removing some makes room. Below capacity
-    /// only keys that share their buckets find none, and only they are refused: who knows the hash can choose
-    /// such keys; secret= prevents it. An add makes 500 moves at most. To grow, see DynamicCuckooFilter.
+    /// Raises FilterFull when there is no free slot for a key (from about 97 % of the slots on; a filter can
+    /// hold its capacity); every key added before is still found, and removing keys frees slots. Below capacity,
+    /// only keys that share their buckets are refused: anyone who knows the hash can choose such keys; secret=
+    /// prevents it. An add makes at most 500 moves. To grow, see DynamicCuckooFilter.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
     /// Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
     /// of 10 million keys, filled to 95 %.
@@ -76,19 +76,19 @@ structure! {
     fields {
         /// Buckets of the table.
         pub num_buckets: u64 = |f| f.shape.buckets, NUM_BUCKETS merged;
-        /// Fingerprints a bucket.
+        /// Fingerprints per bucket.
         pub bucket_size: u32 = |f| f.shape.bucket_size, BUCKET_SIZE merged;
         /// Bits of a fingerprint.
         pub fingerprint_bits: u32 = |f| f.shape.fingerprint_bits, FINGERPRINT_BITS merged;
-        /// True when buckets are stored sorted, a bit a key shorter.
+        /// True when buckets are stored sorted, which saves one bit per key.
         pub semi_sort: bool = |f| f.shape.semi_sort, SEMI_SORT merged;
-        /// The fingerprint in the stash, 0 for none.
+        /// The fingerprint in the stash, 0 if the stash is empty.
         stash_fingerprint: u64 = |f| f.stash.fp, STASH_FINGERPRINT;
         /// A bucket of the fingerprint in the stash.
         stash_bucket: u64 = |f| f.stash.bucket, STASH_BUCKET;
-        /// True when adds are refused until a key is removed: past capacity, with no room for one.
+        /// True when adds are refused until a key is removed: past capacity, without a free slot.
         pub full: bool = |f| f.is_full();
-        /// True when the table lives in a file.
+        /// True when the table is in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }

@@ -106,7 +106,7 @@ impl<B: Buckets> Table<'_, B> {
     }
 
     /// Stores a fingerprint whose buckets are full. Of the fingerprints in one of them, the first whose other bucket
-    /// has a free slot moves there; if there is none, `turn` selects one to evict, and the search continues from its
+    /// has a free slot moves there; if no such bucket has one, `turn` selects a fingerprint to evict, and the search continues from its
     /// other bucket. The last one evicted is left over; `moves` records the path.
     ///
     /// Reading all other buckets of a bucket at once (their lines are fetched together) takes a fifth of the moves of a
@@ -146,7 +146,7 @@ impl<B: Buckets> Table<'_, B> {
         Some(Stash { fp, bucket: at })
     }
 
-    /// Removes one copy; false if there is none. The stash moves into the freed slot if its fingerprint can get there:
+    /// Removes one copy; false if the table holds no copy. The stash moves into the freed slot if its fingerprint can get there:
     /// by moves if `moves` allows them, else only from one of its own buckets.
     #[inline(always)]
     pub(crate) fn remove(&mut self, spot: Spot, moves: bool) -> bool {

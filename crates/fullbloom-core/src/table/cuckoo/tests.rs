@@ -5,13 +5,13 @@ use crate::structure::conformance::{counting, lying, removing};
 use crate::structure::testing::{hash, reloaded};
 
 /// Full as soon as half of its slots are taken and a key finds no room.
-fn made(shape: CuckooShape) -> CuckooFilter {
+fn create(shape: CuckooShape) -> CuckooFilter {
     CuckooFilter::new(shape, shape.slots().div_ceil(2), 0.5, KeyHasher::seeded(0)).unwrap()
 }
 
 /// Items at the first refusal.
 fn first_failure(shape: CuckooShape, from: u64) -> f64 {
-    let mut filter = made(shape);
+    let mut filter = create(shape);
     for i in from.. {
         if filter.add_hash(hash(i)).is_err() || filter.is_full() {
             break;
@@ -38,7 +38,7 @@ fn shapes() -> Vec<CuckooShape> {
 #[test]
 fn the_table_holds_what_an_exact_multiset_holds() {
     for shape in shapes() {
-        let mut filter = made(shape);
+        let mut filter = create(shape);
         let mut model = std::collections::HashMap::<(u64, u64), u64>::new();
         let name = |h: u64, f: &CuckooFilter| {
             let spot = f.places.of(h);
@@ -83,7 +83,7 @@ fn the_table_holds_what_an_exact_multiset_holds() {
 #[test]
 fn a_full_table_still_finds_every_key_and_goes_on_after_a_removal() {
     for shape in shapes().into_iter().filter(|shape| shape.buckets > 2) {
-        let mut filter = made(shape);
+        let mut filter = create(shape);
         let kept: Vec<u64> = (0..).map(hash).take_while(|&h| filter.add_hash(h).is_ok()).collect();
         assert!(kept.iter().all(|&h| filter.contains_hash(h)), "{shape:?}");
         let mut left = kept.clone();
@@ -124,7 +124,7 @@ fn sized_tables_hold_their_capacity() {
 #[test]
 fn merging_holds_both_and_changes_nothing_when_it_cannot() {
     for shape in shapes().into_iter().filter(|shape| shape.buckets > 2) {
-        let (mut a, mut b) = (made(shape), made(shape));
+        let (mut a, mut b) = (create(shape), create(shape));
         let quarter = shape.slots() / 5;
         (0..quarter).for_each(|i| assert!(a.add_hash(hash(i)).is_ok()));
         (quarter..2 * quarter).for_each(|i| assert!(b.add_hash(hash(i)).is_ok()));
@@ -143,25 +143,25 @@ fn merging_holds_both_and_changes_nothing_when_it_cannot() {
         assert!(matches!(a.merge(&b), Err(Error::Capacity(_))));
         assert!(a.same_as(&before) && a.num_added() == before.num_added());
     }
-    let other = made(shape(38, 4, 12, false));
-    assert!(matches!(made(shape(37, 4, 12, false)).merge(&other), Err(Error::Incompatible(_))));
+    let other = create(shape(38, 4, 12, false));
+    assert!(matches!(create(shape(37, 4, 12, false)).merge(&other), Err(Error::Incompatible(_))));
 }
 
 #[test]
 fn batches_and_files_of_every_shape_are_the_filter_of_single_operations() {
     for shape in shapes() {
-        removing(|| made(shape), shape.slots());
-        counting(|| made(shape), shape.slots() * 3 / 4);
+        removing(|| create(shape), shape.slots());
+        counting(|| create(shape), shape.slots() * 3 / 4);
     }
 }
 
 #[test]
 fn forged_files_are_harmless() {
     for shape in shapes() {
-        let mut filter = made(shape);
+        let mut filter = create(shape);
         while !filter.is_full() && filter.add_hash(hash(filter.num_added())).is_ok() {}
-        let told = [tag::NUM_BUCKETS, tag::BUCKET_SIZE, tag::FINGERPRINT_BITS, tag::SEMI_SORT];
-        lying(&filter, |tag, _, wild| !told.contains(&tag) || wild < 64, |mut f| drop(f.merge(&filter)));
+        let result = [tag::NUM_BUCKETS, tag::BUCKET_SIZE, tag::FINGERPRINT_BITS, tag::SEMI_SORT];
+        lying(&filter, |tag, _, wild| !result.contains(&tag) || wild < 64, |mut f| drop(f.merge(&filter)));
         let used = shape.bits() as usize / 8;
         // Any bits at all in the buckets: answers are wrong, nothing else.
         let noisy = |cells: &mut Vec<u8>| (0..).zip(&mut cells[..used]).for_each(|(i, byte)| *byte = hash(i) as u8);

@@ -25,8 +25,8 @@ use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Removable, Sections};
 
 structure! {
-    /// A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
-    /// the space of a counting Bloom filter.
+    /// A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the
+    /// space of a counting Bloom filter.
     class DLeftCountingFilter;
     parameters {
         /// expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells, 13 to 39
@@ -40,12 +40,12 @@ structure! {
         /// w, 6 to 64, cells of a bucket; 8 is the published design, 12 packs tighter.
         cells: "int" = 12;
     }
-    /// False negatives: never, unless a key is removed that was not added; one that only seems to be
-    /// there then takes a copy from a key with the same fingerprint. count() is exact but for such keys,
-    /// whose counts add up: never too low.
+    /// False negatives: never, unless a key is removed that was not added; if it is a false positive, the
+    /// removal takes a copy from a key with the same fingerprint. count() is exact except for keys that share
+    /// a fingerprint, whose counts add up: never too low.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
-    /// are full, which changes nothing: remove keys and go on. It was not seen up to capacity in
-    /// simulations with 3 or more sub-tables and at most 3 copies a key; with 2, for one key in 10^7.
+    /// are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
+    /// with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7.
     /// Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
     /// Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
     /// d * load * 2^-r.
@@ -57,7 +57,7 @@ structure! {
     /// >>> stock.count("apple"), "pear" in stock
     /// (1, True)
     fields {
-        /// d, the buckets a key may go to.
+        /// d, the number of candidate buckets of a key.
         pub subtables: u32 = |f| f.shape.subtables, SUBTABLES merged;
         /// w, the cells of a bucket.
         pub cells: u32 = |f| f.shape.cells, BUCKET_CELLS merged;
@@ -65,7 +65,7 @@ structure! {
         pub buckets: u64 = |f| f.shape.buckets, BUCKETS merged;
         /// r, the bits of a stored remainder; a cell has two more for its count.
         pub remainder_bits: u32 = |f| f.shape.remainder_bits, REMAINDER_BITS merged;
-        /// True when the cells live in a file.
+        /// True when the cells are in a mapped file.
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }

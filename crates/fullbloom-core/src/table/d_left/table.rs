@@ -17,7 +17,7 @@
 //! 2 bits a digit: 0 for a free cell, else 1, 2 or 3.
 
 use super::shape::Shape;
-use crate::cells::Packed;
+use crate::cells::PackedCells;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::scheme::fastrange;
@@ -31,7 +31,7 @@ pub(super) const TOP: u64 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     shape: Shape,
-    packed: Packed,
+    packed: PackedCells,
     /// B R.
     range: u64,
     /// Cells of a group.
@@ -56,7 +56,7 @@ impl Table {
     /// Of a shape that was checked.
     pub(super) fn new(shape: Shape) -> Result<Self> {
         let width = shape.width();
-        let packed = Packed::new(width).ok_or_else(|| Error::parameter("remainder_bits must be at most 60"))?;
+        let packed = PackedCells::new(width).ok_or_else(|| Error::parameter("remainder_bits must be at most 60"))?;
         let lanes = (64 / width).min(shape.cells);
         let ones = (0..lanes).fold(0u64, |ones, lane| ones | 1 << (lane * width));
         let low = ones * ((1 << shape.remainder_bits) - 1);

@@ -49,7 +49,7 @@ const ASKING_AGAIN: f64 = 0.23;
 
 structure! {
     /// An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
-    /// spare filter for the 6 % of the keys that find their bin full.
+    /// spare filter for the 6 % of keys whose bin is full.
     class PrefixFilter;
     parameters {
         /// expected number of distinct keys.
@@ -57,7 +57,7 @@ structure! {
         /// rate of false positives at capacity, at least 1e-6.
         fpr: "float" = 0.01;
     }
-    /// Never misses a key that was added; past capacity the rate rises and CapacityWarning is given once, no
+    /// Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no
     /// key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     /// allocated.
     /// Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
@@ -84,7 +84,7 @@ structure! {
         pub spare_fpr: f64 = |f| f.spare_state().1;
         /// Bytes of the spare.
         pub spare_nbytes: u64 = |f| f.spare.len_bytes() as u64;
-        /// True when the bins live in a file.
+        /// True when the bins are in a mapped file.
         pub mapped: bool = |f| f.bins.is_mapped();
     }
 }

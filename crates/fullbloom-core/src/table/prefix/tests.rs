@@ -5,7 +5,7 @@ use crate::structure::Planned;
 use crate::structure::conformance::{adding, lying};
 use crate::structure::testing::{hash, reloaded};
 
-fn made(capacity: u64, fpr: f64) -> PrefixFilter {
+fn create(capacity: u64, fpr: f64) -> PrefixFilter {
     PrefixFilter::construct(capacity, fpr, KeyHasher::seeded(0)).unwrap()
 }
 
@@ -15,7 +15,7 @@ const RATES: [f64; 7] = [0.5, 0.05, 0.01, 0.004, 1e-3, 1e-5, 1e-6];
 fn no_key_is_lost_and_the_rate_is_kept() {
     for fpr in RATES {
         for capacity in [1, 30, 1000, 50_000] {
-            let mut filter = made(capacity, fpr);
+            let mut filter = create(capacity, fpr);
             let keys: Vec<u64> = (0..capacity).map(hash).collect();
             for &key in &keys {
                 filter.add_hash(key).unwrap();
@@ -47,7 +47,7 @@ fn the_published_shares_are_passed_on() {
     // Poisson bins: 0.0799, 0.059 and 0.040 at loads 1, 0.95 and 0.90.
     for (load, published) in [(1.0, 0.0799), (0.95, 0.059), (0.90, 0.040)] {
         assert!((passed_on(load, BIN_SIZE) - published).abs() < 0.0012, "{}", passed_on(load, BIN_SIZE));
-        let mut filter = made(1_000_000, 1e-6);
+        let mut filter = create(1_000_000, 1e-6);
         let keys = (load * (filter.shape.bins * u64::from(BIN_SIZE)) as f64) as u64;
         (0..keys).for_each(|i| assert!(filter.add_hash(hash(i)).is_ok()));
         let share = filter.spare_items() / keys as f64;
@@ -58,9 +58,9 @@ fn the_published_shares_are_passed_on() {
 #[test]
 fn batches_and_files_of_every_width_are_the_filter_of_single_adds_and_lies_harm_nobody() {
     for fpr in RATES {
-        let filter = adding(|| made(2000, fpr), 3000);
-        let told = [tag::NUM_BINS, tag::REMAINDER_BITS, tag::SPARE_LINES, tag::SPARE_PER_COLUMN];
-        lying(&filter, |tag, _, wild| !told.contains(&tag) || (1..177).contains(&wild), drop);
+        let filter = adding(|| create(2000, fpr), 3000);
+        let result = [tag::NUM_BINS, tag::REMAINDER_BITS, tag::SPARE_LINES, tag::SPARE_PER_COLUMN];
+        lying(&filter, |tag, _, wild| !result.contains(&tag) || (1..177).contains(&wild), drop);
         let used = filter.shape.bins as usize * filter.shape.bin_words() * 8;
         let noise =
             |bins: &mut Vec<u8>| (0..).zip(&mut bins[..used]).for_each(|(i, b)| *b = (hash(i) | hash(i / 3)) as u8);

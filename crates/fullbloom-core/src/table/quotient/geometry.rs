@@ -1,6 +1,6 @@
 //! [`Geometry`]: how many bits of quotient, remainder and counter a table has, and its law.
 
-use crate::cells::Packed;
+use crate::cells::PackedCells;
 use crate::error::{Error, Result};
 use crate::sizing::{check_reachable, check_sized, fingerprints};
 
@@ -95,8 +95,8 @@ impl Geometry {
     }
 
     /// The slots as packed cells.
-    pub fn cells(self) -> Result<Packed> {
-        Packed::new(self.slot_bits()).ok_or_else(|| Error::parameter("a slot has 1 to 64 bits"))
+    pub fn cells(self) -> Result<PackedCells> {
+        PackedCells::new(self.slot_bits()).ok_or_else(|| Error::parameter("a slot has 1 to 64 bits"))
     }
 
     /// f: bits of a fingerprint.

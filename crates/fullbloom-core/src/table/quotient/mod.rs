@@ -58,21 +58,21 @@ structure! {
     class QuotientFilter;
     parameters {
         /// expected number of distinct keys. The number of slots is a power of two of which 95 % may be
-        /// filled. Every add stores one fingerprint, so that repeated keys take slots as others do.
+        /// filled. Every add stores one fingerprint, so repeated keys take slots too.
         capacity: "int";
-        /// rate of false positives at capacity; the remainder stored in a slot has the bits that it needs.
+        /// rate of false positives at capacity; it determines the bits of the remainder that a slot stores.
         fpr: "float" = 0.01;
         *;
-        /// let up to 256 copies of a fingerprint share a slot, for 8 bits a slot more.
+        /// let up to 256 copies of a fingerprint share a slot, for 8 more bits per slot.
         counting: "bool" = false;
     }
-    /// False negatives: never, unless a key that was not added is removed and takes the fingerprint of
-    /// one that was. count is never under the truth. Raises ParameterError, ParameterTypeError,
+    /// False negatives: never, unless a key that was not added is removed, which may take the fingerprint of
+    /// another key. count is never too low. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError, before anything is allocated; add raises FilterFull when no slot may be filled,
-    /// and earlier keys stay found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
+    /// and earlier keys are still found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
     /// a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
-    /// never are; keys chosen by who knows the hash are (pass secret=), and copies of one key (counting=True).
-    /// num_added tells distinct fingerprints.
+    /// never reach it; keys chosen by anyone who knows the hash do (pass secret=), and so do copies of one key
+    /// (pass counting=True). num_added counts distinct fingerprints.
     /// Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
     /// twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
     /// Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
@@ -85,9 +85,9 @@ structure! {
     /// >>> "a" in f, f.count("b")
     /// (False, 2)
     fields {
-        /// Bits of the fingerprint that say where it is at home.
+        /// Bits of the fingerprint that select its slot.
         pub quotient_bits: u32 = |f| f.geometry().quotient_bits, QUOTIENT_BITS;
-        /// Bits of the fingerprint that a slot holds.
+        /// Bits of the fingerprint that a slot stores.
         pub remainder_bits: u32 = |f| f.geometry().remainder_bits, REMAINDER_BITS;
         /// Bits of a slot that count copies.
         counter_bits: u32 = |f| f.geometry().counter_bits, COUNTER_BITS;
@@ -97,7 +97,7 @@ structure! {
         pub num_slots: u64 = |f| f.geometry().slots();
         /// Slots in use; 95 % of them may be.
         pub used_slots: u64 = |f| f.used, USED_SLOTS;
-        /// True when the slots live in a file.
+        /// True when the slots are in a mapped file.
         pub mapped: bool = |f| f.slots.memories()[0].is_mapped();
     }
 }

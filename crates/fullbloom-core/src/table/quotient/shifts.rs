@@ -25,7 +25,7 @@ impl Slots {
         }
     }
 
-    /// First free slot at or after `stop`, where all runs of quotients up to `quotient` end; `None` if there is none
+    /// First free slot at or after `stop`, where all runs of quotients up to `quotient` end; `None` if no slot is free
     /// before `end`, at most one lap from `quotient`.
     fn first_free(&self, quotient: u64, mut stop: u64, end: u64) -> Option<u64> {
         let mut seen = quotient + 1;

@@ -6,7 +6,7 @@
 
 use super::geometry::Geometry;
 use super::words::{count, select};
-use crate::cells::{Memory, Packed};
+use crate::cells::{Memory, PackedCells};
 use crate::error::Result;
 use crate::isa::prefetch;
 
@@ -33,7 +33,7 @@ pub struct Place {
 /// Bits and remainders.
 pub struct Slots {
     geometry: Geometry,
-    pub(super) packed: Packed,
+    pub(super) packed: PackedCells,
     /// Occupied and runends, a word of each by turns.
     pub(super) bits: Memory,
     /// A byte a block.

@@ -39,15 +39,15 @@ fn hash(filter: &QuotientFilter, fingerprint: u64) -> u64 {
 
 type Model = BTreeMap<u64, u64>;
 
-/// Everything a table says, against the model; and that its bits are those of a table built anew.
+/// Everything a table says, against the model; and that its bits equal those of a rebuilt table.
 fn check(filter: &QuotientFilter, model: &Model) {
     let found: Vec<(u64, u64)> = Groups::of(&[&filter.slots]).unwrap().collect();
     assert!(found.iter().copied().eq(model.iter().map(|(f, c)| (*f, *c))), "contents");
     let most = filter.geometry().most_copies();
     assert_eq!(filter.used, model.values().map(|copies| copies.div_ceil(most)).sum::<u64>());
     assert_eq!(filter.num_added(), model.len() as u64);
-    let (anew, _) = build(filter.geometry(), &[&filter.slots]).unwrap();
-    for (array, (a, b)) in anew.memories().into_iter().zip(filter.slots.memories()).enumerate() {
+    let (rebuilt, _) = build(filter.geometry(), &[&filter.slots]).unwrap();
+    for (array, (a, b)) in rebuilt.memories().into_iter().zip(filter.slots.memories()).enumerate() {
         assert!(a.words() == b.words(), "array {array} of {:?}", filter.geometry());
     }
     for (&fingerprint, &copies) in model {

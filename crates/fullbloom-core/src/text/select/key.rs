@@ -106,7 +106,7 @@ impl Key<'_> {
     }
 }
 
-/// The key of a value; `None` if there is none.
+/// The key of a value; `None` if the value has no key.
 #[inline]
 pub(super) fn key_of(value: Value<'_>, kind: KeyType) -> Result<Option<Key<'_>>, Reason> {
     match (value, kind) {

@@ -8,7 +8,7 @@
 
 use std::convert::Infallible;
 
-use crate::cells::{Memory, Packed};
+use crate::cells::{Memory, PackedCells};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
@@ -34,7 +34,7 @@ const AHEAD: usize = 12;
 const FETCHED: u64 = 2;
 structure! {
     /// A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
-    /// `fpr` for ever and old keys are forgotten gradually.
+    /// `fpr` permanently and old keys are forgotten gradually.
     class StableBloomFilter;
     parameters {
         /// half-life of a key, in keys: one that `capacity` other keys followed is still found with a
@@ -51,7 +51,7 @@ structure! {
     /// The seed also drives the decay, so that the same keys in the same order give the same bytes.
     ///
     /// False negatives: by design; only the latest key is certain to be found, see recall(). Use
-    /// AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
+    /// AgingBloomFilter if the last keys must be found. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError. Cost: about 41 bits a key of capacity at 1 %; num_hashes cache lines and the
     /// decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the half-life, and P from fpr by
     /// ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
@@ -273,8 +273,8 @@ impl StableBloomFilter {
 
     /// Cells that are not 0.
     fn set_cells(&self) -> u64 {
-        let cells = |packed: Packed| packed.count_set(self.memory.words(), self.shape.num_cells);
-        Packed::new(self.shape.cell_bits).map_or(0, cells)
+        let cells = |packed: PackedCells| packed.count_set(self.memory.words(), self.shape.num_cells);
+        PackedCells::new(self.shape.cell_bits).map_or(0, cells)
     }
 }
 

@@ -32,7 +32,7 @@ fn words_do_what_cells_one_by_one_do() {
             let (mut filter, mut batch) = (make(), make());
             let mut model = Model(vec![0; num_cells as usize]);
             let keys: Vec<u64> = (0..700).map(|i| hash(hash(i) % 300)).collect();
-            let told: Vec<u8> = (0..)
+            let result: Vec<u8> = (0..)
                 .zip(&keys)
                 .map(|(tick, &key)| {
                     let new = filter.add_hash(key).unwrap();
@@ -41,7 +41,7 @@ fn words_do_what_cells_one_by_one_do() {
                     u8::from(new)
                 })
                 .collect();
-            let packed = crate::cells::Packed::new(cell_bits).unwrap();
+            let packed = crate::cells::PackedCells::new(cell_bits).unwrap();
             let cells = (0..num_cells).map(|i| packed.get(filter.memory.words(), i) as u8);
             assert!(cells.eq(model.0.iter().copied()), "{cell_bits} {decrements}");
             assert_eq!(filter.set_cells(), model.0.iter().filter(|&&cell| cell > 0).count() as u64);
@@ -49,7 +49,7 @@ fn words_do_what_cells_one_by_one_do() {
             batch.add_hashes(&keys[..333], Some(&mut new[..333])).unwrap();
             batch = reload(&batch);
             batch.add_hashes(&keys[333..], Some(&mut new[333..])).unwrap();
-            assert!(batch.same_as(&filter) && new == told);
+            assert!(batch.same_as(&filter) && new == result);
         }
     }
 }

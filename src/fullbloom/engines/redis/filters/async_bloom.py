@@ -150,7 +150,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         load.require_same_secret(options, filter)
         self = cls.__new__(cls)
         await self._open(client, options, memoryview(filter).cast("B"))
-        if not self._storage.fresh:
+        if not self._storage.is_new:
             await self.load(filter)
         return self
 

@@ -142,7 +142,7 @@ class RedisBloomFilter(StoredFilter):
         load.require_same_secret(options, filter)
         self = cls.__new__(cls)
         self._open(client, options, memoryview(filter).cast("B"))
-        if not self._storage.fresh:
+        if not self._storage.is_new:
             self.load(filter)
         return self
 

@@ -293,7 +293,7 @@ def write_string(
     if data is not None:
         view = memoryview(data)[start : start + nbytes]
         for at in range(0, nbytes, PIECE):
-            yield from call(key, b"SETRANGE", key, at, cells.turned(view[at : at + PIECE]))
+            yield from call(key, b"SETRANGE", key, at, cells.reorder(view[at : at + PIECE]))
             yield from call(key, b"PEXPIRE", key, _BUILD_TTL)
 
 

@@ -111,7 +111,7 @@ class Counters(StoredCells):
         """Run an operation on the keys of given hashes; return a byte for each."""
         keys = self.cells.hashed(hashes)
         yield from self._run_portions(keys, do)
-        return keys.told
+        return keys.results
 
     def _run_portions(self, keys: WireCounterKeys, do: Operation) -> Steps[None]:
         for start in range(0, len(keys), PORTION):
@@ -254,7 +254,7 @@ class Counters(StoredCells):
                     raise errors.refusal(self.name, exchange.refusals[0][1])
                 batch.take(exchange)
             keys.take(batch)
-        return len(keys.told) - keys.told.count(0)
+        return len(keys.results) - keys.results.count(0)
 
     def clear(self) -> Steps[None]:
         """Set all counters to 0; each string changes atomically."""

@@ -80,5 +80,5 @@ def open_strings(options: OpenOptions, data: bytes | memoryview | None = None) -
     manifest, is_new = yield from open_filter(options, data)
     kind = Module if manifest.backend == MODULE else Strings
     strings = kind(options.name, manifest, options.secret)
-    strings.fresh = is_new
+    strings.is_new = is_new
     return strings

@@ -75,7 +75,7 @@ class Strings(StoredCells):
     """The filter as its strings; each method is a generator of requests."""
 
     #: True of a filter that this client has just created.
-    fresh = False
+    is_new = False
 
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""

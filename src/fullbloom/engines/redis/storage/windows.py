@@ -79,7 +79,7 @@ _CREATION_TTL = 60_000
 #: Translates 0 to 1 and 1 to 0.
 _NEGATE = bytes([1, 0]) + bytes(254)
 _WORD = 8
-#: Creates a string of ARGV[1] zero bytes, followed by a tag and with an expiry, if there is none; returns the
+#: Creates a string of ARGV[1] zero bytes, followed by a tag and with an expiry, unless it exists; returns the
 #: tag of the string that exists.
 _CREATE = (
     b"if redis.call('EXISTS', KEYS[1]) == 0 then "

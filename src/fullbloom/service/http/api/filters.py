@@ -159,7 +159,7 @@ class Filters:
     def _settings(self, new: schemas.NewFilter, kind: str) -> dict[str, Any]:
         return {
             "seed": secrets.randbits(64) if new.seed is None else new.seed,
-            "keyed": self._service.is_keyed_unasked(kind) if new.keyed is None else new.keyed,
+            "keyed": self._service.is_keyed_by_default(kind) if new.keyed is None else new.keyed,
             "strict": new.strict,
             "expires": _milliseconds(new.expire),
         }

@@ -97,10 +97,13 @@ def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verificati
         if not known.is_as_known(shard, tag):  # cleared or loaded by another client: its keys are unknown
             strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0
+    counts = yield from strings.count_growing()
+    try:
+        found = 0 if lost else (yield from strings.count_found(remembered.hashes()))
+    except FilterRolledBack:  # of the server's own, which counts fewer keys than it did
+        rolled_back, checked, found = True, 0, 0
     if rolled_back:
         strings.rolled_back = True
-    counts = yield from strings.count_growing()
-    found = 0 if lost else (yield from strings.count_found(remembered.hashes()))
     too_few = any(count < least for count, least in zip(counts, remembered.bits, strict=False))
     keys_lost = checked - found
     ok = not lost and not too_few and not keys_lost and not rolled_back

@@ -164,7 +164,10 @@ class Strings(StoredCells):
     ) -> Steps[tuple[bytes, bool]]:
         """Send a batch by a snapshot; return its answers, and whether the filter still uses those strings."""
         if self.rolled_back:
-            raise errors.rollback(self.name)
+            yield from self.refresh(snapshot)  # another client may have cleared the filter since
+            if self.rolled_back:
+                raise errors.rollback(self.name)
+            return bytes(len(make(snapshot.cells))), False
         other, late = snapshot.other if adding else None, set[int]()
         if other is not None:
             copy = make(other.cells)
@@ -230,9 +233,13 @@ class Strings(StoredCells):
                 self._check_epoch(part, shard, part.read_epoch(tag), known[shard])
         if adding:
             for shard, _, _, bits in replies:
-                part.acknowledged.bits[shard] += bits
+                self._note_set(part, shard, bits)
             part.touched.update(known)
         return set()
+
+    def _note_set(self, part: Snapshot, shard: int, bits: int) -> None:
+        """Remember that bits of a shard were set."""
+        part.acknowledged.bits[shard] += bits
 
     def _check_epoch(self, part: Snapshot, shard: int, epoch: int, known: int) -> None:
         """Raise if a shard is in an earlier epoch than the one known before the batch was sent."""

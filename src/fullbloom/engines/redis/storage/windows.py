@@ -41,7 +41,7 @@ from fullbloom.engines.redis.protocol.keys import (
     make_shard,
     native_cells,
 )
-from fullbloom.engines.redis.protocol.manifest import MAX_BYTES, TAG_BYTES, parse_manifest
+from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, parse_manifest
 from fullbloom.engines.redis.protocol.requests import (
     Call,
     Request,
@@ -52,7 +52,7 @@ from fullbloom.engines.redis.protocol.requests import (
     parse_text,
     read_number,
     read_part,
-    read_text,
+    read_value,
     try_call,
 )
 from fullbloom.engines.redis.protocol.verify import Verification
@@ -485,4 +485,4 @@ def _swap_manifest(key: bytes, before: bytes, after: bytes | None) -> Steps[bool
 
 def _read_manifest(key: bytes) -> Steps[bytes | None]:
     """Return the stored manifest."""
-    return (yield from read_text(key, MAX_BYTES, b"GET", key))
+    return (yield from read_value(key))

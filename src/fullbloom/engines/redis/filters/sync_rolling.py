@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
+from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling, parse_acks
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import create_transport
@@ -33,10 +33,13 @@ class RedisRollingFilter(StoredFilter):
 
     Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
     given parameters must match those of an existing window. Of clients that add one new key at a time exactly
-    one gets the answer that it is new, except while a generation changes. Raises EngineError or a subclass;
-    FilterLost, for every client, when strings of a generation within the window are lost, until that
-    generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
-    refused without ``allow_eviction=True``.
+    one gets the answer that it is new, except while a generation changes. A server that may evict keys with a
+    time to live is refused without ``allow_eviction=True``.
+
+    Raises EngineError or a subclass: FilterLost, for every client, when strings of a generation within the
+    window are lost, until that generation ends or the window is cleared or deleted; FilterRolledBack when a
+    server went back to an earlier state than this client saw. ``acks=1`` waits until one replica has what was
+    added (WAIT, at most a second): EngineUnavailable if fewer confirm it, although the add may have been done.
 
     Cost: one round trip, in which all generations are asked at the same time; two or three more for the first
     keys of each client in a new generation. A lookup costs the server g times what one of `RedisBloomFilter`
@@ -62,12 +65,15 @@ class RedisRollingFilter(StoredFilter):
         seed: int | None = None,
         secret: bytes | None = None,
         allow_eviction: bool = False,
+        acks: int = 0,
     ) -> None:
         """Open or create the window."""
+        confirmed = parse_acks(acks)
         options = RollingOptions(
             name, capacity, fpr, shards, seed, secret, allow_eviction, window, generations
         )
         self._open(client, options)
+        self._storage.acks = confirmed
 
     def _open(self, client: Any, options: RollingOptions) -> None:
         self._transport = create_transport(client, options.name)

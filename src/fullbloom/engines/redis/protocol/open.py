@@ -11,7 +11,15 @@ from fullbloom import _core
 from fullbloom.engines.redis.protocol import create, plan
 from fullbloom.engines.redis.protocol.generations import upcoming_strings, with_record
 from fullbloom.engines.redis.protocol.keys import Names, find_name_error, native_cells, native_counters
-from fullbloom.engines.redis.protocol.manifest import MAX_TTL, MIN_TTL, MODULE, READY, STRINGS, Manifest
+from fullbloom.engines.redis.protocol.manifest import (
+    MAX_TTL,
+    MIN_TTL,
+    MODULE,
+    READY,
+    STRINGS,
+    WINDOW_VERSION,
+    Manifest,
+)
 from fullbloom.engines.redis.protocol.requests import Acks, Steps, call, read_text
 from fullbloom.errors import (
     EngineError,
@@ -424,6 +432,7 @@ class RollingOptions(FilterOptions):
             window=self.window,
             generations=generations,
             state=READY,
+            version=WINDOW_VERSION,
         )
         return with_record(new, {})
 

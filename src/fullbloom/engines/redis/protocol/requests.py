@@ -15,7 +15,6 @@ from fullbloom.errors import EngineError, EngineNameTaken, EngineTimeout, Engine
 
 if TYPE_CHECKING:
     from fullbloom._core import WireCounterBatch, WireExchange, WireText
-    from fullbloom.engines.redis.storage.cardinality import CardinalityBatch
 
 T = TypeVar("T")
 
@@ -42,7 +41,7 @@ class Acks(NamedTuple):
 class SendBatch(NamedTuple):
     """The keys of a batch; the answer is a list of complete exchanges, one for each node."""
 
-    batch: WireBatch | WireCounterBatch | WireText | CardinalityBatch
+    batch: WireBatch | WireCounterBatch | WireText
     #: The shards that the batch touches.
     shards: list[Shard]
     #: True to send it once even if the connection breaks, because the server may have executed it.

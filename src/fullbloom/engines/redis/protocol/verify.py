@@ -66,6 +66,14 @@ def verify_filter(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     return (yield from expire.run_or_default(strings, steps, lambda: empty))
 
 
+def _count_found(strings: Strings | Counters, hashes: bytes) -> Steps[int | None]:
+    """Count the hashes that are found; None if a filter of the server's own counts fewer keys than before."""
+    try:
+        return (yield from strings.count_found(hashes))
+    except FilterRolledBack:
+        return None
+
+
 def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
     """Verify a filter that has not expired."""
     known = strings.snapshot
@@ -98,12 +106,13 @@ def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verificati
             strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0
     counts = yield from strings.count_growing()
-    try:
-        found = 0 if lost else (yield from strings.count_found(remembered.hashes()))
-    except FilterRolledBack:  # of the server's own, which counts fewer keys than it did
+    if lost:
+        found = 0
+    elif (counted := (yield from _count_found(strings, remembered.hashes()))) is not None:
+        found = counted
+    else:
         rolled_back, checked, found = True, 0, 0
-    if rolled_back:
-        strings.rolled_back = True
+    strings.rolled_back |= rolled_back
     too_few = any(count < least for count, least in zip(counts, remembered.bits, strict=False))
     keys_lost = checked - found
     ok = not lost and not too_few and not keys_lost and not rolled_back

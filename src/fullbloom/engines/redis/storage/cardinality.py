@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: The longest reply: an error message.
 _MAX_LINE_BYTES = 64 << 10
 _LINE_END = b"\r\n"
+_MAX_DIGITS = 19
 _ASKING = b"*1\r\n$6\r\nASKING\r\n"
 
 
@@ -76,7 +77,7 @@ class CardinalityExchange:
     def _take_line(self, line: bytes) -> None:
         if line.startswith(b"-"):  # this user may not ask for it
             self.cardinality = None
-        elif line.startswith(b":") and line[1:].isdigit() and len(line) <= 20:
+        elif line.startswith(b":") and line[1:].isdigit() and len(line) <= 1 + _MAX_DIGITS:
             self.cardinality = int(line[1:])
         else:
             raise unexpected_reply("no number")

@@ -2,15 +2,17 @@
 
 Such a filter stores the hashes of keys, 8 bytes each, lowest first, so all kinds of keys and secrets work as
 everywhere, and other clients can follow docs/keys.md to query it. The server decides on bits and growth, so
-there is no ``dump``, ``load`` or ``|=``. Each batch asks whether the filter exists, because BF.MEXISTS answers
-"no" for a missing filter, and how many keys it counts (BF.CARD). Fewer than before means that the server went
-back, or that somebody else reserved the key again, unless a client cleared the filter: that takes an odd
-generation of the manifest before the key is replaced, and the next even one after it.
+there is no ``dump``, ``load`` or ``|=``.
+
+Each batch asks whether the filter exists, because BF.MEXISTS answers "no" for a missing filter, and how many
+keys it counts (BF.CARD). Fewer than before means that the server went back, or that somebody else reserved
+the key again, unless a client cleared the filter: that takes an odd generation of the manifest before the key
+is replaced, and the next even one after it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fullbloom.engines.redis.protocol import errors, expire
 from fullbloom.engines.redis.protocol.create import is_clearing
@@ -35,10 +37,11 @@ class Module(Strings):
         self, part: Snapshot, batch: WireBatch, *, adding: bool = False
     ) -> Steps[list[WireExchange]]:
         known, together = part.acknowledged.bits[0], CardinalityBatch(batch)
-        request = SendBatch(together, [part.shards[shard] for shard in batch.shards], acks=None)
+        shards, acks = [part.shards[shard] for shard in batch.shards], self.acks if adding else None
         exchanges: list[CardinalityExchange]
         try:
-            (exchanges,) = yield [request._replace(acks=self.acks if adding else None)]
+            # It has the methods of a batch that transports call.
+            (exchanges,) = yield [SendBatch(cast("WireBatch", together), shards, acks=acks)]
             for exchange in exchanges:
                 if exchange.refusals:
                     raise errors.refusal(self.name, exchange.refusals[0][1])

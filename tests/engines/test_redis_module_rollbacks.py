@@ -1,4 +1,4 @@
-"""A server that went back to an earlier state is noticed by every client that saw a later one, of each kind."""
+"""A filter of the server's own that went back, or was reserved again, is noticed by every client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import redis
 from engines.modules import client, running
 
 from fullbloom.engines.redis import RedisBloomFilter
-from fullbloom.errors import FilterRolledBack, FullbloomError
+from fullbloom.engines.redis.protocol import create
+from fullbloom.engines.redis.transport.sync_transport import Transport
+from fullbloom.errors import EngineError, FilterRolledBack, FullbloomError
 
 __all__ = ["client", "running"]  # fixtures
 
@@ -77,9 +79,6 @@ def test_clears_of_a_module_filter_are_not_mistaken_for_a_rollback(running, clie
 def test_a_module_filter_whose_clear_was_abandoned_raises_no_alarm(client):
     filter_ = RedisBloomFilter(client, "f", 2000, backend="module")
     filter_.update(range(100))
-    from fullbloom.engines.redis.protocol import create
-    from fullbloom.engines.redis.transport.sync_transport import Transport
-
     storage = filter_._storage
     steps = create.replace_strings("f", storage.manifest, storage.cells)
     transport = Transport(client, "f")
@@ -107,3 +106,9 @@ def test_a_module_filter_whose_clear_was_abandoned_raises_no_alarm(client):
     assert all(filter_.contains_many(range(10)))
     assert late.verify()
     assert filter_.verify()
+
+
+def test_acks_of_a_module_filter_count_replicas_or_are_refused(client):
+    there = RedisBloomFilter(client, "f", 1000, backend="module", acks=1)
+    with pytest.raises(EngineError):  # no replica, or no WAIT
+        there.add("a")

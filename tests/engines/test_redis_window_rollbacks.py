@@ -83,7 +83,7 @@ def test_a_window_that_went_back_to_before_a_clear_is_noticed(own_server):
     assert there.verify().rolled_back
 
 
-def test_a_generation_that_the_manifest_lacks_is_written_back(server, client, name):
+def test_a_generation_that_the_manifest_lacks_is_written_back(client, name):
     clock = Clock()
     there, other = (RedisRollingFilter(client, name, 5000, **WINDOW) for _ in range(2))
     there._storage.clock = other._storage.clock = clock
@@ -103,7 +103,7 @@ def test_a_generation_that_the_manifest_lacks_is_written_back(server, client, na
     assert all(fresh.contains_many(range(2000)))
 
 
-def test_a_generation_begun_again_after_its_loss_is_lost_to_every_client(server, client, name):
+def test_a_generation_begun_again_after_its_loss_is_lost_to_every_client(client, name):
     clock = Clock()
 
     def open_():
@@ -167,7 +167,7 @@ def test_changes_by_other_clients_of_a_window_are_not_mistaken_for_a_rollback(se
     assert not failed, failed[:3]
 
 
-def test_windows_of_version_2_still_open(server, client, name):
+def test_windows_of_version_2_still_open(client, name):
     clock = Clock()
     there = RedisRollingFilter(client, name, 5000, **WINDOW)
     from dataclasses import replace

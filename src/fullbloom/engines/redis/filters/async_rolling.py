@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling, parse_acks
 from fullbloom.engines.redis.storage.windows import Window
@@ -89,6 +90,7 @@ class AsyncRedisRollingFilter(StoredFilter):
         manifest = await self._run(open_rolling(options, self._transport.shards()))
         self._storage = Window(options.name, manifest, options.secret)
         self._run_ids = await self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -97,28 +99,38 @@ class AsyncRedisRollingFilter(StoredFilter):
 
     async def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly not in the window. One round trip."""
-        return bool(await self._adds.put(self._storage.hasher.one(key).hashes))
+        new = bool(await self._adds.put(self._storage.hasher.one(key).hashes))
+        self._domains.note_key(key)
+        return new
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
         """Return whether a key was probably added within the window. One round trip."""
-        return bool(await self._lookups.put(self._storage.hasher.one(key).hashes))
+        found = bool(await self._lookups.put(self._storage.hasher.one(key).hashes))
+        self._domains.look_up_key(key, found)
+        return found
 
     async def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             await self._run(self._storage.many(batch, adding=True, answer=False))
+            self._domains.note_many(batch)
 
     async def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind."""
-        return await self._run(self._storage.many(keys, adding=True))
+        new = await self._run(self._storage.many(keys, adding=True))
+        self._domains.note_many(keys)
+        return new
 
     async def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it was probably added within the window, in the caller's kind."""
-        return await self._run(self._storage.many(keys, adding=False))
+        found = await self._run(self._storage.many(keys, adding=False))
+        self._domains.look_up_many(keys, found)
+        return found
 
     async def clear(self) -> None:
         """Remove all keys."""
         await self._run(self._storage.clear())
+        self._domains.forget()
 
     async def info(self) -> dict[str, Any]:
         """Return the window's parameters, without asking the server."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling, parse_acks
 from fullbloom.engines.redis.storage.windows import Window
@@ -81,6 +82,7 @@ class RedisRollingFilter(StoredFilter):
         manifest = self._run(open_rolling(options, self._transport.shards()))
         self._storage = Window(options.name, manifest, options.secret)
         self._run_ids = self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = KeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = KeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -89,28 +91,38 @@ class RedisRollingFilter(StoredFilter):
 
     def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly not in the window. One round trip."""
-        return bool(self._adds.put(self._storage.hasher.one(key).hashes))
+        new = bool(self._adds.put(self._storage.hasher.one(key).hashes))
+        self._domains.note_key(key)
+        return new
 
     def __contains__(self, key: Key, /) -> bool:
         """Return whether a key was probably added within the window. One round trip."""
-        return bool(self._lookups.put(self._storage.hasher.one(key).hashes))
+        found = bool(self._lookups.put(self._storage.hasher.one(key).hashes))
+        self._domains.look_up_key(key, found)
+        return found
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             self._run(self._storage.many(batch, adding=True, answer=False))
+            self._domains.note_many(batch)
 
     def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind."""
-        return self._run(self._storage.many(keys, adding=True))
+        new = self._run(self._storage.many(keys, adding=True))
+        self._domains.note_many(keys)
+        return new
 
     def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it was probably added within the window, in the caller's kind."""
-        return self._run(self._storage.many(keys, adding=False))
+        found = self._run(self._storage.many(keys, adding=False))
+        self._domains.look_up_many(keys, found)
+        return found
 
     def clear(self) -> None:
         """Remove all keys."""
         self._run(self._storage.clear())
+        self._domains.forget()
 
     def info(self) -> dict[str, Any]:
         """Return the window's parameters, without asking the server."""

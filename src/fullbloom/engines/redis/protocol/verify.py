@@ -106,11 +106,8 @@ def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verificati
             strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0
     counts = yield from strings.count_growing()
-    if lost:
-        found = 0
-    elif (counted := (yield from _count_found(strings, remembered.hashes()))) is not None:
-        found = counted
-    else:
+    found = 0 if lost else (yield from _count_found(strings, remembered.hashes()))
+    if found is None:
         rolled_back, checked, found = True, 0, 0
     strings.rolled_back |= rolled_back
     too_few = any(count < least for count, least in zip(counts, remembered.bits, strict=False))

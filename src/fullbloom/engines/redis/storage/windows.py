@@ -194,9 +194,7 @@ class Window:
 
         With ``reading``, the manifest is read along with them.
         """
-        if state.rolled_back.intersection((*looked, *added)):
-            yield from self._refresh(state)  # another client may have cleared the window since
-            raise errors.rollback(self.name)
+        yield from self._check_cleared(state, (*looked, *added))
         unknown = [(one, self.cells.marks()) for one in looked if one not in state.tags]
         each = [(one, portion.lookup) for one in looked] + [(one, portion.to_add()) for one in added]
         epochs = {
@@ -232,13 +230,23 @@ class Window:
             yield from self._explain_missing(state, missing)
         if reading is not None:
             self._learn(state, replies[-1][0].states[0][1], reading)
+        yield from self._check_losses(state, (*looked, *added))
+        return answers
+
+    def _check_cleared(self, state: WindowState, generations: Sequence[int]) -> Steps[None]:
+        """Raise if generations were rolled back, unless another client has cleared the window since."""
+        if state.rolled_back.intersection(generations):
+            yield from self._refresh(state)
+            raise errors.rollback(self.name)
+
+    def _check_losses(self, state: WindowState, generations: Sequence[int]) -> Steps[None]:
+        """Write back what the manifest lacks; raise if one of the generations has lost keys."""
         if state.is_incomplete:
             yield from self._restore_record(state)
-        if state.rolled_back.intersection((*looked, *added)):
+        if state.rolled_back.intersection(generations):
             raise errors.rollback(self.name)
-        if lost := [one for one in (*looked, *added) if one not in state.tags and state.is_lost(one)]:
+        if lost := [one for one in generations if one not in state.tags and state.is_lost(one)]:
             raise self._loss(lost)
-        return answers
 
     @staticmethod
     def _note_epochs(

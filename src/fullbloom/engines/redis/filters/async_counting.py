@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
+from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks, plan_counting
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
@@ -16,10 +16,13 @@ from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 if TYPE_CHECKING:
     from typing import Self
 
+    from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
     from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
 
 
 class AsyncRedisCountingFilter(StoredFilter):
@@ -76,6 +79,23 @@ class AsyncRedisCountingFilter(StoredFilter):
         await self._open(client, options)
         self._storage.acks = confirmed
         return self
+
+    @classmethod
+    async def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        counter_bits: int | None = None,
+        shards: int | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate a new filter as `RedisBloomFilter.plan` does; creates nothing."""
+        options = CountingOptions(name, capacity, fpr, shards, counter_bits=counter_bits)
+        transport = await create_transport(client, name)
+        return await transport.run(plan_counting(options, transport.shards(), batch))
 
     async def _open(self, client: Any, options: CountingOptions) -> None:
         self._transport = await create_transport(client, options.name)

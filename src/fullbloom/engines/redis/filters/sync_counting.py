@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
+from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks, plan_counting
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
+    from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
     from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.transport.sync_transport import Transport
     from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
 
 
 class RedisCountingFilter(StoredFilter):
@@ -67,6 +70,23 @@ class RedisCountingFilter(StoredFilter):
         options = CountingOptions(name, capacity, fpr, shards, seed, secret, allow_eviction, counter_bits)
         self._open(client, options)
         self._storage.acks = confirmed
+
+    @classmethod
+    def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        counter_bits: int | None = None,
+        shards: int | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate a new filter as `RedisBloomFilter.plan` does; creates nothing."""
+        options = CountingOptions(name, capacity, fpr, shards, counter_bits=counter_bits)
+        transport = create_transport(client, name)
+        return transport.run(plan_counting(options, transport.shards(), batch))
 
     def _open(self, client: Any, options: CountingOptions) -> None:
         self._transport = create_transport(client, options.name)

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.engines.redis.filters import StoredFilter
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling, parse_acks
+from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling, parse_acks, plan_rolling
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
+    from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
     from fullbloom.engines.redis.transport.sync_transport import Transport
     from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
 
 
 class RedisRollingFilter(StoredFilter):
@@ -38,7 +41,7 @@ class RedisRollingFilter(StoredFilter):
     time to live is refused without ``allow_eviction=True``.
 
     Raises EngineError or a subclass: FilterLost, for every client, when strings of a generation within the
-    window are lost, until that generation ends or the window is cleared or deleted; FilterRolledBack when a
+    window are lost, until it ends or the window is cleared or deleted; FilterRolledBack if a
     server went back to an earlier state than this client saw. ``acks=1`` waits until one replica has what was
     added (WAIT, at most a second): EngineUnavailable if fewer confirm it, although the add may have been done.
 
@@ -75,6 +78,27 @@ class RedisRollingFilter(StoredFilter):
         )
         self._open(client, options)
         self._storage.acks = confirmed
+
+    @classmethod
+    def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        window: float,
+        generations: int | None = None,
+        shards: int | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate a new window as `RedisBloomFilter.plan` does a filter; creates nothing.
+
+        The bytes are those of all generations that exist at a time.
+        """
+        options = RollingOptions(name, capacity, fpr, shards, window=window, generations=generations)
+        transport = create_transport(client, name)
+        return transport.run(plan_rolling(options, transport.shards(), batch))
 
     def _open(self, client: Any, options: RollingOptions) -> None:
         self._transport = create_transport(client, options.name)

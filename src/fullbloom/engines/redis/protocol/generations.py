@@ -21,6 +21,7 @@ import time
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import starmap
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, make_shard
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _TIME_INTERVAL = 1.0
 #: Added on both sides to what is known of the server's time.
 _SLACK = 0.001
+#: Seconds for which strings outlive their last use, because the nodes of a cluster have clocks of their own.
+GRACE = 60
 _ID_DIGITS = 16
 _DIGEST_BYTES = 8
 _RANDOM_BYTES = 4
@@ -320,6 +323,11 @@ def _checksum(owner: str, parts: list[str]) -> str:
 def seconds_per_generation(manifest: Manifest) -> float:
     """Return how long a generation takes new keys."""
     return manifest.window / (manifest.generations - 1)
+
+
+def spare_generations(manifest: Manifest) -> int:
+    """Return how many generations exist that are not looked up any more."""
+    return ceil(GRACE / seconds_per_generation(manifest))
 
 
 def upcoming_strings(name: str, new: Manifest) -> Iterator[bytes]:

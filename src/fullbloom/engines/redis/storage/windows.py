@@ -78,8 +78,6 @@ if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.manifest import Manifest
     from fullbloom.engines.redis.protocol.requests import Acks
 
-#: Seconds for which strings outlive their last use, because the nodes of a cluster have clocks of their own.
-_GRACE = 60
 #: Attempts to write back a record while other clients change the manifest.
 _RESTORE_ATTEMPTS = 5
 #: Time to live, in milliseconds, of a string under its temporary key.
@@ -343,7 +341,7 @@ class Window:
         A client that was paused in between recreates lost strings with tags that differ from the record.
         """
         before = parse_manifest(self.name, stored)
-        ends = ceil(((generation + before.generations) * self.seconds + _GRACE) * 1000)
+        ends = ceil(((generation + before.generations) * self.seconds + generations.GRACE) * 1000)
         new = [
             _String(key, self.cells.range(shard)[1], state.draw_tag(shard), ends)
             for shard, key in enumerate(state.keys(generation))

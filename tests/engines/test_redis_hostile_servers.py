@@ -116,7 +116,12 @@ def test_a_changed_parameter_is_an_error(client, kind, of, field, change):
     stored = json.loads(client.get("f:fullbloom"))
     client.set("f:fullbloom", json.dumps(stored | {field: change(stored[field])}, sort_keys=True))
     if of == "open before":
-        assert all(there.contains_many(keys()))  # which knows what it was
+        if kind is RedisRollingFilter:  # which reads its manifest once a second
+            there._storage.state.read_at = -1e9
+            with pytest.raises(FullbloomError):
+                there.contains_many(keys())
+        else:
+            assert all(there.contains_many(keys()))  # which knows what it was
         return
     with pytest.raises(FullbloomError):
         kind(client, "f").contains_many(keys())

@@ -41,9 +41,9 @@ class RedisRollingFilter(StoredFilter):
     time to live is refused without ``allow_eviction=True``.
 
     Raises EngineError or a subclass: FilterLost, for every client, when strings of a generation within the
-    window are lost, until it ends or the window is cleared or deleted; FilterRolledBack if a
-    server went back to an earlier state than this client saw. ``acks=1`` waits until one replica has what was
-    added (WAIT, at most a second): EngineUnavailable if fewer confirm it, although the add may have been done.
+    window are lost, until it ends or the window is cleared or deleted; FilterRolledBack if a server went back
+    to an earlier state than this client saw. ``acks=1`` waits until one replica has what was added (WAIT, at
+    most a second): EngineUnavailable if fewer confirm it, although the add may have been done.
 
     Cost: one round trip, in which all generations are asked at the same time; two or three more for the first
     keys of each client in a new generation. A lookup costs the server g times what one of `RedisBloomFilter`

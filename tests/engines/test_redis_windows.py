@@ -15,6 +15,7 @@ from engines.servers import needs_redis
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisRollingFilter
 from fullbloom.engines.redis.protocol import generations
+from fullbloom.engines.redis.storage import strings
 from fullbloom.engines.redis.transport import connections
 from fullbloom.errors import FilterLost
 
@@ -170,6 +171,8 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
             return real(connection, exchange, *acks)
 
         monkeypatch.setattr(connections, call, noted)
+    monkeypatch.setattr(strings, "RAISED_EVERY", 1e9)  # what is done once in a while
+    monkeypatch.setattr(generations, "_READ_INTERVAL", 1e9)
     called = []
     monkeypatch.setattr(client, "execute_command", lambda *words, **_: called.append(words))
     for ask in (lambda: "a" in there, lambda: there.add("a"), lambda: "b" in other):

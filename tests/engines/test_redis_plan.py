@@ -10,7 +10,15 @@ import redis
 import redis.asyncio
 from engines.servers import needs_redis
 
-from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom import ParameterError
+from fullbloom.engines.redis import (
+    AsyncRedisBloomFilter,
+    AsyncRedisCountingFilter,
+    AsyncRedisRollingFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+)
 
 pytestmark = needs_redis
 
@@ -81,3 +89,53 @@ def test_a_plan_warns_for_each_node_of_a_cluster(cluster):
         for node in plan.nodes:
             of_it = [text for text in plan.warnings if text.startswith(f"the node {node.name}: ")]
             assert len(of_it) == len(node.warnings) == 2
+
+
+OTHERS = [
+    (RedisCountingFilter, AsyncRedisCountingFilter, {"counter_bits": 8}),
+    (RedisRollingFilter, AsyncRedisRollingFilter, {"window": 3600.0, "generations": 4}),
+]
+
+
+@pytest.mark.parametrize(("kind", "waiting", "options"), OTHERS)
+def test_plans_of_the_other_classes_match_what_is_created(own_server, kind, waiting, options):
+    server = own_server()
+    with server.client() as client:
+        plan = kind.plan(client, 50_000, 0.001, shards=3, **options)
+        assert len(plan.warnings) == 1
+        assert client.keys("*") == []
+        there = kind(client, "f", 50_000, 0.001, shards=3, **options)
+        there.update(range(100))
+        strings = [client.strlen(key) for key in client.keys("f:bits*")]
+        assert (plan.num_bits, plan.num_hashes, plan.shards) == (
+            there.manifest.num_bits,
+            there.manifest.num_hashes,
+            3,
+        )
+        assert plan.shard_bytes == max(strings)
+        generations = options.get("generations", 0) and options["generations"] + 1  # one outlives its use
+        assert plan.nbytes == sum(strings) * (generations or 1)
+        assert plan.bytes_to_add > plan.bytes_to_check / 2 > 0
+        for wrong in (0, True, "x"):
+            with pytest.raises(ParameterError, match="batch"):
+                kind.plan(client, 1000, batch=wrong, **options)
+
+        async def main():
+            async with redis.asyncio.Redis(port=server.port) as own:
+                return await waiting.plan(own, 50_000, 0.001, shards=3, **options)
+
+        again = asyncio.run(main())
+        assert (again.nbytes, again.bytes_to_add, again.warnings) == (
+            plan.nbytes,
+            plan.bytes_to_add,
+            plan.warnings,
+        )
+
+
+def test_plans_of_the_other_classes_ask_every_node_of_a_cluster(cluster):
+    with cluster.client() as client:
+        for kind, _, options in OTHERS:
+            plan = kind.plan(client, 1_000_000, **options)
+            assert len(plan.nodes) == 3
+            assert all(node.nbytes > 0 for node in plan.nodes)
+            assert abs(sum(node.nbytes for node in plan.nodes) - plan.nbytes) < 10

@@ -14,7 +14,8 @@ from engines.servers import needs_redis
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisRollingFilter
-from fullbloom.engines.redis.storage import windows
+from fullbloom.engines.redis.protocol import generations
+from fullbloom.engines.redis.storage import strings
 from fullbloom.engines.redis.transport import connections
 from fullbloom.errors import FilterLost
 
@@ -60,7 +61,7 @@ def test_windows_forget_as_those_of_memory(client, name, generations, apart, sha
 
 
 def test_keys_and_strings_expire(client, name, monkeypatch):
-    monkeypatch.setattr(windows, "_GRACE", 0)
+    monkeypatch.setattr(generations, "GRACE", 0)
     there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
     seen = RedisRollingFilter(client, name)
     assert there.add("a")
@@ -170,6 +171,8 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
             return real(connection, exchange, *acks)
 
         monkeypatch.setattr(connections, call, noted)
+    monkeypatch.setattr(strings, "RAISED_EVERY", 1e9)  # what is done once in a while
+    monkeypatch.setattr(generations, "_READ_INTERVAL", 1e9)
     called = []
     monkeypatch.setattr(client, "execute_command", lambda *words, **_: called.append(words))
     for ask in (lambda: "a" in there, lambda: there.add("a"), lambda: "b" in other):
@@ -187,7 +190,7 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
     assert not called
     monkeypatch.undo()
     for one in (there, other):
-        one._storage.clock = windows.Clock(one._storage.names.manifest)
+        one._storage.clock = generations.Clock(one._storage.names.manifest)
     there.clear()
     there.add("a")
     log.clear()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
 from fullbloom.engines.redis.protocol.open import OpenOptions
@@ -52,6 +53,9 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     ``ttl=3600`` creates a filter that expires an hour later, by the server's clock. An expired filter holds
     nothing; the next add recreates it with the same parameters, for another hour.
+
+    An object that added or found keys of some types warns once (KeyDomainWarning) when keys of another type
+    are looked up and absent.
 
     ``acks=1`` waits until one replica has what was added (WAIT, at most a second): EngineUnavailable if fewer
     confirm it, although the add may have been done.
@@ -113,6 +117,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         options = replace(options, spread=self._transport.shards())
         self._storage = await self._run(open_strings(options, data))
         self._run_ids = await self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -152,6 +157,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         await self._open(client, options, memoryview(filter).cast("B"))
         if not self._storage.is_new:
             await self.load(filter)
+        self._domains.note_filter(filter)
         return self
 
     @classmethod
@@ -180,31 +186,42 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     async def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly new. One round trip."""
-        return bool(await self._adds.put(self._storage.cells.one(key).hashes))
+        new = bool(await self._adds.put(self._storage.cells.one(key).hashes))
+        self._domains.note_key(key)
+        return new
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
         """Return whether a key was probably added. One round trip."""
-        return bool(await self._lookups.put(self._storage.cells.one(key).hashes))
+        found = bool(await self._lookups.put(self._storage.cells.one(key).hashes))
+        self._domains.look_up_key(key, found)
+        return found
 
     async def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             await self._run(self._storage.many(batch, adding=True, answer=False))
+            self._domains.note_many(batch)
 
     async def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind.
 
         Takes 9 bytes of memory a key. Keys before a failure are added.
         """
-        return await self._run(self._storage.many(keys, adding=True))
+        new = await self._run(self._storage.many(keys, adding=True))
+        self._domains.note_many(keys)
+        return new
 
     async def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it was probably added, in the caller's kind."""
-        return await self._run(self._storage.many(keys, adding=False))
+        found = await self._run(self._storage.many(keys, adding=False))
+        self._domains.look_up_many(keys, found)
+        return found
 
     async def add_hashed(self, hashes: Any) -> Any:
         """As ``add_many``, for 64-bit hashes from ``hash_many`` with this filter's seed and secret."""
-        return await self._run(self._storage.hashed(hashes, adding=True))
+        new = await self._run(self._storage.hashed(hashes, adding=True))
+        self._domains.note_hashes()
+        return new
 
     async def contains_hashed(self, hashes: Any) -> Any:
         """As ``contains_many``, for 64-bit hashes: a list, a NumPy array or another buffer of them."""
@@ -216,8 +233,10 @@ class AsyncRedisBloomFilter(StoredFilter):
             load.require_same_parameters(self.name, self.manifest, other.manifest)
             if not await self._merge_on_server(other):
                 await self._merge_cells(await other.dump())
+            self._domains.note_hashes()  # its keys may be of any type
         else:
             await self._merge_cells(other)
+            self._domains.note_filter(other)
 
     async def _merge_cells(self, other: BloomFilter) -> None:
         await self._run(load.merge(self._storage, load.cells_in_memory(self._storage, other)))
@@ -240,10 +259,13 @@ class AsyncRedisBloomFilter(StoredFilter):
         self._storage.need_cells("load()")
         opening.require_bloom_filter(filter)
         await self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
+        self._domains.forget()
+        self._domains.note_filter(filter)
 
     async def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
         await self._run(reshard.replace_cells(self._storage, None))
+        self._domains.forget()
 
     async def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.

@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
+from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks, plan_counting
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
@@ -15,10 +16,13 @@ from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 if TYPE_CHECKING:
     from typing import Self
 
+    from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
     from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
 
 
 class AsyncRedisCountingFilter(StoredFilter):
@@ -76,12 +80,30 @@ class AsyncRedisCountingFilter(StoredFilter):
         self._storage.acks = confirmed
         return self
 
+    @classmethod
+    async def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        counter_bits: int | None = None,
+        shards: int | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate a new filter as `RedisBloomFilter.plan` does; creates nothing."""
+        options = CountingOptions(name, capacity, fpr, shards, counter_bits=counter_bits)
+        transport = await create_transport(client, name)
+        return await transport.run(plan_counting(options, transport.shards(), batch))
+
     async def _open(self, client: Any, options: CountingOptions) -> None:
         self._transport = await create_transport(client, options.name)
         self._run = self._transport.run
         manifest = await self._run(open_counting(options, self._transport.shards()))
         storage = self._storage = Counters(options.name, manifest, options.secret)
         self._run_ids = await self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, storage.add))
         self._counts = AsyncKeyBatcher(partial(self._send_hashes, storage.count))
         self._removals = AsyncKeyBatcher(partial(self._send_hashes, storage.remove))
@@ -91,7 +113,9 @@ class AsyncRedisCountingFilter(StoredFilter):
 
     async def add(self, key: Key, /) -> bool:
         """Add an occurrence of a key; True if it was certainly new. One round trip."""
-        return await self._adds.put(self._storage.cells.hash(key)) > 0
+        new = await self._adds.put(self._storage.cells.hash(key)) > 0
+        self._domains.note_key(key)
+        return new
 
     async def remove(self, key: Key, /) -> None:
         """Remove an occurrence of a key; KeyError if it is certainly absent. Two round trips."""
@@ -100,24 +124,33 @@ class AsyncRedisCountingFilter(StoredFilter):
 
     async def discard(self, key: Key, /) -> bool:
         """Remove an occurrence of a key if it is probably present; True if it was."""
-        return await self._removals.put(self._storage.cells.hash(key)) > 0
+        found = await self._removals.put(self._storage.cells.hash(key)) > 0
+        self._domains.look_up_key(key, found)
+        return found
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
         """Return whether a key is probably present. One round trip."""
-        return await self.count(key) > 0
+        found = await self._counts.put(self._storage.cells.hash(key)) > 0
+        self._domains.look_up_key(key, found)
+        return found
 
     async def count(self, key: Key, /) -> int:
         """Return how often a key is present, rarely more; a counter's maximum means "so many or more"."""
-        return await self._counts.put(self._storage.cells.hash(key))
+        number = await self._counts.put(self._storage.cells.hash(key))
+        self._domains.look_up_key(key, number)
+        return number
 
     async def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             await self._run(self._storage.many(batch, self._storage.add, answer=False))
+            self._domains.note_many(batch)
 
     async def add_many(self, keys: Any) -> Any:
         """Add keys in order; answer for each whether it was new, in the caller's kind."""
-        return await self._run(self._storage.many(keys, self._storage.add))
+        new = await self._run(self._storage.many(keys, self._storage.add))
+        self._domains.note_many(keys)
+        return new
 
     async def discard_many(self, keys: Any) -> Any:
         """Remove an occurrence of each key that is probably present, and answer whether it was.
@@ -125,15 +158,21 @@ class AsyncRedisCountingFilter(StoredFilter):
         In the caller's kind. A key that occurs more often in ``keys`` than in the filter is removed as often
         as the filter has it.
         """
-        return await self._run(self._storage.many(keys, self._storage.remove))
+        found = await self._run(self._storage.many(keys, self._storage.remove))
+        self._domains.look_up_many(keys, found)
+        return found
 
     async def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it is probably present, in the caller's kind."""
-        return await self._run(self._storage.many(keys, self._storage.count))
+        found = await self._run(self._storage.many(keys, self._storage.count))
+        self._domains.look_up_many(keys, found)
+        return found
 
     async def count_many(self, keys: Any) -> Any:
         """Return how often each key is present, in the caller's kind."""
-        return await self._run(self._storage.many(keys, self._storage.count, counts=True))
+        numbers = await self._run(self._storage.many(keys, self._storage.count, counts=True))
+        self._domains.look_up_many(keys, numbers)
+        return numbers
 
     async def counters(self) -> bytes:
         """Return all counters, byte for byte as in a `CountingBloomFilter`, the first in the lowest bits."""
@@ -154,6 +193,7 @@ class AsyncRedisCountingFilter(StoredFilter):
     async def clear(self) -> None:
         """Set all counters to 0; each string changes atomically."""
         await self._run(self._storage.clear())
+        self._domains.forget()
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters, without asking the server."""

@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling
+from fullbloom.engines.redis.protocol.open import RollingOptions, open_rolling, parse_acks, plan_rolling
 from fullbloom.engines.redis.storage.windows import Window
 from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
@@ -15,9 +16,12 @@ from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
 if TYPE_CHECKING:
     from typing import Self
 
+    from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
 
 
 class AsyncRedisRollingFilter(StoredFilter):
@@ -38,10 +42,13 @@ class AsyncRedisRollingFilter(StoredFilter):
 
     Opens the window ``name``, or creates it if it does not exist and ``capacity`` and ``window`` are given;
     given parameters must match those of an existing window. Of clients that add one new key at a time exactly
-    one gets the answer that it is new, except while a generation changes. Raises EngineError or a subclass;
-    FilterLost, for every client, when strings of a generation within the window are lost, until that
-    generation ends or the window is cleared or deleted. A server that may evict keys with a time to live is
-    refused without ``allow_eviction=True``.
+    one gets the answer that it is new, except while a generation changes. A server that may evict keys with a
+    time to live is refused without ``allow_eviction=True``.
+
+    Raises EngineError or a subclass: FilterLost, for every client, when strings of a generation within the
+    window are lost, until it ends or the window is cleared or deleted; FilterRolledBack if a server went back
+    to an earlier state than this client saw. ``acks=1`` waits until one replica has what was added (WAIT, at
+    most a second): EngineUnavailable if fewer confirm it, although the add may have been done.
 
     Cost: one round trip, in which all generations are asked at the same time; two or three more for the first
     keys of each client in a new generation. A lookup costs the server g times what one of `RedisBloomFilter`
@@ -68,14 +75,38 @@ class AsyncRedisRollingFilter(StoredFilter):
         seed: int | None = None,
         secret: bytes | None = None,
         allow_eviction: bool = False,
+        acks: int = 0,
     ) -> Self:
         """Open or create the window."""
+        confirmed = parse_acks(acks)
         options = RollingOptions(
             name, capacity, fpr, shards, seed, secret, allow_eviction, window, generations
         )
         self = cls.__new__(cls)
         await self._open(client, options)
+        self._storage.acks = confirmed
         return self
+
+    @classmethod
+    async def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        window: float,
+        generations: int | None = None,
+        shards: int | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate a new window as `RedisBloomFilter.plan` does a filter; creates nothing.
+
+        The bytes are those of all generations that exist at a time.
+        """
+        options = RollingOptions(name, capacity, fpr, shards, window=window, generations=generations)
+        transport = await create_transport(client, name)
+        return await transport.run(plan_rolling(options, transport.shards(), batch))
 
     async def _open(self, client: Any, options: RollingOptions) -> None:
         self._transport = await create_transport(client, options.name)
@@ -83,6 +114,7 @@ class AsyncRedisRollingFilter(StoredFilter):
         manifest = await self._run(open_rolling(options, self._transport.shards()))
         self._storage = Window(options.name, manifest, options.secret)
         self._run_ids = await self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -91,28 +123,38 @@ class AsyncRedisRollingFilter(StoredFilter):
 
     async def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly not in the window. One round trip."""
-        return bool(await self._adds.put(self._storage.hasher.one(key).hashes))
+        new = bool(await self._adds.put(self._storage.hasher.one(key).hashes))
+        self._domains.note_key(key)
+        return new
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
         """Return whether a key was probably added within the window. One round trip."""
-        return bool(await self._lookups.put(self._storage.hasher.one(key).hashes))
+        found = bool(await self._lookups.put(self._storage.hasher.one(key).hashes))
+        self._domains.look_up_key(key, found)
+        return found
 
     async def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             await self._run(self._storage.many(batch, adding=True, answer=False))
+            self._domains.note_many(batch)
 
     async def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind."""
-        return await self._run(self._storage.many(keys, adding=True))
+        new = await self._run(self._storage.many(keys, adding=True))
+        self._domains.note_many(keys)
+        return new
 
     async def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it was probably added within the window, in the caller's kind."""
-        return await self._run(self._storage.many(keys, adding=False))
+        found = await self._run(self._storage.many(keys, adding=False))
+        self._domains.look_up_many(keys, found)
+        return found
 
     async def clear(self) -> None:
         """Remove all keys."""
         await self._run(self._storage.clear())
+        self._domains.forget()
 
     async def info(self) -> dict[str, Any]:
         """Return the window's parameters, without asking the server."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
 from fullbloom.engines.redis.protocol.open import OpenOptions
@@ -47,6 +48,9 @@ class RedisBloomFilter(StoredFilter):
 
     ``ttl=3600`` creates a filter that expires an hour later, by the server's clock. An expired filter holds
     nothing; the next add recreates it with the same parameters, for another hour.
+
+    An object that added or found keys of some types warns once (KeyDomainWarning) when keys of another type
+    are looked up and absent.
 
     ``acks=1`` waits until one replica has what was added (WAIT, at most a second): EngineUnavailable if fewer
     confirm it, although the add may have been done.
@@ -105,6 +109,7 @@ class RedisBloomFilter(StoredFilter):
         options = replace(options, spread=self._transport.shards())
         self._storage = self._run(open_strings(options, data))
         self._run_ids = self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = KeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = KeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -144,6 +149,7 @@ class RedisBloomFilter(StoredFilter):
         self._open(client, options, memoryview(filter).cast("B"))
         if not self._storage.is_new:
             self.load(filter)
+        self._domains.note_filter(filter)
         return self
 
     @classmethod
@@ -172,31 +178,42 @@ class RedisBloomFilter(StoredFilter):
 
     def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly new. One round trip."""
-        return bool(self._adds.put(self._storage.cells.one(key).hashes))
+        new = bool(self._adds.put(self._storage.cells.one(key).hashes))
+        self._domains.note_key(key)
+        return new
 
     def __contains__(self, key: Key, /) -> bool:
         """Return whether a key was probably added. One round trip."""
-        return bool(self._lookups.put(self._storage.cells.one(key).hashes))
+        found = bool(self._lookups.put(self._storage.cells.one(key).hashes))
+        self._domains.look_up_key(key, found)
+        return found
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             self._run(self._storage.many(batch, adding=True, answer=False))
+            self._domains.note_many(batch)
 
     def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind.
 
         Takes 9 bytes of memory a key. Keys before a failure are added.
         """
-        return self._run(self._storage.many(keys, adding=True))
+        new = self._run(self._storage.many(keys, adding=True))
+        self._domains.note_many(keys)
+        return new
 
     def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it was probably added, in the caller's kind."""
-        return self._run(self._storage.many(keys, adding=False))
+        found = self._run(self._storage.many(keys, adding=False))
+        self._domains.look_up_many(keys, found)
+        return found
 
     def add_hashed(self, hashes: Any) -> Any:
         """As ``add_many``, for 64-bit hashes from ``hash_many`` with this filter's seed and secret."""
-        return self._run(self._storage.hashed(hashes, adding=True))
+        new = self._run(self._storage.hashed(hashes, adding=True))
+        self._domains.note_hashes()
+        return new
 
     def contains_hashed(self, hashes: Any) -> Any:
         """As ``contains_many``, for 64-bit hashes: a list, a NumPy array or another buffer of them."""
@@ -208,8 +225,10 @@ class RedisBloomFilter(StoredFilter):
             load.require_same_parameters(self.name, self.manifest, other.manifest)
             if not self._merge_on_server(other):
                 self._merge_cells(other.dump())
+            self._domains.note_hashes()  # its keys may be of any type
         else:
             self._merge_cells(other)
+            self._domains.note_filter(other)
         return self
 
     def _merge_cells(self, other: BloomFilter) -> None:
@@ -233,10 +252,13 @@ class RedisBloomFilter(StoredFilter):
         self._storage.need_cells("load()")
         opening.require_bloom_filter(filter)
         self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
+        self._domains.forget()
+        self._domains.note_filter(filter)
 
     def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
         self._run(reshard.replace_cells(self._storage, None))
+        self._domains.forget()
 
     def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.

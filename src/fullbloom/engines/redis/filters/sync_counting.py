@@ -8,17 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
-from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks
+from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks, plan_counting
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import create_transport
 
 if TYPE_CHECKING:
+    from fullbloom.engines.redis.protocol.plan import Plan
     from fullbloom.engines.redis.protocol.verify import Verification
     from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.transport.sync_transport import Transport
     from fullbloom.keys import Key, Keys
+
+_LARGE_BATCH = 1000
 
 
 class RedisCountingFilter(StoredFilter):
@@ -67,12 +71,30 @@ class RedisCountingFilter(StoredFilter):
         self._open(client, options)
         self._storage.acks = confirmed
 
+    @classmethod
+    def plan(
+        cls,
+        client: Any,
+        capacity: int,
+        fpr: float | None = None,
+        *,
+        counter_bits: int | None = None,
+        shards: int | None = None,
+        batch: int = _LARGE_BATCH,
+        name: str = "plan",
+    ) -> Plan:
+        """Estimate a new filter as `RedisBloomFilter.plan` does; creates nothing."""
+        options = CountingOptions(name, capacity, fpr, shards, counter_bits=counter_bits)
+        transport = create_transport(client, name)
+        return transport.run(plan_counting(options, transport.shards(), batch))
+
     def _open(self, client: Any, options: CountingOptions) -> None:
         self._transport = create_transport(client, options.name)
         self._run = self._transport.run
         manifest = self._run(open_counting(options, self._transport.shards()))
         storage = self._storage = Counters(options.name, manifest, options.secret)
         self._run_ids = self._query_run_ids()
+        self._domains = KnownDomains(options.name)
         self._adds = KeyBatcher(partial(self._send_hashes, storage.add))
         self._counts = KeyBatcher(partial(self._send_hashes, storage.count))
         self._removals = KeyBatcher(partial(self._send_hashes, storage.remove))
@@ -82,7 +104,9 @@ class RedisCountingFilter(StoredFilter):
 
     def add(self, key: Key, /) -> bool:
         """Add an occurrence of a key; True if it was certainly new. One round trip."""
-        return self._adds.put(self._storage.cells.hash(key)) > 0
+        new = self._adds.put(self._storage.cells.hash(key)) > 0
+        self._domains.note_key(key)
+        return new
 
     def remove(self, key: Key, /) -> None:
         """Remove an occurrence of a key; KeyError if it is certainly absent. Two round trips."""
@@ -91,24 +115,33 @@ class RedisCountingFilter(StoredFilter):
 
     def discard(self, key: Key, /) -> bool:
         """Remove an occurrence of a key if it is probably present; True if it was."""
-        return self._removals.put(self._storage.cells.hash(key)) > 0
+        found = self._removals.put(self._storage.cells.hash(key)) > 0
+        self._domains.look_up_key(key, found)
+        return found
 
     def __contains__(self, key: Key, /) -> bool:
         """Return whether a key is probably present. One round trip."""
-        return self.count(key) > 0
+        found = self._counts.put(self._storage.cells.hash(key)) > 0
+        self._domains.look_up_key(key, found)
+        return found
 
     def count(self, key: Key, /) -> int:
         """Return how often a key is present, rarely more; a counter's maximum means "so many or more"."""
-        return self._counts.put(self._storage.cells.hash(key))
+        number = self._counts.put(self._storage.cells.hash(key))
+        self._domains.look_up_key(key, number)
+        return number
 
     def update(self, /, *keys: Keys) -> None:
         """Add the keys of each batch; nulls are skipped."""
         for batch in keys:
             self._run(self._storage.many(batch, self._storage.add, answer=False))
+            self._domains.note_many(batch)
 
     def add_many(self, keys: Any) -> Any:
         """Add keys in order; answer for each whether it was new, in the caller's kind."""
-        return self._run(self._storage.many(keys, self._storage.add))
+        new = self._run(self._storage.many(keys, self._storage.add))
+        self._domains.note_many(keys)
+        return new
 
     def discard_many(self, keys: Any) -> Any:
         """Remove an occurrence of each key that is probably present, and answer whether it was.
@@ -116,15 +149,21 @@ class RedisCountingFilter(StoredFilter):
         In the caller's kind. A key that occurs more often in ``keys`` than in the filter is removed as often
         as the filter has it.
         """
-        return self._run(self._storage.many(keys, self._storage.remove))
+        found = self._run(self._storage.many(keys, self._storage.remove))
+        self._domains.look_up_many(keys, found)
+        return found
 
     def contains_many(self, keys: Any) -> Any:
         """Tell for each key whether it is probably present, in the caller's kind."""
-        return self._run(self._storage.many(keys, self._storage.count))
+        found = self._run(self._storage.many(keys, self._storage.count))
+        self._domains.look_up_many(keys, found)
+        return found
 
     def count_many(self, keys: Any) -> Any:
         """Return how often each key is present, in the caller's kind."""
-        return self._run(self._storage.many(keys, self._storage.count, counts=True))
+        numbers = self._run(self._storage.many(keys, self._storage.count, counts=True))
+        self._domains.look_up_many(keys, numbers)
+        return numbers
 
     def counters(self) -> bytes:
         """Return all counters, byte for byte as in a `CountingBloomFilter`, the first in the lowest bits."""
@@ -145,6 +184,7 @@ class RedisCountingFilter(StoredFilter):
     def clear(self) -> None:
         """Set all counters to 0; each string changes atomically."""
         self._run(self._storage.clear())
+        self._domains.forget()
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters, without asking the server."""

@@ -37,7 +37,6 @@ from fullbloom.engines.redis.protocol.manifest import (
     read_generation,
 )
 from fullbloom.engines.redis.protocol.requests import (
-    MAX_TEXT_BYTES,
     QueryTimeout,
     Sleep,
     Steps,
@@ -46,8 +45,8 @@ from fullbloom.engines.redis.protocol.requests import (
     change_with_expiry,
     read_number,
     read_part,
-    read_text,
     read_time,
+    read_value,
     try_call,
 )
 from fullbloom.errors import EngineError, EngineNameTaken, EngineTimeout, EngineUnavailable, FullbloomError
@@ -86,7 +85,7 @@ class Overtaken(Exception):
 def read_manifest(name: str) -> Steps[tuple[bytes, Manifest] | None]:
     """Return the manifest of a name, as bytes and parsed; None if it does not exist."""
     key = Names(name).manifest
-    data = yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)
+    data = yield from read_value(key)
     return None if data is None else (data, parse_manifest(name, data))
 
 
@@ -136,7 +135,7 @@ def swap_manifest(name: str, known: Manifest, after: Manifest) -> Steps[bool]:
         return False
     if (yield from change_if_equal(key, data, b"SET", key, new, *after.set_options)):
         return True
-    return (yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)) == new  # sent twice
+    return (yield from read_value(key)) == new  # sent twice
 
 
 def create_filter(
@@ -155,7 +154,7 @@ def create_filter(
         first, strings = manifest.to_bytes(), list[_NewString]()
         try:
             won = yield from try_call(key, b"SET", key, first, b"NX", b"PX", _BUILD_TTL)
-            if won or (yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)) == first:
+            if won or (yield from read_value(key)) == first:
                 yield from _create_strings(name, manifest, cells, data, strings)
                 return (yield from _finish(name, manifest))
         except FullbloomError:
@@ -270,7 +269,7 @@ def _roll_back(name: str, manifest: Manifest, strings: list[_NewString]) -> Step
     """
     with suppress(FullbloomError):
         key = Names(name).manifest
-        data = yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)
+        data = yield from read_value(key)
         if data in {manifest.with_state(state).to_bytes() for state in (CLOSING, READY)}:
             return (yield from wait_until_ready(name))
         for one in strings:
@@ -304,9 +303,14 @@ def replace_strings(
 
     Zeros start a new ttl of a filter that has one. Raises `Overtaken` if another client has changed the
     filter since ``manifest`` was read.
+
+    A filter of the server's own has no tag that shows its generation. It is replaced in an odd generation of
+    the manifest, which the next even one follows: only in the odd one may it hold fewer keys than before.
     """
     names = Names.of(name, manifest)
     after = manifest.next_generation()
+    if manifest.backend == MODULE and not is_clearing(after):
+        after = after.next_generation()
     token = secrets.token_hex(8).encode()
     temporary = [colocated_key(key, b"new:" + token) for key in names.bits]
     try:
@@ -318,9 +322,9 @@ def replace_strings(
         # From here on no other client has this generation; strings of an earlier one still belong to this
         # filter, so stopping anywhere below does no harm.
         yield from _take_generation(name, manifest, after)
-        final = after
+        final = after.next_generation() if manifest.backend == MODULE else after
         if data is None and manifest.ttl:
-            final = replace(after, expires=(yield from _expiry_from_now(names.manifest, manifest.ttl)))
+            final = replace(final, expires=(yield from _expiry_from_now(names.manifest, manifest.ttl)))
         for shard, (key, new) in enumerate(zip(names.bits, temporary, strict=True)):
             tag = b"" if manifest.backend == MODULE else after.tag(shard)
             yield from _replace_string(_NewString(new, key, cells.range(shard)[1], tag), final)
@@ -332,6 +336,11 @@ def replace_strings(
                 yield from call(key, b"UNLINK", key)
         raise
     return final
+
+
+def is_clearing(manifest: Manifest) -> bool:
+    """Return whether a filter of the server's own is being cleared, or a client stopped while it did so."""
+    return manifest.backend == MODULE and manifest.generation % 2 == 1
 
 
 def _take_generation(name: str, manifest: Manifest, after: Manifest) -> Steps[None]:

@@ -4,6 +4,14 @@ A client that begins a generation creates all of its strings, each with a tag of
 generation before it acknowledges a key: with the moment at which the strings expire, and a digest of the
 tags. From then on no client creates strings of that generation. So a string that is missing before its end,
 or whose tag is not the recorded one, is a loss, which every client notices.
+
+The tag of a string is that of the window, with random bytes in place of the generation, which is in the key,
+and with an epoch that adds raise. A string whose epoch is earlier than one that the client saw has lost keys.
+Windows of version 2 have the random bytes in place of the epoch, and cannot notice that.
+
+A client that finds the manifest without a generation that it knows writes that one back. If the manifest
+records it with other tags, the generation was begun again after the server went back: it is recorded as lost,
+so that every client knows.
 """
 
 from __future__ import annotations
@@ -13,9 +21,11 @@ import time
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import starmap
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, make_shard
+from fullbloom.engines.redis.protocol.manifest import OWNER_BYTES, STABLE_BYTES, TAG_BYTES, WINDOW_VERSION
 from fullbloom.engines.redis.protocol.requests import SendBatch, Shard, Steps, call, parse_time
 from fullbloom.errors import FormatError
 
@@ -24,14 +34,21 @@ if TYPE_CHECKING:
 
     from fullbloom._core import WireBatch, WireExchange
     from fullbloom.engines.redis.protocol.manifest import Manifest
+    from fullbloom.engines.redis.protocol.requests import Acks
 
 #: Seconds after which the server is asked for the time again: by then two clocks are 0.1 ms apart.
 _TIME_INTERVAL = 1.0
 #: Added on both sides to what is known of the server's time.
 _SLACK = 0.001
+#: Seconds for which strings outlive their last use, because the nodes of a cluster have clocks of their own.
+GRACE = 60
 _ID_DIGITS = 16
 _DIGEST_BYTES = 8
 _RANDOM_BYTES = 4
+#: Seconds after which a batch reads the manifest again, even if no generation can have begun.
+_READ_INTERVAL = 1.0
+#: The digest of a generation that has lost keys: no tags have it.
+LOST = "0" * 2 * _DIGEST_BYTES
 
 
 class Clock:
@@ -87,7 +104,7 @@ class MissingStrings:
         """Compare tags with the known ones; return the bits set in strings that exist."""
         known, set_ = state.tags.get(generation), 0
         for shard, tag, short, bits in exchange.states:
-            if short or known is None or tag != known[shard]:
+            if short or known is None or state.stable(tag) != known[shard]:
                 self.missing.append(generation)
                 self.untagged += [(generation, shard)] if adding and not tag else []
             else:
@@ -110,8 +127,18 @@ class WindowState:
         #: Generations before this one are recorded by now, or never will be.
         self.settled = 0
         self._shards: dict[int, list[Shard]] = {}
-        #: The tags of the strings of each generation, compared with the record.
+        #: The tags of the strings of each generation, without epochs, compared with the record.
         self.tags: dict[int, list[bytes]] = {}
+        #: The latest epoch seen of each string, by generation and shard.
+        self.epochs: dict[tuple[int, int], int] = {}
+        #: Generations whose strings were seen in an earlier state.
+        self.rolled_back: set[int] = set()
+        #: Strings written to since their epochs were raised, and when that was.
+        self.touched: set[tuple[int, int]] = set()
+        self.raised = time.monotonic()
+        #: When the manifest was read, and whether it lacked something that this client knows.
+        self.read_at = time.monotonic()
+        self.is_incomplete = False
         #: Acknowledged keys, by generation.
         self.acknowledged: dict[int, AcknowledgedKeys] = {}
 
@@ -124,21 +151,83 @@ class WindowState:
         """Return the keys of all strings of a generation."""
         return (self.key(generation, shard) for shard in range(self.manifest.shards))
 
-    def send(self, generation: int, batch: WireBatch) -> SendBatch:
+    def send(self, generation: int, batch: WireBatch, acks: Acks | None = None) -> SendBatch:
         """Return the request that sends a batch to a generation."""
         shards = self._shards.get(generation)
         if shards is None:
             shards = self._shards[generation] = list(starmap(make_shard, enumerate(self.keys(generation))))
-        return SendBatch(batch, [shards[shard] for shard in batch.shards])
+        return SendBatch(batch, [shards[shard] for shard in batch.shards], acks=acks)
+
+    def stable(self, tag: bytes) -> bytes:
+        """Return the part of a tag that never changes."""
+        return tag[:STABLE_BYTES] if self.has_epochs and len(tag) == TAG_BYTES else tag
+
+    @property
+    def has_epochs(self) -> bool:
+        """True if the tags of the strings have epochs."""
+        return self.manifest.version >= WINDOW_VERSION
+
+    def draw_tag(self, shard: int) -> bytes:
+        """Return a unique tag for a string that is created now, whoever creates another in its place."""
+        tag, drawn = self.manifest.tag(shard), secrets.token_bytes(_RANDOM_BYTES)
+        if self.has_epochs:
+            return tag[:OWNER_BYTES] + drawn + bytes(TAG_BYTES - STABLE_BYTES)
+        return tag[:STABLE_BYTES] + drawn
+
+    def is_same_window(self, tag: bytes, other: bytes) -> bool:
+        """Return whether two tags belong to the same window, which was not cleared in between."""
+        owner = OWNER_BYTES if self.has_epochs else STABLE_BYTES
+        return len(tag) == len(other) and tag[:owner] == other[:owner]
+
+    def note_epoch(self, generation: int, shard: int, tag: bytes, known: int) -> None:
+        """Take the epoch in a tag, and compare it with the one known before the batch was sent."""
+        if not self.has_epochs:
+            return
+        epoch, place = int.from_bytes(tag[STABLE_BYTES:], "big"), (generation, shard)
+        if epoch < known:
+            self.rolled_back.add(generation)
+        self.epochs[place] = max(epoch, self.epochs.get(place, 0))
 
     def adopt(self, manifest: Manifest, present: int) -> None:
         """Take a manifest that was read in the generation ``present`` or later."""
         oldest = present - 2 * manifest.generations
+        stored, known = recorded_generations(self.name, manifest), self.recorded
+        self.is_incomplete = any(
+            one > present - manifest.generations and stored.get(one) != about and about.digest != LOST
+            for one, about in known.items()
+        )
         # The first record counts: a later one of the same generation means that its strings were lost.
-        recorded = {**recorded_generations(self.name, manifest), **self.recorded}
+        recorded = {
+            **stored,
+            **known,
+            **{one: about for one, about in stored.items() if about.digest == LOST},
+        }
         self.recorded = {one: about for one, about in recorded.items() if one >= oldest}
+        for one, about in stored.items():
+            if about.digest == LOST:
+                self.tags.pop(one, None)
         self.manifest, self.settled = manifest, max(self.settled, present)
+        self.read_at = time.monotonic()
         self._forget(oldest)
+
+    def is_lost(self, generation: int) -> bool:
+        """Return whether a generation is recorded as lost."""
+        about = self.recorded.get(generation)
+        return about is not None and about.digest == LOST
+
+    def is_unread(self) -> bool:
+        """Return whether the manifest was read too long ago."""
+        return time.monotonic() - self.read_at >= _READ_INTERVAL
+
+    def merge_record(
+        self, stored: Mapping[int, RecordedGeneration], first: int
+    ) -> dict[int, RecordedGeneration]:
+        """Return a stored record with the generations from ``first`` on that this client knows."""
+        merged = dict(stored)
+        for one, about in list(self.recorded.items()):
+            if one >= first and stored.get(one) != about:
+                merged[one] = about._replace(digest=LOST) if one in stored else about
+        return merged
 
     def _forget(self, oldest: int) -> None:
         """Forget generations before ``oldest``."""
@@ -146,6 +235,9 @@ class WindowState:
             for one in list(known):
                 if one < oldest:
                     known.pop(one, None)
+        for place in list(self.epochs):
+            if place[0] < oldest:
+                self.epochs.pop(place, None)
 
     def may_have_changed(self, now: CurrentGenerations) -> bool:
         """Return whether another client may have begun a generation of the window unnoticed."""
@@ -158,9 +250,12 @@ class WindowState:
 
     def enter(self, generation: int, tags: list[bytes]) -> bool:
         """Take the tags of all strings of a generation; False if they differ from the record."""
-        if digest_tags(tags) != self.recorded[generation].digest:
+        stable = [self.stable(tag) for tag in tags]
+        if digest_tags(stable) != self.recorded[generation].digest:
             return False
-        self.tags[generation] = tags
+        for shard, tag in enumerate(tags):
+            self.note_epoch(generation, shard, tag, 0)
+        self.tags[generation] = stable
         return True
 
     def note(self, generation: int, hashes: bytes, first: int) -> None:
@@ -193,16 +288,6 @@ def recorded_generations(name: str, manifest: Manifest) -> dict[int, RecordedGen
 def digest_tags(tags: Iterable[bytes]) -> str:
     """Return the digest of tags."""
     return blake2b(b"".join(tags), digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def draw_tag(tag: bytes) -> bytes:
-    """Return a unique tag for a string that is created now, whoever creates another in its place."""
-    return tag[:-_RANDOM_BYTES] + secrets.token_bytes(_RANDOM_BYTES)
-
-
-def is_same_window(tag: bytes, other: bytes) -> bool:
-    """Return whether two tags belong to the same window, which was not cleared in between."""
-    return len(tag) == len(other) and tag[:-_RANDOM_BYTES] == other[:-_RANDOM_BYTES]
 
 
 def format_record(recorded: Mapping[int, RecordedGeneration], owner: str) -> str:
@@ -238,6 +323,11 @@ def _checksum(owner: str, parts: list[str]) -> str:
 def seconds_per_generation(manifest: Manifest) -> float:
     """Return how long a generation takes new keys."""
     return manifest.window / (manifest.generations - 1)
+
+
+def spare_generations(manifest: Manifest) -> int:
+    """Return how many generations exist that are not looked up any more."""
+    return ceil(GRACE / seconds_per_generation(manifest))
 
 
 def upcoming_strings(name: str, new: Manifest) -> Iterator[bytes]:

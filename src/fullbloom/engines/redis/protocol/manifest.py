@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.requests import ExpiryCommand
 
 #: Version of the manifest and the strings; a newer one is refused. Since version 2 a tag has a checksum of
-#: the parameters instead of the filter's id, and an epoch instead of the shard's number.
-VERSION = 2
-_VERSIONS = (1, 2)
+#: the parameters instead of the filter's id, and an epoch instead of the shard's number. Version 3 is that
+#: of windows whose tags have an epoch, too.
+VERSION, WINDOW_VERSION = 2, 3
+_VERSIONS = (1, 2, 3)
 #: Version of the rule that maps keys to hashes.
 KEY_RULE = 1
 #: Its strings are being created; all exist and their times to live are being set; done.
@@ -296,7 +297,7 @@ def parse_manifest(name: str, data: bytes) -> Manifest:
     if not fits:
         raise FormatError(
             f"the filter {name!r} on the server has version {reprlib.repr(version)} and key rule "
-            f"{reprlib.repr(rule)}, but this release supports versions up to {VERSION} and key rule "
+            f"{reprlib.repr(rule)}, but this release supports versions up to {_VERSIONS[-1]} and key rule "
             f"{KEY_RULE}; use the release that created it, or a newer one"
         )
     missing = [field for field in known if field not in stored]

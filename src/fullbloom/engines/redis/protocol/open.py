@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fullbloom import _core
 from fullbloom.engines.redis.protocol import create, plan
-from fullbloom.engines.redis.protocol.generations import upcoming_strings, with_record
+from fullbloom.engines.redis.protocol.generations import spare_generations, upcoming_strings, with_record
 from fullbloom.engines.redis.protocol.keys import Names, find_name_error, native_cells, native_counters
-from fullbloom.engines.redis.protocol.manifest import MAX_TTL, MIN_TTL, MODULE, READY, STRINGS, Manifest
+from fullbloom.engines.redis.protocol.manifest import (
+    MAX_TTL,
+    MIN_TTL,
+    MODULE,
+    READY,
+    STRINGS,
+    WINDOW_VERSION,
+    Manifest,
+)
 from fullbloom.engines.redis.protocol.requests import Acks, Steps, call, read_text
 from fullbloom.errors import (
     EngineError,
@@ -232,10 +240,15 @@ def _require_backend(options: OpenOptions, server: plan.ServerInfo) -> str:
     return backend
 
 
-def plan_filter(options: OpenOptions, batch: int) -> Steps[Plan]:
-    """Return the plan of a new filter."""
+def _check_batch(batch: Any) -> None:
+    """Raise ParameterError for an invalid number of keys."""
     if type(batch) is not int or batch < 1:
         raise ParameterError(f"batch must be a whole number of keys, 1 or more, got {batch!r}")
+
+
+def plan_filter(options: OpenOptions, batch: int) -> Steps[Plan]:
+    """Return the plan of a new filter."""
+    _check_batch(batch)
     server = yield from plan.query_server()
     new = options.manifest(_require_backend(options, server))
     cells = native_cells(new, options.secret)
@@ -361,6 +374,17 @@ def open_counting(options: CountingOptions, spread: int) -> Steps[Manifest]:
     return manifest
 
 
+def plan_counting(options: CountingOptions, spread: int, batch: int) -> Steps[Plan]:
+    """Return the plan of a new counting filter."""
+    _check_batch(batch)
+    new = options.manifest(spread)
+    cells = native_counters(new, options.secret)
+    server = (yield from plan.query_server()).require_strings(options.name)
+    names = Names.of(options.name, new)
+    nodes = yield from plan.query_nodes(names, cells, server)
+    return plan.make_plan(cells, new, (yield from plan.query_warnings(names, nodes)), batch)
+
+
 _DEFAULT_GENERATIONS = 3
 _MIN_GENERATIONS = 2
 _MAX_GENERATIONS = 16
@@ -424,6 +448,7 @@ class RollingOptions(FilterOptions):
             window=self.window,
             generations=generations,
             state=READY,
+            version=WINDOW_VERSION,
         )
         return with_record(new, {})
 
@@ -449,3 +474,15 @@ def open_rolling(options: RollingOptions, spread: int) -> Steps[Manifest]:
     if not manifest.window:
         manifest.require_match(name, {"window": _MIN_WINDOW if options.window is None else options.window})
     return manifest
+
+
+def plan_rolling(options: RollingOptions, spread: int, batch: int) -> Steps[Plan]:
+    """Return the plan of a new window."""
+    _check_batch(batch)
+    new = options.manifest(spread)
+    cells = native_cells(new, options.secret)
+    server = (yield from plan.query_server()).require_strings(options.name)
+    names = Names(options.name)
+    names.bits = list(upcoming_strings(options.name, new))
+    nodes = yield from plan.query_nodes(names, cells, server, ending=True, spare=spare_generations(new))
+    return plan.make_plan(cells, new, (yield from plan.query_warnings(names, nodes)), batch)

@@ -23,7 +23,7 @@ from fullbloom.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fullbloom._core import WireCells
+    from fullbloom._core import WireBatch, WireCells, WireCounterBatch, WireCounters, WireExchange
 
 #: Commands for filters of the server's own.
 MODULE_COMMANDS = (b"BF.RESERVE", b"BF.INSERT", b"BF.MEXISTS", b"BF.CARD")
@@ -204,6 +204,8 @@ MAX_STRING_BYTES = 512 << 20
 #: The layout with one cache line a key that "auto" may choose: one command a key.
 LAYOUT = next(row["name"] for row in _core.layouts() if row["one_line"] and row["auto"])
 _LARGE_BATCH = 1000
+#: Bytes of a line of counters.
+_COUNTER_LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -338,12 +340,19 @@ def choose_shape(capacity: int, fpr: float, layout: str | None, scheme: str | No
 
 
 def query_nodes(
-    names: Names, cells: WireCells, server: ServerInfo, *, ending: bool = False
+    names: Names,
+    cells: WireCells | WireCounters,
+    server: ServerInfo,
+    *,
+    ending: bool = False,
+    spare: int = 0,
 ) -> Steps[list[Node]]:
     """Query each node that gets a part of a filter; ``server`` is used without a cluster.
 
-    With ``ending`` the strings have a time to live.
+    With ``ending`` the strings have a time to live. ``names`` may have strings of several generations of a
+    window, ``spare`` more of which exist.
     """
+    generations = len(names.bits) // cells.shards
     parts: dict[str, list[int]] = {}
     keys: dict[str, bytes] = {}
     for key, shard in ((names.manifest, None), *zip(names.bits, range(len(names.bits)), strict=True)):
@@ -353,7 +362,8 @@ def query_nodes(
     nodes = []
     for address, shards in parts.items():
         info = (yield from query_server(keys[address])) if address else server
-        nbytes = sum(cells.range(shard)[1] + TAG_BYTES for shard in shards)
+        nbytes = sum(cells.range(shard % cells.shards)[1] + TAG_BYTES for shard in shards)
+        nbytes = -(-nbytes * (generations + spare) // generations)
         memory = (info.maxmemory, info.used_memory, info.policy)
         nodes.append(Node(address, len(shards), nbytes, *memory, info.evicts(ending=ending), ending))
     return nodes
@@ -372,25 +382,28 @@ def query_warnings(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
     return warned
 
 
-def make_plan(cells: WireCells, manifest: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH) -> Plan:
+def make_plan(
+    cells: WireCells | WireCounters, manifest: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH
+) -> Plan:
     """Return the plan of a filter with these cells."""
-    keys = list(Names("name", cells.shards).bits)
     sizes = [cells.range(shard)[1] + TAG_BYTES for shard in range(cells.shards)]
-    sent = []
-    for adding in (False, True):
-        keys_sent = cells.keys(range(batch), adding=adding).batch(0, batch)
-        sent.append(keys_sent.exchange([make_shard(number, keys[number]) for number in keys_sent.shards]))
+    checking, adding = (_write_batch(cells, batch, adding=adding) for adding in (False, True))
     least = min(nodes, key=lambda node: node.room)
     evicting = next((node for node in nodes if node.evicts), least)
-    by_key = batch * (cells.num_hashes * 4 + (4 if cells.has_lines else 0))
+    line = cells.line_bytes if isinstance(cells, _core.WireCells) else _COUNTER_LINE_BYTES
+    has_lines = not isinstance(cells, _core.WireCells) or cells.has_lines
+    by_key = batch * (manifest.num_hashes * 4 + (4 if has_lines else 0))
+    checked = batch * (line + 7) if has_lines else batch * manifest.num_hashes * 4
+    # A window is looked up in each generation, and an add looks in all but the present one.
+    lookups = manifest.generations or 1
     return Plan(
         backend=manifest.backend,
         layout=manifest.layout,
-        num_bits=cells.num_bits,
-        num_hashes=cells.num_hashes,
+        num_bits=manifest.num_bits,
+        num_hashes=manifest.num_hashes,
         shards=cells.shards,
         shard_bytes=max(sizes),
-        nbytes=sum(sizes),
+        nbytes=sum(node.nbytes for node in nodes) if manifest.window else sum(sizes),
         maxmemory=least.maxmemory,
         used_memory=least.used_memory,
         policy=evicting.policy,
@@ -398,10 +411,21 @@ def make_plan(cells: WireCells, manifest: Manifest, nodes: list[Node], batch: in
         evicts=evicting.evicts,
         batch=batch,
         round_trips=1,
-        bytes_to_check=len(sent[0].buffer),
-        bytes_checked=batch * (cells.line_bytes + 7) if cells.has_lines else batch * cells.num_hashes * 4,
-        bytes_to_add=len(sent[1].buffer),
-        bytes_added=sum(sizes) if sent[1].is_whole else by_key,
+        bytes_to_check=lookups * len(checking.buffer),
+        bytes_checked=lookups * checked,
+        bytes_to_add=len(adding.buffer) + (lookups - 1) * len(checking.buffer),
+        bytes_added=(sum(sizes) if adding.is_whole else by_key) + (lookups - 1) * checked,
         nodes=tuple(nodes),
         warnings=tuple(f"{_describe(node)}: {text}" for node in nodes for text in node.warnings),
     )
+
+
+def _write_batch(cells: WireCells | WireCounters, batch: int, *, adding: bool) -> WireExchange:
+    """Return the commands for a batch of keys."""
+    keys = list(Names("name", cells.shards).bits)
+    sent: WireBatch | WireCounterBatch
+    if isinstance(cells, _core.WireCells):
+        sent = cells.keys(range(batch), adding=adding).batch(0, batch)
+    else:
+        sent = cells.keys(range(batch)).batch(0, batch, adding=adding)
+    return sent.exchange([make_shard(number, keys[number]) for number in sent.shards])

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fullbloom._core import WireBatch
-from fullbloom.errors import EngineError, EngineTimeout, EngineUnavailable, FormatError
+from fullbloom.errors import EngineError, EngineNameTaken, EngineTimeout, EngineUnavailable, FormatError
 
 if TYPE_CHECKING:
     from fullbloom._core import WireCounterBatch, WireExchange, WireText
@@ -163,8 +163,33 @@ def unexpected_reply(what: str) -> FormatError:
     )
 
 
-#: Limit for reading the value of a manifest's key, which may hold something else.
-MAX_TEXT_BYTES = 512 << 20
+#: Longest value of a manifest's key or a record that is read; the key may hold something else, of 512 MB.
+MAX_VALUE_BYTES = 1 << 16
+
+
+def read_value(key: bytes) -> Steps[bytes | None]:
+    """Read the value of a manifest's key or a record; None if it does not exist.
+
+    Of a longer value only the first `MAX_VALUE_BYTES` and one more are sent.
+    """
+    text = yield from _read_start(key)
+    if text:
+        return text
+    if text is None or not (yield from read_number(key, b"EXISTS", key)):
+        return None
+    return (yield from _read_start(key))  # it is empty, or was just created
+
+
+def _read_start(key: bytes) -> Steps[bytes | None]:
+    """Read the start of a value; b"" also if it does not exist."""
+    try:
+        return (yield from read_text(key, MAX_VALUE_BYTES + 1, b"GETRANGE", key, 0, MAX_VALUE_BYTES))
+    except (EngineTimeout, EngineUnavailable, EngineNameTaken):
+        raise
+    except EngineError:  # `fullbloom serve` has no GETRANGE; its notes are no longer than this
+        return (yield from read_text(key, MAX_VALUE_BYTES, b"GET", key))
+
+
 _CHANGE_IF_EQUAL = (
     b"if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call(unpack(ARGV, 2)) return 1"
 )
@@ -187,7 +212,7 @@ def change_if_equal(key: bytes, before: bytes, *words: bytes | int) -> Steps[boo
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:  # no transactions either
-        if (yield from read_text(key, MAX_TEXT_BYTES, b"GET", key)) != before:
+        if (yield from read_value(key)) != before:
             return False
         yield from call(key, *words)
         return True

@@ -50,7 +50,7 @@ from fullbloom.engines.redis.protocol.requests import (
     change_if_equal,
     read_number,
     read_part,
-    read_text,
+    read_value,
     try_call,
 )
 from fullbloom.errors import (
@@ -70,8 +70,6 @@ if TYPE_CHECKING:
 
 #: Milliseconds until the old strings expire: batches that are on their way find their tags until then.
 _RETIRED_TTL = 60_000
-#: The longest record of a reshard.
-_MAX_RECORD_BYTES = 1 << 12
 
 
 def _record_key(strings: Strings) -> bytes:
@@ -116,7 +114,7 @@ def _delete_record(strings: Strings, of: str) -> Steps[None]:
     """Delete the reshard's record of a filter that is gone."""
     key = _record_key(strings)
     with suppress(FullbloomError):
-        data = yield from read_text(key, _MAX_RECORD_BYTES, b"GET", key)
+        data = yield from read_value(key)
         if data is not None and _parse_record(strings.name, data)[0] == of:
             yield from change_if_equal(key, data, b"DEL", key)
 
@@ -124,7 +122,7 @@ def _delete_record(strings: Strings, of: str) -> Steps[None]:
 def _read_record(strings: Strings) -> Steps[tuple[bytes, int, int] | None]:
     """Return the record, as bytes, and its target's shards and cut; None if no reshard is in progress."""
     key = _record_key(strings)
-    data = yield from read_text(key, _MAX_RECORD_BYTES, b"GET", key)
+    data = yield from read_value(key)
     if data is None:
         return None
     of, shards, cut, before, old_cut = _parse_record(strings.name, data)
@@ -324,7 +322,7 @@ def _replace_cells(strings: Strings, data: memoryview | None) -> Steps[None]:
 def delete(strings: Strings) -> Steps[bool]:
     """Delete the filter; True if it existed."""
     known, key = strings.snapshot, _record_key(strings)
-    record = yield from read_text(key, _MAX_RECORD_BYTES, b"GET", key)
+    record = yield from read_value(key)
     existed = yield from create.delete_filter(strings.name)
     yield from strings.sweep(known)
     if record is not None:

@@ -66,6 +66,14 @@ def verify_filter(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     return (yield from expire.run_or_default(strings, steps, lambda: empty))
 
 
+def _count_found(strings: Strings | Counters, hashes: bytes) -> Steps[int | None]:
+    """Count the hashes that are found; None if a filter of the server's own counts fewer keys than before."""
+    try:
+        return (yield from strings.count_found(hashes))
+    except FilterRolledBack:
+        return None
+
+
 def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
     """Verify a filter that has not expired."""
     known = strings.snapshot
@@ -97,10 +105,11 @@ def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verificati
         if not known.is_as_known(shard, tag):  # cleared or loaded by another client: its keys are unknown
             strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0
-    if rolled_back:
-        strings.rolled_back = True
     counts = yield from strings.count_growing()
-    found = 0 if lost else (yield from strings.count_found(remembered.hashes()))
+    found = 0 if lost else (yield from _count_found(strings, remembered.hashes()))
+    if found is None:
+        rolled_back, checked, found = True, 0, 0
+    strings.rolled_back |= rolled_back
     too_few = any(count < least for count, least in zip(counts, remembered.bits, strict=False))
     keys_lost = checked - found
     ok = not lost and not too_few and not keys_lost and not rolled_back

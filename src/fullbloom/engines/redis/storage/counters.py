@@ -154,7 +154,7 @@ class Counters(StoredCells):
     ) -> Steps[None]:
         """Send a batch and take the replies; raise what is refused or lost."""
         if self.rolled_back:
-            raise errors.rollback(self.name)
+            yield from self._check_cleared(snapshot)
         if not len(batch):
             return
         known = {shard: snapshot.epochs[shard] for shard in batch.shards}
@@ -206,6 +206,13 @@ class Counters(StoredCells):
             self.rolled_back = True
             raise errors.rollback(self.name)
         return manifest
+
+    def _check_cleared(self, snapshot: CounterSnapshot) -> Steps[None]:
+        """Raise, unless another client has cleared the filter since it was rolled back."""
+        manifest = yield from self._read_same_manifest(snapshot)
+        if manifest.generation == snapshot.manifest.generation:
+            raise errors.rollback(self.name)
+        self.adopt(manifest)
 
     def _sweep(self, snapshot: CounterSnapshot, missing: list[int]) -> Steps[None]:
         """Delete strings that a change wrote without a filter, as far as the server can be reached."""

@@ -164,7 +164,8 @@ class Strings(StoredCells):
     ) -> Steps[tuple[bytes, bool]]:
         """Send a batch by a snapshot; return its answers, and whether the filter still uses those strings."""
         if self.rolled_back:
-            raise errors.rollback(self.name)
+            yield from self._check_cleared(snapshot)
+            return bytes(len(make(snapshot.cells))), False
         other, late = snapshot.other if adding else None, set[int]()
         if other is not None:
             copy = make(other.cells)
@@ -181,6 +182,12 @@ class Strings(StoredCells):
             snapshot.acknowledged.note(batch.hashes)
             yield from raise_epochs(snapshot)
         return answers, True
+
+    def _check_cleared(self, snapshot: Snapshot) -> Steps[None]:
+        """Raise, unless another client has cleared the filter since it was rolled back."""
+        yield from self.refresh(snapshot)
+        if self.rolled_back:
+            raise errors.rollback(self.name)
 
     def count_found(self, hashes: bytes) -> Steps[int]:
         """Count the given hashes that are found."""
@@ -230,9 +237,13 @@ class Strings(StoredCells):
                 self._check_epoch(part, shard, part.read_epoch(tag), known[shard])
         if adding:
             for shard, _, _, bits in replies:
-                part.acknowledged.bits[shard] += bits
+                self._note_set(part, shard, bits)
             part.touched.update(known)
         return set()
+
+    def _note_set(self, part: Snapshot, shard: int, bits: int) -> None:
+        """Remember that bits of a shard were set."""
+        part.acknowledged.bits[shard] += bits
 
     def _check_epoch(self, part: Snapshot, shard: int, epoch: int, known: int) -> None:
         """Raise if a shard is in an earlier epoch than the one known before the batch was sent."""
@@ -388,7 +399,9 @@ def raise_epochs(snapshot: Snapshot) -> Steps[None]:
                 continue
             for shard in list(part.touched):
                 part.touched.discard(shard)
-                epoch = yield from _raise_epoch(part, shard)
+                epoch = yield from raise_epoch(
+                    part.names.bits[shard], part.nbytes(shard), part.tags.stable[shard]
+                )
                 part.epochs[shard] = max(epoch, part.epochs[shard])
 
 
@@ -400,9 +413,8 @@ _RAISE_EPOCH = (
 )
 
 
-def _raise_epoch(part: Snapshot, shard: int) -> Steps[int]:
-    """Raise the epoch of a shard; return the new one, or -1 if the string was replaced."""
-    key, at, stable = part.names.bits[shard], part.nbytes(shard), part.tags.stable[shard]
+def raise_epoch(key: bytes, at: int, stable: bytes) -> Steps[int]:
+    """Raise the epoch in the tag at ``at``; return the new one, or -1 if the string was replaced."""
     try:
         return (yield from read_number(key, b"EVAL", _RAISE_EPOCH, 1, key, at, stable))
     except (EngineTimeout, EngineUnavailable):

@@ -19,6 +19,8 @@ is checked again. So neither clients' clocks matter, nor how late a batch arrive
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +43,7 @@ from fullbloom.engines.redis.protocol.keys import (
     make_shard,
     native_cells,
 )
-from fullbloom.engines.redis.protocol.manifest import MAX_BYTES, TAG_BYTES, parse_manifest
+from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, parse_manifest
 from fullbloom.engines.redis.protocol.requests import (
     Call,
     Request,
@@ -52,10 +54,11 @@ from fullbloom.engines.redis.protocol.requests import (
     parse_text,
     read_number,
     read_part,
-    read_text,
+    read_value,
     try_call,
 )
 from fullbloom.engines.redis.protocol.verify import Verification
+from fullbloom.engines.redis.storage import strings
 from fullbloom.engines.redis.storage.strings import PORTION, combine_answers, run_portions
 from fullbloom.errors import (
     EngineError,
@@ -64,6 +67,8 @@ from fullbloom.errors import (
     EngineTimeout,
     EngineUnavailable,
     FilterLost,
+    FilterRolledBack,
+    FullbloomError,
 )
 
 if TYPE_CHECKING:
@@ -71,9 +76,10 @@ if TYPE_CHECKING:
 
     from fullbloom._core import WireBatch, WireCells, WireExchange
     from fullbloom.engines.redis.protocol.manifest import Manifest
+    from fullbloom.engines.redis.protocol.requests import Acks
 
-#: Seconds for which strings outlive their last use, because the nodes of a cluster have clocks of their own.
-_GRACE = 60
+#: Attempts to write back a record while other clients change the manifest.
+_RESTORE_ATTEMPTS = 5
 #: Time to live, in milliseconds, of a string under its temporary key.
 _CREATION_TTL = 60_000
 #: Translates 0 to 1 and 1 to 0.
@@ -99,6 +105,8 @@ class Window:
         self.names = Names(name)
         self.clock = Clock(self.names.manifest)
         self.seconds = seconds_per_generation(manifest)
+        #: Replicas that must confirm what is added.
+        self.acks: Acks | None = None
         self.state = WindowState(name, manifest)
 
     @property
@@ -142,8 +150,8 @@ class Window:
     def _look_up(self, state: WindowState, portion: _Portion) -> Steps[bytes]:
         now = yield from self._now()
         known = state.live(now)
-        may_have_changed = state.may_have_changed(now)
-        answers = yield from self._query(state, portion, known, (), now if may_have_changed else None)
+        reads = state.may_have_changed(now) or state.is_unread()
+        answers = yield from self._query(state, portion, known, (), now if reads else None)
         if more := [one for one in state.live(now) if one not in known]:
             answers += yield from self._query(state, portion, more, ())
         return combine_answers([bytes(len(portion)), *answers])
@@ -162,9 +170,11 @@ class Window:
             if found is None and state.may_have_changed(now):
                 yield from self._refresh(state)
             older = [one for one in state.live(now) if one not in present] if found is None else []
-            answers = yield from self._query(state, portion, older, present)
+            reads = state.is_unread()
+            answers = yield from self._query(state, portion, older, present, now if reads else None)
             for generation in present:
                 state.note(generation, portion.hashes, now.first)
+            yield from self._raise_epochs(state)
             if found is None:  # later generations contain what was just added
                 known, new = answers[: len(older)], answers[len(older) :]
                 found = [*known, *(one.translate(_NEGATE) for one in new)]
@@ -182,9 +192,16 @@ class Window:
 
         With ``reading``, the manifest is read along with them.
         """
+        yield from self._check_cleared(state, (*looked, *added))
         unknown = [(one, self.cells.marks()) for one in looked if one not in state.tags]
         each = [(one, portion.lookup) for one in looked] + [(one, portion.to_add()) for one in added]
-        requests: list[Request] = [state.send(one, batch) for one, batch in (*unknown, *each)]
+        epochs = {
+            (one, shard): state.epochs.get((one, shard), 0) for one, batch in each for shard in batch.shards
+        }
+        requests: list[Request] = [
+            state.send(one, batch, self.acks if number >= len(unknown) + len(looked) else None)
+            for number, (one, batch) in enumerate((*unknown, *each))
+        ]
         if reading is not None:
             key = self.names.manifest
             requests.append(SendBatch(_core.WireText(key), [make_shard(0, key)]))
@@ -199,17 +216,89 @@ class Window:
             for exchange in exchanges:
                 batch.take(exchange)
                 bits = missing.note(state, generation, exchange, adding=adding)
+                self._note_epochs(state, generation, exchange, epochs)
                 if adding:
+                    state.touched.update((generation, shard) for shard in batch.shards)
                     state.acknowledged.setdefault(generation, AcknowledgedKeys(1)).bits[0] += bits
             answers.append(batch.answers)
             if adding and generation in missing.missing:
                 # If the window was cleared, a key that is new in a missing string was in no other.
                 portion.new = combine_answers([portion.new, batch.answers])
-        if reading is not None:
-            self._learn(state, replies[-1][0].states[0][1], reading)
         if missing.missing:
             yield from self._explain_missing(state, missing)
+        if reading is not None:
+            self._learn(state, replies[-1][0].states[0][1], reading)
+        yield from self._check_losses(state, (*looked, *added))
         return answers
+
+    def _check_cleared(self, state: WindowState, generations: Sequence[int]) -> Steps[None]:
+        """Raise if generations were rolled back, unless another client has cleared the window since."""
+        if state.rolled_back.intersection(generations):
+            yield from self._refresh(state)
+            raise errors.rollback(self.name)
+
+    def _check_losses(self, state: WindowState, generations: Sequence[int]) -> Steps[None]:
+        """Write back what the manifest lacks; raise if one of the generations has lost keys."""
+        if state.is_incomplete:
+            yield from self._restore_record(state)
+        if state.rolled_back.intersection(generations):
+            raise errors.rollback(self.name)
+        if lost := [one for one in generations if one not in state.tags and state.is_lost(one)]:
+            raise self._loss(lost)
+
+    @staticmethod
+    def _note_epochs(
+        state: WindowState, generation: int, exchange: WireExchange, known: dict[tuple[int, int], int]
+    ) -> None:
+        """Compare the epochs in tags of the window with those known before the batch was sent."""
+        tags = state.tags.get(generation)
+        for shard, tag, short, _ in exchange.states:
+            if tags is not None and not short and state.stable(tag) == tags[shard]:
+                state.note_epoch(generation, shard, tag, known.get((generation, shard), 0))
+
+    def _raise_epochs(self, state: WindowState) -> Steps[None]:
+        """Raise the epochs of the strings that were written to, once in a while."""
+        if not state.has_epochs or time.monotonic() - state.raised < strings.RAISED_EVERY:
+            return
+        state.raised = time.monotonic()
+        with suppress(FullbloomError):  # the next add tries again
+            for place in list(state.touched):
+                state.touched.discard(place)
+                generation, shard = place
+                tags = state.tags.get(generation)
+                if tags is not None:
+                    at = self.cells.range(shard)[1]
+                    epoch = yield from strings.raise_epoch(state.key(*place), at, tags[shard])
+                    state.epochs[place] = max(epoch, state.epochs.get(place, 0))
+
+    def _restore_record(self, state: WindowState) -> Steps[None]:
+        """Write back what this client knows of generations, and the manifest does not.
+
+        Only a server that went back can lack it. If it cannot be written now, a batch that reads the
+        manifest again tries again.
+        """
+        state.is_incomplete = False
+        with suppress(FullbloomError):  # this user may not write
+            yield from self._write_record(state)
+
+    def _write_record(self, state: WindowState) -> Steps[None]:
+        for _ in range(_RESTORE_ATTEMPTS):
+            stored = yield from _read_manifest(self.names.manifest)
+            manifest = parse_manifest(self.name, stored) if stored else None
+            same = manifest is not None and manifest.id == state.manifest.id
+            if stored is None or manifest is None or not same:
+                return  # the next batch finds out
+            if manifest.generation != state.manifest.generation:
+                return
+            now = yield from self._now()
+            recorded = recorded_generations(self.name, manifest)
+            merged = state.merge_record(recorded, now.first)
+            after = with_record(manifest, merged) if merged != recorded else manifest
+            if after is manifest or (
+                yield from _swap_manifest(self.names.manifest, stored, after.to_bytes())
+            ):
+                state.adopt(after, state.settled)
+                return
 
     def _exchange(self, requests: list[Request]) -> Steps[list[list[WireExchange]]]:
         """Send several batches at once; raise what a server refuses."""
@@ -228,7 +317,10 @@ class Window:
 
     def _query_tags(self, state: WindowState, generation: int) -> Steps[None]:
         """Compare the tags of all strings of a generation with the record."""
+        epochs = dict(state.epochs)
         (exchanges,) = yield from self._exchange([state.send(generation, self.cells.marks())])
+        for exchange in exchanges:
+            self._note_epochs(state, generation, exchange, epochs)
         if not self._check_tags(state, generation, exchanges):
             yield from self._explain_missing(state, MissingStrings([generation]))
 
@@ -249,16 +341,16 @@ class Window:
         A client that was paused in between recreates lost strings with tags that differ from the record.
         """
         before = parse_manifest(self.name, stored)
-        ends = ceil(((generation + before.generations) * self.seconds + _GRACE) * 1000)
-        strings = [
-            _String(key, self.cells.range(shard)[1], generations.draw_tag(before.tag(shard)), ends)
+        ends = ceil(((generation + before.generations) * self.seconds + generations.GRACE) * 1000)
+        new = [
+            _String(key, self.cells.range(shard)[1], state.draw_tag(shard), ends)
             for shard, key in enumerate(state.keys(generation))
         ]
-        tags = yield from self._create_strings(strings)
-        for one, tag in zip(strings, tags, strict=True):
+        tags = yield from self._create_strings(new)
+        for one, tag in zip(new, tags, strict=True):
             if not tag:  # the generation is over
                 raise _Retry
-            if not generations.is_same_window(tag, one.tag):
+            if not state.is_same_window(tag, one.tag):
                 raise EngineNameTaken(
                     f"filter {self.name!r}: the server has a key {one.key.decode()!r} that is not one of its "
                     "strings; delete that key"
@@ -268,23 +360,24 @@ class Window:
         oldest = now.first - before.generations
         earlier = recorded_generations(self.name, before)
         recorded = {one: about for one, about in earlier.items() if one >= oldest}
+        tags = [state.stable(tag) for tag in tags]
         recorded[generation] = RecordedGeneration(ends, generations.digest_tags(tags))
         after = with_record(before, recorded)
         if (yield from _swap_manifest(self.names.manifest, stored, after.to_bytes())):
             state.tags[generation] = tags
             state.adopt(after, state.settled)
 
-    def _create_strings(self, strings: list[_String]) -> Steps[list[bytes]]:
+    def _create_strings(self, new: list[_String]) -> Steps[list[bytes]]:
         """Create the missing strings; return the tags of all that exist then, b"" for others."""
-        words = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.tag, one.ends) for one in strings]
+        words = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.tag, one.ends) for one in new]
         try:
-            answers = yield [Call(one.key, each) for one, each in zip(strings, words, strict=True)]
+            answers = yield [Call(one.key, each) for one, each in zip(new, words, strict=True)]
             return [parse_text(answer, TAG_BYTES) or b"" for answer in answers]
         except (EngineTimeout, EngineUnavailable, EngineFull, EngineNameTaken):
             raise
         except EngineError:  # no scripts
             tags = list[bytes]()
-            for one in strings:
+            for one in new:
                 tags += [(yield from _create_by_rename(one))]
             return tags
 
@@ -293,6 +386,10 @@ class Window:
         now, key = (yield from self._now()), self.names.manifest
         stored = (yield from _read_manifest(key)) or b""
         self._learn(state, stored, now)
+        if state.is_incomplete:
+            yield from self._restore_record(state)
+            stored = (yield from _read_manifest(key)) or b""
+            self._learn(state, stored, now)
         return stored
 
     def _learn(self, state: WindowState, data: bytes, now: CurrentGenerations) -> None:
@@ -300,6 +397,8 @@ class Window:
         manifest = parse_manifest(self.name, data) if data else None
         if manifest is None or manifest.id != state.manifest.id:
             raise errors.loss(self.name, "its manifest, or another filter has its name")
+        if manifest.generation < state.manifest.generation:
+            raise errors.rollback(self.name)
         if manifest.generation != state.manifest.generation:
             if self.state is state:
                 self.state = WindowState(self.name, manifest)
@@ -321,8 +420,11 @@ class Window:
         lost = sorted({one for one in missing.missing if one >= now.first})
         if not lost:
             raise _Retry
+        raise self._loss(lost)
+
+    def _loss(self, lost: list[int]) -> Exception:
         numbers = ", ".join(map(str, lost))
-        raise errors.loss(self.name, f"strings of generation {numbers}, which is within the window")
+        return errors.loss(self.name, f"strings of generation {numbers}, which is within the window")
 
     def verify(self, *, restarted: bool) -> Steps[Verification]:
         """Compare what the server has with the record, and with what it acknowledged to this client."""
@@ -330,6 +432,8 @@ class Window:
             state, exists = self.state, True
             try:
                 yield from self._refresh(state)
+            except FilterRolledBack:  # to before a clear
+                return Verification(False, False, restarted, (), 0, 0, 0, 0, True)
             except FilterLost:
                 exists = False
             except _Retry:
@@ -351,6 +455,8 @@ class Window:
                     if hashes:
                         portion = _Portion(self.cells, hashes)
                         (answers,) = yield from self._query(state, portion, [generation], ())
+                except FilterRolledBack:
+                    answers = b""
                 except FilterLost:
                     lost.append(generation)
                     ones, answers = 0, b""
@@ -358,8 +464,10 @@ class Window:
             expected, bits = expected + least, bits + ones
             if ones >= least:
                 acknowledged.bits[0] = ones
-        ok = exists and not lost and found == checked and bits >= expected
-        return Verification(ok, not exists, restarted, tuple(lost), checked, checked - found, expected, bits)
+        rolled_back = bool(state.rolled_back.intersection(state.live(now)))
+        ok = exists and not lost and not rolled_back and found == checked and bits >= expected
+        counts = checked, checked - found, expected, bits
+        return Verification(ok, not exists, restarted, tuple(lost), *counts, rolled_back)
 
     def _count_ones(self, state: WindowState, generation: int) -> Steps[int]:
         """Count the set bits of a generation, all strings of which must exist."""
@@ -485,4 +593,4 @@ def _swap_manifest(key: bytes, before: bytes, after: bytes | None) -> Steps[bool
 
 def _read_manifest(key: bytes) -> Steps[bytes | None]:
     """Return the stored manifest."""
-    return (yield from read_text(key, MAX_BYTES, b"GET", key))
+    return (yield from read_value(key))

@@ -122,7 +122,8 @@ class AsyncTransport:
             if request.watch is not None:
                 key, value = request.watch
                 await pipe.watch(key)
-                if await pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
+                words = ("GETRANGE", key, 0, len(value))  # one byte more than the value has
+                if await pipe.execute_command(*words, NEVER_DECODE=True) != value:
                     return None
                 pipe.multi()
             for one in request.calls:

@@ -124,7 +124,8 @@ class Transport:
             if request.watch is not None:
                 key, value = request.watch
                 pipe.watch(key)
-                if pipe.execute_command("GET", key, NEVER_DECODE=True) != value:
+                words = ("GETRANGE", key, 0, len(value))  # one byte more than the value has
+                if pipe.execute_command(*words, NEVER_DECODE=True) != value:
                     return None
                 pipe.multi()
             for one in request.calls:

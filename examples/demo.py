@@ -102,7 +102,7 @@ def measure(keys: list[bytes], folder: Path) -> None:
     path = folder / "lines.bloom"
     seen.save(path)
     start = time.perf_counter()
-    mapped = fullbloom.BloomFilter.open(path)
+    mapped = fullbloom.open(path)
     opened = (time.perf_counter() - start) * 1e6
     require(all(mapped.contains_many(keys)), "the mapped file finds every key")
     wrong = sum(mapped.contains_many(absent))

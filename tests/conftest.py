@@ -73,6 +73,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     running.stop()
 
 
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """The URL of a PostgreSQL database that the tests of a file share."""
+    from benchmarks.engines.postgresql import find_program, run_postgresql
+
+    if not find_program("initdb"):
+        pytest.skip("PostgreSQL is not installed (on Debian: apt-get install postgresql)")
+    with run_postgresql("max_prepared_transactions=4") as url:
+        yield url
+
+
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[Any]:
     """A function that starts a Redis server for one test, which ends it."""

@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 from sqlalchemy import event
+from sqlalchemy.dialects.postgresql import CITEXT
+from sqlalchemy.sql.elements import SavepointClause
 
 from fullbloom.engines.pending import PendingKeys, Savepoint, Transaction
 from fullbloom.errors import KeyTypeError, ParameterError, ParameterTypeError
@@ -57,7 +59,7 @@ _TYPES = (
     (sqlalchemy.LargeBinary, bytes),
     (sqlalchemy.Date, dt.date),
 )
-_REFUSED = (sqlalchemy.CHAR, sqlalchemy.NCHAR, sqlalchemy.Enum, sqlalchemy.types.TypeDecorator)
+_REFUSED = (sqlalchemy.CHAR, sqlalchemy.NCHAR, CITEXT, sqlalchemy.Enum)
 
 
 @dataclass(frozen=True)
@@ -284,7 +286,6 @@ class _Observer:
         "begin_twophase",
         "before_cursor_execute",
         "after_execute",
-        "savepoint",
         "rollback_savepoint",
         "release_savepoint",
         "commit",
@@ -327,7 +328,16 @@ class _Observer:
         context: Any,
         _executemany: object,
     ) -> None:
-        if context is None or not self._statements.may_write(statement, context):
+        if context is None:
+            return
+        # The event of a savepoint comes without its name.
+        savepoint = getattr(context.compiled, "statement", None)
+        if isinstance(savepoint, SavepointClause):
+            transaction = self._find(connection)
+            self._settle_if_idle(connection, transaction)
+            transaction.savepoints.append(Savepoint(savepoint.ident))
+            return
+        if not self._statements.may_write(statement, context):
             return
         transaction = self._find(connection)
         self._settle_if_idle(connection, transaction)
@@ -353,11 +363,6 @@ class _Observer:
         if rows is not None:
             self._record(transaction, rows)
             self._pending.add(transaction, unreadable=-1)
-
-    def savepoint(self, connection: Any, name: str) -> None:
-        transaction = self._find(connection)
-        self._settle_if_idle(connection, transaction)
-        transaction.savepoints.append(Savepoint(name))
 
     def rollback_savepoint(self, connection: Any, name: str, _context: object) -> None:
         self._pending.remove(*self._find(connection).take(name))
@@ -509,8 +514,8 @@ class _Statements:
 
     def _has_conflict_update(self, statement: Any) -> bool:
         clause = getattr(statement, "_post_values_clause", None)
-        changes = getattr(clause, "update_values_to_set", None) or ()
-        return any(getattr(name, "key", name) in self._names for name, _ in changes)
+        changes = dict(getattr(clause, "update_values_to_set", None) or ())
+        return any(getattr(name, "key", name) in self._names for name in changes)
 
 
 def _is_of_type(value: object, kind: type) -> bool:

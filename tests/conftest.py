@@ -29,6 +29,7 @@ LONG = (
     "engines/test_redis_reshard.py",
     "engines/test_redis_reshard_clients.py",
     "engines/test_redis_window_losses.py",
+    "engines/test_sqlalchemy.py",
     "recipes",
     "service/test_memory.py",
     "service/test_postgresql.py",

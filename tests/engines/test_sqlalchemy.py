@@ -177,7 +177,8 @@ def test_a_statement_that_fails_adds_nothing(check, known, session):
     assert check.stats().pending == 0
 
 
-def test_savepoints_add_what_they_release(engine, check, known):
+@pytest.mark.usefixtures("check")
+def test_savepoints_add_what_they_release(engine, known):
     with orm.Session(engine) as session:
         session.add(User(name="outer"))
         session.flush()
@@ -196,7 +197,8 @@ def test_savepoints_add_what_they_release(engine, check, known):
     assert known == {"outer", "released", "innermost"} == names(engine)
 
 
-def test_a_released_savepoint_goes_with_its_transaction(engine, check, known):
+@pytest.mark.usefixtures("check")
+def test_a_released_savepoint_goes_with_its_transaction(engine, known):
     with orm.Session(engine) as session:
         session.add(User(name="outer"))
         session.flush()
@@ -235,7 +237,8 @@ def test_keys_of_insert_statements_are_read(engine, check, known, session, write
     assert check.stats().is_complete
 
 
-def test_bulk_inserts_are_read(engine, check, known, session):
+@pytest.mark.usefixtures("check")
+def test_bulk_inserts_are_read(engine, known, session):
     many = [{"name": f"user {number}"} for number in range(3000)]
     session.execute(sa.insert(User), many)
     session.add_all([User(name=f"other {number}") for number in range(3000)])
@@ -258,7 +261,7 @@ def test_core_transactions_are_read(engine, check, known):
     assert known == {"a", "b", "c"}
 
 
-def test_a_changed_key_is_added(engine, check, known, session):
+def test_a_changed_key_is_added(check, known, session):
     session.add_all([User(name="ada"), User(name="alan")])
     session.commit()
     session.query(User).filter_by(name="ada").one().name = "grace"
@@ -357,7 +360,7 @@ def test_several_columns_are_a_tuple(engine, session):
     check.close()
 
 
-def test_a_filter_that_fails_is_not_asked_and_catches_up(engine, check, known, session):
+def test_a_filter_that_fails_is_not_asked_and_catches_up(check, known, session):
     known.is_failing = True
     session.add(User(name="ada"))
     session.commit()
@@ -505,9 +508,7 @@ def test_no_committed_row_is_ever_missed_while_threads_write(engine, check):
     def read():
         with orm.Session(engine) as session:
             while not stop.is_set():
-                for name in committed[-20:]:
-                    if not check.exists(session, name):
-                        problems.append(name)
+                problems.extend(name for name in committed[-20:] if not check.exists(session, name))
                 session.rollback()
 
     writers = [

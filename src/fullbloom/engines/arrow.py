@@ -16,6 +16,7 @@ Needs pyarrow (``pip install fullbloom[arrow]``).
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ __all__ = ["contains", "filter_dataset", "keep_candidates", "register", "unregis
 _NAME_LENGTH = 200
 #: Rows of a batch that `keep_candidates` reads, unless its source already has batches.
 _BATCH_ROWS = 1 << 20
+#: Rows that DuckDB passes to a function at once.
+_CONSTANT_ROWS = 2048
 
 
 class _Registration:
@@ -174,14 +177,26 @@ def look_up_by_name(find: Callable[[str], Filter], names: Any, keys: Any) -> Any
     """
     if not len(keys):
         return pa.chunked_array([], pa.bool_())
-    first = names[0]
-    if not names.null_count and pc.all(pc.equal(names, first)).as_py():
-        return find(first.as_py()).contains_many(keys)
+    first = names[0].as_py()
+    if first is not None and _is_constant(names, first):
+        return find(first).contains_many(keys)
     results = pa.nulls(len(keys), pa.bool_())
     for name in names.unique().drop_null():
         has_name = pc.fill_null(pc.equal(names, name), fill_value=False)
         results = pc.if_else(has_name, find(name.as_py()).contains_many(keys), results)
     return results
+
+
+def _is_constant(names: Any, first: str) -> bool:
+    """Return whether all names are ``first``; comparing arrays takes a fifth of the time of ``pc.equal``."""
+    if names.num_chunks == 1 and len(names) <= _CONSTANT_ROWS and names.type == pa.string():
+        return bool(names.chunk(0).equals(_repeat(first).slice(0, len(names))))
+    return not names.null_count and bool(pc.all(pc.equal(names, first)).as_py())
+
+
+@lru_cache(maxsize=16)
+def _repeat(name: str) -> Any:
+    return pa.array([name] * _CONSTANT_ROWS, pa.string())
 
 
 def check_filter(value: object) -> None:

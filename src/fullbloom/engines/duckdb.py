@@ -34,7 +34,7 @@ __all__ = ["build", "register", "semi_join", "unregister"]
 
 FUNCTION = "bloom_contains"
 #: Rows of a batch that `build` reads.
-_BATCH_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 18
 #: Characters of names that messages show.
 _SHOWN = 200
 #: Types whose equal values are equal keys.
@@ -124,7 +124,7 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
     key = quoted[0] if len(quoted) == 1 else f"row({', '.join(quoted)})"
     name = f"semi_join_{secrets.token_hex(8)}"
     with _TranslateErrors():
-        (rows,) = small.aggregate("count(*)").fetchone()
+        ((rows,),) = small.aggregate("count(*)").fetchall()
         known = build(small.project(f"{key} as key"), "key", capacity=max(1, rows), fpr=fpr)
         register(connection, **{name: known})
         candidates = big.filter(f"{FUNCTION}('{name}', {key})").set_alias("candidates")

@@ -30,6 +30,7 @@ LONG = (
     "engines/test_redis_reshard_clients.py",
     "engines/test_redis_window_losses.py",
     "engines/test_sqlalchemy.py",
+    "engines/test_sqlalchemy_statements.py",
     "recipes",
     "service/test_memory.py",
     "service/test_postgresql.py",

@@ -58,7 +58,8 @@ def register(filter_: Filter, name: str = "fullbloom_contains", key_type: Any = 
     remove a function or give it another type, so a name keeps its type for the life of the process:
     registering it again with the same type replaces the filter, and `unregister` releases the filter. Raises
     ParameterError if the name is empty, too long, taken by another function, or registered with another type;
-    ParameterTypeError if ``filter_`` is no filter or ``key_type`` is no type.
+    ParameterTypeError if
+    ``filter_`` is not a filter or ``key_type`` is not a type.
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> from fullbloom import BloomFilter

@@ -55,10 +55,10 @@ def register(connection: Any, /, **filters: Filter) -> None:
     connection share it. Nothing is written, so a read-only database will do. The filters stay in memory until
     `unregister` is called or the connection is gone.
 
-    Raises ParameterTypeError if a value is no filter or ``connection`` is none, EngineUnavailable if the
-    connection is closed, and ParameterError if another connection of the same database has registered
-    filters: use that connection, of which this one may be a cursor. In a query, an unknown name is an error
-    that lists the known ones.
+    Raises ParameterTypeError for a value that is not a filter and for anything but a connection,
+    EngineUnavailable if the connection is closed, and ParameterError if another connection of the same
+    database has registered filters: use that connection, of which this one may be a cursor. In a query, an
+    unknown name is an error that lists the known ones.
     """
     for filter_ in filters.values():
         check_filter(filter_)

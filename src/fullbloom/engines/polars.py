@@ -46,7 +46,7 @@ class BloomNamespace:
 
         The expression is element-wise: the streaming engine evaluates it batch by batch, and it may be pushed
         down in the plan. A null gives null, and NaN is a key. A struct is looked up as the tuple of its
-        fields. Raises ParameterTypeError if ``filter_`` is no filter; a column that holds no keys raises
+        fields. Raises ParameterTypeError if ``filter_`` is not a filter; a column that holds no keys raises
         KeyTypeError when the query runs.
 
         >>> import polars as pl
@@ -69,8 +69,8 @@ class BloomNamespace:
         """Return an aggregation: the bytes of a filter of the values, one filter per group in ``group_by``.
 
         `fullbloom.loads` opens the bytes. Without ``capacity``, each filter is sized for the number of rows
-        in its group; filters that are to be merged need the same capacity. Polars holds all values of a group
-        in memory; `build_groups` does not.
+        in its group; filters can only be merged if they have the same capacity. Polars holds all values of a
+        group in memory; `build_groups` does not.
 
         >>> import fullbloom, polars as pl
         >>> visits = pl.DataFrame({"day": ["mon", "mon", "tue"], "user": [1, 2, 1]})

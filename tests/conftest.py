@@ -29,6 +29,8 @@ LONG = (
     "engines/test_redis_reshard.py",
     "engines/test_redis_reshard_clients.py",
     "engines/test_redis_window_losses.py",
+    "engines/test_sqlalchemy.py",
+    "engines/test_sqlalchemy_statements.py",
     "recipes",
     "service/test_memory.py",
     "service/test_postgresql.py",
@@ -71,6 +73,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     running = Server(tmp_path_factory.mktemp("redis"))
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """The URL of a PostgreSQL database that the tests of a file share."""
+    from benchmarks.engines.postgresql import find_program, run_postgresql
+
+    if not find_program("initdb"):
+        pytest.skip("PostgreSQL is not installed (on Debian: apt-get install postgresql)")
+    with run_postgresql("max_prepared_transactions=4") as url:
+        yield url
 
 
 @pytest.fixture

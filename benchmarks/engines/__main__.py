@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ["redis", "fleet"]
+NAMES = ["redis", "fleet", "columns", "sqlalchemy"]
 
 
 def main() -> int:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import uuid
 
 import pytest
+import sqlalchemy as sa
 from engines.clusters import Cluster
+from engines.tables import Base, Exact, User
+from sqlalchemy import orm
 
 from fullbloom.engines.redis.protocol.requests import SendBatch
 from fullbloom.engines.redis.storage import strings
+from fullbloom.engines.sqlalchemy import PreCheck
 
 
 @pytest.fixture
@@ -43,3 +47,36 @@ def cluster(tmp_path_factory):
     running = Cluster(tmp_path_factory.mktemp("cluster"))
     yield running
     running.stop()
+
+
+@pytest.fixture(params=["postgresql", "sqlite"])
+def engine(request, tmp_path):
+    """An engine with empty tables."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'rows.db'}"
+    else:
+        url = request.getfixturevalue("database")
+    made = sa.create_engine(url)
+    Base.metadata.drop_all(made)
+    Base.metadata.create_all(made)
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def known():
+    return Exact()
+
+
+@pytest.fixture
+def check(engine, known):
+    made = PreCheck(known, User.name)
+    made.load(engine)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(engine):
+    with orm.Session(engine) as made:
+        yield made

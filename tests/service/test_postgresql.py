@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import redis
@@ -20,41 +14,6 @@ from sqlalchemy import create_engine, text
 from support import eventually
 
 from fullbloom.service.registry import Registry
-
-
-def program(name):
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(found[-1]) if found else shutil.which(name)
-
-
-@pytest.fixture(scope="module")
-def database():
-    """A PostgreSQL of its own, on a socket in a folder of its own."""
-    if not program("initdb"):
-        pytest.skip("PostgreSQL is not installed (on Debian: apt-get install postgresql)")
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    # PostgreSQL refuses to run as root.
-    user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if os.geteuid() == 0 else []
-    if user:
-        shutil.chown(folder, "nobody", "nogroup")
-    options = ["-U", "fullbloom", "-A", "trust", "-N"]
-    instance = subprocess.run(
-        [*user, program("initdb"), "-D", folder / "data", *options], capture_output=True, cwd="/"
-    )
-    assert instance.returncode == 0, instance.stderr
-    settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
-    with (folder / "log").open("wb") as log:
-        words = [*user, program("postgres"), "-D", folder / "data", *settings]
-        process = subprocess.Popen(words, stdout=log, stderr=log, cwd="/")
-    deadline = time.monotonic() + 30
-    while not (folder / ".s.PGSQL.5432").exists():
-        assert process.poll() is None, (folder / "log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    yield f"postgresql+psycopg://fullbloom@/postgres?host={folder}"
-    process.send_signal(signal.SIGINT)
-    process.wait(30)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

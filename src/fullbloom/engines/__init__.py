@@ -1,1 +1,1 @@
-"""Filters on database servers: one package and one extra per engine."""
+"""Filters on database servers and in data frames: one file or package and one extra per engine."""

@@ -1,0 +1,212 @@
+"""Filters in queries of DuckDB: the function ``bloom_contains(name, key)``, builds and semi-joins.
+
+>>> import duckdb
+>>> from fullbloom.engines.duckdb import build, register
+>>> connection = duckdb.connect()
+>>> customers = build(connection.sql("select range as id from range(1000)"), "id", capacity=1000)
+>>> register(connection, customers=customers)
+>>> connection.sql("select bloom_contains('customers', 5), bloom_contains('customers', null)").fetchall()
+[(True, None)]
+
+Needs duckdb and pyarrow (``pip install fullbloom[duckdb]``).
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from fullbloom.engines.arrow import check_filter, look_up_by_name
+from fullbloom.engines.kinds import create_filter
+from fullbloom.errors import EngineUnavailable, ParameterError, ParameterTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fullbloom.protocols import Filter
+
+__all__ = ["build", "register", "semi_join", "unregister"]
+
+FUNCTION = "bloom_contains"
+#: Rows of a batch that `build` reads.
+_BATCH_ROWS = 1 << 18
+#: Characters of names that messages show.
+_SHOWN = 200
+#: Types whose equal values are equal keys.
+_INTEGERS = frozenset(
+    f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+)
+
+# The function holds the same dictionary, so it lives as long as the database needs it.
+_registered: weakref.WeakKeyDictionary[Any, dict[str, Filter]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def register(connection: Any, /, **filters: Filter) -> None:
+    """Make filters available to the queries of ``connection``, as ``bloom_contains('NAME', key)``.
+
+    A name that is registered already gets the new filter. The function takes a key of every type that a
+    filter takes, also ``row(a, b)`` for the tuple of two columns, and a null key gives null. Cursors of the
+    connection share it. Nothing is written, so a read-only database will do. The filters stay in memory until
+    `unregister` is called or the connection is gone.
+
+    Raises ParameterTypeError for a value that is not a filter and for anything but a connection,
+    EngineUnavailable if the connection is closed, and ParameterError if another connection of the same
+    database has registered filters: use that connection, of which this one may be a cursor. In a query, an
+    unknown name is an error that lists the known ones.
+    """
+    for filter_ in filters.values():
+        check_filter(filter_)
+    with _lock:
+        _get_filters(connection).update(filters)
+
+
+def unregister(connection: Any, /, *names: str) -> None:
+    """Release filters; raise ParameterError for a name that is not registered, then none is released."""
+    with _lock:
+        filters = _registered.get(connection, {})
+        for name in names:
+            _find(filters, name)
+        for name in names:
+            filters.pop(name, None)
+
+
+def build(
+    source: Any, column: str, *, capacity: int, fpr: float = 0.01, kind: str = "bloom", **parameters: Any
+) -> Any:
+    """Return a filter of the values in one column of a query; nulls are no keys.
+
+    ``source`` is a relation, ``connection.sql("select ...")``, or a connection whose query was just executed,
+    which allows parameters: ``connection.execute("select ... where day = ?", [day])``. Batches of a million
+    rows are added as they arrive. ``kind`` is the name of a kind that takes a ``capacity`` and ``fpr``, and
+    ``parameters`` are further ones of its class, ``seed=`` for example. Raises ParameterError if the column
+    or the kind does not exist, KeyTypeError if the column holds no keys, EngineUnavailable if the connection
+    is closed. There is no filter unless the whole column was added.
+    """
+    result = create_filter(kind, capacity, fpr, **parameters)
+    with _TranslateErrors():
+        if hasattr(source, "columns"):
+            _find_type(source, column)
+            source = source.select(duckdb.ColumnExpression(column))
+        elif not isinstance(source, duckdb.DuckDBPyConnection):
+            raise ParameterTypeError(f"a relation or connection is needed, got {type(source).__name__}")
+        reader = source.to_arrow_reader(_BATCH_ROWS)
+        if column not in reader.schema.names:
+            raise ParameterError(_describe_missing(column, reader.schema.names))
+        for batch in reader:
+            result.update(batch.column(column))
+    return result
+
+
+def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str], fpr: float = 0.01) -> Any:
+    """Return a relation of the rows of ``big`` that have a partner in ``small``: exactly, each at most once.
+
+    ``big`` and ``small`` are relations of ``connection``, and ``on`` names the columns that both have. The
+    keys of the small side are read now, for a filter, and again with the result, for the join. The plan of
+    the result applies the filter to ``big`` below the join. It pays if what lies between the two is
+    expensive; the ``semi`` join of tables in memory is faster. A null has no partner.
+
+    The filter is released with the returned relation, so keep it while a relation derived from it is in use.
+    Raises ParameterError if a column does not exist or has different types on the two sides, and the errors
+    of `register`.
+    """
+    columns = [on] if isinstance(on, str) else [*on]
+    if not columns:
+        raise ParameterError("on must name at least one column")
+    for column in columns:
+        _check_types(column, _find_type(big, column), _find_type(small, column))
+    quoted = [_quote(column) for column in columns]
+    key = quoted[0] if len(quoted) == 1 else f"row({', '.join(quoted)})"
+    name = f"semi_join_{secrets.token_hex(8)}"
+    with _TranslateErrors():
+        ((rows,),) = small.aggregate("count(*)").fetchall()
+        known = build(small.project(f"{key} as key"), "key", capacity=max(1, rows), fpr=fpr)
+        register(connection, **{name: known})
+        candidates = big.filter(f"{FUNCTION}('{name}', {key})").set_alias("candidates")
+        condition = " and ".join(f"candidates.{column} = partners.{column}" for column in quoted)
+        joined = candidates.join(small.set_alias("partners"), condition, how="semi")
+    weakref.finalize(joined, _registered[connection].pop, name, None)
+    return joined
+
+
+class _TranslateErrors:
+    """Translates the error of a closed connection; others are DuckDB's own."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, duckdb.ConnectionException):
+            raise EngineUnavailable("the connection to DuckDB is closed; open another") from None
+
+
+def _get_filters(connection: Any) -> dict[str, Filter]:
+    """Return the filters of a connection; the first call creates the function."""
+    if not isinstance(connection, duckdb.DuckDBPyConnection):
+        raise ParameterTypeError(f"a connection of DuckDB is needed, got {type(connection).__name__}")
+    filters = _registered.get(connection)
+    with _TranslateErrors():
+        if filters is not None:
+            connection.query_progress()  # raises if the connection is closed
+            return filters
+        filters = {}
+        try:
+            connection.create_function(
+                FUNCTION,
+                _create_lookup(filters),
+                None,  # parameters without annotations take keys of every type
+                "BOOLEAN",
+                type=PythonUDFType.ARROW,
+                null_handling=FunctionNullHandling.SPECIAL,
+            )
+        except (duckdb.CatalogException, duckdb.NotImplementedException):
+            raise ParameterError(
+                f"the database already has a function {FUNCTION}; register filters with the connection that "
+                "created it"
+            ) from None
+    _registered[connection] = filters
+    return filters
+
+
+def _create_lookup(filters: dict[str, Filter]) -> Callable[[Any, Any], Any]:
+    def look_up(name, key):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - DuckDB reads the annotations
+        return look_up_by_name(lambda one: _find(filters, one), name, key)
+
+    return look_up
+
+
+def _find(filters: dict[str, Filter], name: str) -> Filter:
+    found = filters.get(name)
+    if found is None:
+        known = ", ".join(sorted(filters)) or "none"
+        raise ParameterError(f"no filter is registered as {name[:_SHOWN]!r}; the names are: {known[:_SHOWN]}")
+    return found
+
+
+def _find_type(relation: Any, column: str) -> str:
+    """Return the name of a column's type."""
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    if column not in types:
+        raise ParameterError(_describe_missing(column, relation.columns))
+    return str(types[column])
+
+
+def _describe_missing(column: str, columns: Sequence[str]) -> str:
+    return f"column {str(column)[:_SHOWN]!r} does not exist; the columns are {', '.join(columns)[:_SHOWN]}"
+
+
+def _check_types(column: str, big: str, small: str) -> None:
+    """Raise ParameterError unless equal values of the two types are equal keys."""
+    if big != small and not {big, small} <= _INTEGERS:
+        raise ParameterError(
+            f"column {column[:_SHOWN]!r} has the type {big} on the big side and {small} on the small side; "
+            "cast one, because equal values of these types are different keys"
+        )
+
+
+def _quote(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'

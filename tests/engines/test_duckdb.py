@@ -1,0 +1,285 @@
+"""Guarantee: DuckDB's queries give the filter's answers, and a semi-join is exact."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import gc
+import uuid
+import weakref
+
+import duckdb
+import pytest
+from hostile.container import File
+
+import fullbloom
+from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
+from fullbloom.engines import duckdb as engine
+from fullbloom.engines.duckdb import build, register, semi_join, unregister
+from fullbloom.errors import EngineUnavailable
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect() as made:
+        yield made
+
+
+def query(connection, sql):
+    return connection.sql(sql).fetchall()
+
+
+VALUES = {
+    "1::tinyint": 1,
+    "1::ubigint": 1,
+    "-5::bigint": -5,
+    "true": True,
+    "1.5::double": 1.5,
+    "1.5::float": 1.5,
+    "'nan'::double": float("nan"),
+    "1.50::decimal(10, 2)": decimal.Decimal("1.50"),
+    "'ädä'": "ädä",
+    "'\\xAA'::blob": b"\xaa",
+    "date '2020-01-01'": dt.date(2020, 1, 1),
+    "time '10:00:00'": dt.time(10),
+    "timestamp '2020-01-01 01:02:03'": dt.datetime(2020, 1, 1, 1, 2, 3),
+    "timestamptz '2020-01-01 01:02:03+00'": dt.datetime(2020, 1, 1, 1, 2, 3, tzinfo=dt.UTC),
+    "'a'::enum('a', 'b')": "a",
+    "row(1, 'x')": (1, "x"),
+    "{'a': 1, 'b': 2.5::double}": (1, 2.5),
+}
+
+
+@pytest.mark.parametrize("sql", VALUES)
+def test_a_key_of_sql_is_the_key_of_python(connection, sql):
+    known, empty = BloomFilter(100, fpr=1e-9), BloomFilter(100)
+    known.add(VALUES[sql])
+    empty.add(VALUES[sql])
+    empty.clear()
+    register(connection, known=known, empty=empty)
+    assert query(connection, f"select bloom_contains('known', {sql}), bloom_contains('empty', {sql})") == [
+        (True, False)
+    ]
+
+
+def test_a_uuid_is_a_key_if_duckdb_exports_it_as_one(connection):
+    token = uuid.uuid4()
+    known = BloomFilter(100, fpr=1e-9)
+    known.add(token)
+    register(connection, known=known)
+    connection.execute("set arrow_lossless_conversion = true")
+    assert query(connection, f"select bloom_contains('known', '{token}'::uuid)") == [(True,)]
+
+
+def test_nulls_stay_null(connection):
+    known = build(connection.sql("select range as x from range(10)"), "x", capacity=10, fpr=1e-9)
+    register(connection, known=known)
+    found = query(connection, "select bloom_contains('known', x) from (values (1), (null), (99)) rows(x)")
+    assert found == [(True,), (None,), (False,)]
+    assert query(connection, "select bloom_contains('known', null), bloom_contains(null, 1)") == [
+        (None, None)
+    ]
+    assert query(connection, "select bloom_contains('known', row(1, null))") == [(None,)]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2047, 2048, 2049, 300_000])
+def test_results_are_those_of_the_batch(connection, rows):
+    known = BloomFilter(1000, fpr=0.1)
+    known.update(range(0, 3000, 3))
+    register(connection, known=known)
+    connection.execute(f"create table numbers as select range as x from range({rows})")
+    found = query(connection, "select bloom_contains('known', x) from numbers order by x")
+    assert [one for (one,) in found] == known.contains_many(list(range(rows)))
+
+
+def test_the_name_may_be_a_column(connection):
+    odd, even = BloomFilter(100, fpr=1e-9), BloomFilter(100, fpr=1e-9)
+    odd.update([1, 3, 5])
+    even.update([0, 2, 4])
+    register(connection, odd=odd, even=even)
+    found = query(
+        connection,
+        "select x, bloom_contains(if(x < 3, 'odd', if(x < 6, 'even', null)), x) from range(8) t(x)",
+    )
+    assert dict(found) == {0: False, 1: True, 2: False, 3: False, 4: True, 5: False, 6: None, 7: None}
+
+
+def test_a_name_gets_another_filter_and_cursors_share_it(connection):
+    one, two = BloomFilter(100), BloomFilter(100)
+    two.add(1)
+    register(connection, known=one)
+    assert query(connection.cursor(), "select bloom_contains('known', 1)") == [(False,)]
+    register(connection, known=two)
+    assert query(connection.cursor(), "select bloom_contains('known', 1)") == [(True,)]
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(connection):
+    register(connection, orders=BloomFilter(10), customers=BloomFilter(10))
+    with pytest.raises(
+        duckdb.InvalidInputException, match=r"no filter is registered as 'x'.*customers, orders"
+    ):
+        query(connection, "select bloom_contains('x', 1)")
+    unregister(connection, "orders")
+    with pytest.raises(duckdb.InvalidInputException, match="'orders'; the names are: customers"):
+        query(connection, "select bloom_contains('orders', 1)")
+    with pytest.raises(ParameterError, match="no filter is registered as 'orders'"):
+        unregister(connection, "customers", "orders")
+    assert query(connection, "select bloom_contains('customers', 1)") == [(False,)]
+
+
+@pytest.mark.parametrize("key", ["[1, 2]", "interval 1 day", "map {'a': 1}"])
+def test_a_type_that_holds_no_keys_is_an_error(connection, key):
+    register(connection, known=BloomFilter(10))
+    with pytest.raises(duckdb.InvalidInputException, match="KeyTypeError"):
+        query(connection, f"select bloom_contains('known', {key})")
+
+
+def test_a_read_only_database_will_do(tmp_path):
+    path = str(tmp_path / "rows.db")
+    with duckdb.connect(path) as writing:
+        writing.execute("create table numbers as select range as x from range(1000)")
+    with duckdb.connect(path, read_only=True) as reading:
+        known = build(reading.table("numbers").filter("x < 10"), "x", capacity=10, fpr=1e-9)
+        register(reading, known=known)
+        assert query(reading, "select count(*) from numbers where bloom_contains('known', x)") == [(10,)]
+        few = reading.sql("select range as x from range(5)")
+        assert len(semi_join(reading, reading.table("numbers"), few, on="x").fetchall()) == 5
+
+
+def test_a_closed_connection_is_an_error(connection):
+    relation = connection.sql("select 1 as x")
+    register(connection, known=BloomFilter(10))
+    connection.close()
+    with pytest.raises(EngineUnavailable, match="closed"):
+        register(connection, other=BloomFilter(10))
+    with pytest.raises(EngineUnavailable, match="closed"):
+        build(relation, "x", capacity=10)
+    fresh = duckdb.connect()
+    fresh.close()
+    with pytest.raises(EngineUnavailable, match="closed"):
+        register(fresh, known=BloomFilter(10))
+
+
+def test_a_cursor_cannot_register_beside_its_connection(connection):
+    register(connection, known=BloomFilter(10))
+    with pytest.raises(ParameterError, match="already has a function bloom_contains"):
+        register(connection.cursor(), other=BloomFilter(10))
+
+
+def test_what_is_no_filter_or_connection_is_refused(connection):
+    with pytest.raises(ParameterTypeError, match="got list"):
+        register(connection, good=BloomFilter(10), known=[1])
+    with pytest.raises(ParameterTypeError, match="got type"):
+        register(connection, known=BloomFilter)
+    with pytest.raises(ParameterTypeError, match="got str"):
+        register("rows.db", known=BloomFilter(10))
+    with pytest.raises(ParameterTypeError, match="got list"):
+        build([1], "x", capacity=10)
+
+
+def test_filters_are_released_with_their_connection():
+    class Watched:
+        def contains_many(self, keys):
+            return keys
+
+    known = Watched()
+    gone = weakref.ref(known)
+    made = duckdb.connect()
+    register(made, known=known)
+    del known
+    made.close()
+    del made
+    gc.collect()
+    assert gone() is None
+    assert not engine._registered
+
+
+def test_a_filter_of_a_query_has_the_bits_of_a_batch(connection):
+    connection.execute("create table numbers as select if(range % 7 = 0, null, range) as x from range(50000)")
+    expected = BloomFilter(50_000, fpr=0.001, seed=5)
+    expected.update([number for number in range(50_000) if number % 7])
+    whole = build(connection.table("numbers"), "x", capacity=50_000, fpr=0.001, seed=5)
+    assert whole == expected
+    executed = connection.execute("select x from numbers where x >= ?", [0])
+    assert build(executed, "x", capacity=50_000, fpr=0.001, seed=5) == expected
+
+
+@pytest.mark.parametrize("kind", ["cuckoo", "counting", "quotient", "prefix", "rolling"])
+def test_other_kinds_are_built(connection, kind):
+    rows = connection.sql("select range as x from range(1000)")
+    made = build(rows, "x", capacity=1000, kind=kind, **({"window": 60} if kind == "rolling" else {}))
+    assert all(made.contains_many(list(range(1000))))
+
+
+def test_a_build_that_cannot_be_is_refused(connection):
+    rows = connection.sql("select 1 as x, [1] as list")
+    with pytest.raises(ParameterError, match="'y' does not exist; the columns are x, list"):
+        build(rows, "y", capacity=10)
+    with pytest.raises(ParameterError, match="'y' does not exist"):
+        build(connection.execute("select 1 as x"), "y", capacity=10)
+    with pytest.raises(ParameterError, match=r"kind must be one of bloom, .*got 'xor'"):
+        build(rows, "x", capacity=10, kind="xor")
+    with pytest.raises(KeyTypeError, match="list"):
+        build(rows, "list", capacity=10)
+    with pytest.raises(ParameterError, match="fpr must be between"):
+        build(rows, "x", capacity=10, fpr=2)
+
+
+def test_a_semi_join_is_exact_and_its_plan_filters_first(connection):
+    connection.execute("create table big as select range % 5000 as x, range as n from range(100000)")
+    connection.execute("create table small as select range * 50 as x from range(20) union all select null")
+    big, small = connection.table("big"), connection.table("small")
+    joined = semi_join(connection, big, small, on="x", fpr=0.5)
+    expected = query(connection, "select * from big where x in (select x from small) order by n")
+    assert joined.order("n").fetchall() == expected
+    assert len(expected) == 400
+    plan = joined.explain()
+    assert plan.index("Join") < plan.index("bloom_contains")
+
+
+def test_a_semi_join_on_several_columns_takes_both(connection):
+    connection.execute(
+        'create table big as select range % 10 as "a b", range % 3 as c, range as n from range(90)'
+    )
+    connection.execute('create table small as select 1 as "a b", 2 as c union all select 4, null')
+    joined = semi_join(connection, connection.table("big"), connection.table("small"), on=["a b", "c"])
+    expected = query(connection, 'select * from big where "a b" = 1 and c = 2 order by n')
+    assert joined.order("n").fetchall() == expected
+    assert len(expected) == 3
+
+
+def test_a_semi_join_releases_its_filter(connection):
+    rows = connection.sql("select range as x from range(10)")
+    joined = semi_join(connection, rows, rows, on="x")
+    assert len(engine._registered[connection]) == 1
+    assert len(joined.fetchall()) == 10
+    del joined
+    gc.collect()
+    assert not engine._registered[connection]
+
+
+def test_a_semi_join_of_types_whose_keys_differ_is_refused(connection):
+    numbers = connection.sql("select range as x from range(10)")
+    for other in ("'1'", "1.0::double", "1::hugeint"):
+        with pytest.raises(ParameterError, match="cast one"):
+            semi_join(connection, numbers, connection.sql(f"select {other} as x"), on="x")
+    small = connection.sql("select 1::tinyint as x")
+    assert semi_join(connection, numbers, small, on="x").fetchall() == [(1,)]
+    with pytest.raises(ParameterError, match="'y' does not exist"):
+        semi_join(connection, numbers, small, on="y")
+    with pytest.raises(ParameterError, match="at least one column"):
+        semi_join(connection, numbers, small, on=[])
+
+
+def test_an_empty_small_side_has_no_partners(connection):
+    numbers = connection.sql("select range as x from range(10)")
+    assert semi_join(connection, numbers, numbers.filter("x > 99"), on="x").fetchall() == []
+
+
+def test_a_file_of_another_key_rule_is_refused_before_it_is_registered(connection):
+    file = File.parse(BloomFilter(10).to_bytes())
+    file.rule = 2
+    with pytest.raises(fullbloom.FormatError, match="key rule 2, this release knows 1"):
+        register(connection, known=fullbloom.loads(file.build()))
+    with pytest.raises(duckdb.CatalogException, match="bloom_contains"):
+        query(connection, "select bloom_contains('known', 1)")

@@ -19,17 +19,21 @@ from __future__ import annotations
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
 from math import prod
-from typing import TypeAlias
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fullbloom import _core
 from fullbloom.errors import FormatError
 
-__all__ = ["Cells", "Region", "read_cells", "split_regions", "unpack_cells"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["Cells", "Region", "map_cells", "read_cells", "split_regions", "unpack_cells"]
 
 _MAGIC = b"\x89BLOOM\r\n"
 _LINE = 64
@@ -42,6 +46,8 @@ _STEP = 8
 #: Bytes that are counted at a time.
 _CHUNK = 1 << 18
 _WORD = 64
+#: Items of a view, by the bits that they hold.
+_ITEMS: tuple[tuple[Literal["B", "H", "I", "Q"], int], ...] = (("B", 8), ("H", 16), ("I", 32), ("Q", _WORD))
 #: Sections that say where something is, and are no cells.
 _TABLES = frozenset({"apart", "levels", "note", "offsets", "quotient_offsets", "ribbons", "shards"})
 #: Cells of one cache line of bits.
@@ -124,7 +130,13 @@ class Cells:
             more = min(covered, self.width - covered)
             value |= value >> more
             covered += more
-        return (value & _lowest_bits(self.width, last - first)).bit_count() if self.width > 1 else value.bit_count()
+        if self.width > 1:
+            value &= _lowest_bits(self.width, last - first)
+        return value.bit_count()
+
+    def read_values(self) -> Sequence[int]:
+        """Return the values in the order of the file, all at once: for small filters."""
+        return _unpack(self.data, self.width, self.count)
 
     def unpack(self) -> memoryview:
         """Return the values as a read-only view of a copy: an item per cell, in the shape of the structure.
@@ -136,8 +148,6 @@ class Cells:
         if layout.semi_sorted:
             values = _decode_buckets(self.data, layout.shape[0], layout.width)
             return _view(values, layout.width, layout.shape)
-        if self.width > _WORD:
-            raise FormatError(f"cells of {self.width} bits do not fit an item of {_WORD} bits")
         data: bytes | memoryview = self.data
         if layout.planes > 1:  # each plane has every `planes`-th line
             lines = [self.data[start : start + _LINE] for start in range(0, len(self.data), _LINE)]
@@ -160,16 +170,19 @@ def read_cells(data: bytes | memoryview) -> list[Cells]:
         cells = view[offset : offset + length]
         rule = _LAYOUTS.get(kind)
         layout = rule(parameters.get(stage, {})) if rule else None
-        if layout is None:
-            layout, named = _Layout((8 * length,), 1), False
-        else:
-            named = True
-        # The bits of a semi-sorted bucket are no cells.
-        width, count = (1, 8 * length) if layout.semi_sorted else (layout.width, prod(layout.shape))
+        named = layout is not None and not layout.semi_sorted
+        layout = layout or _Layout((8 * length,), 1)
+        width, count = (layout.width, prod(layout.shape)) if named else (1, 8 * length)
         if width < 1 or count < 0 or count * width > 8 * length:
-            raise FormatError(f"the file has {length} bytes of {kind}, too few for {count} cells of {width} bits")
+            raise FormatError(f"{length} bytes of {kind} are too few for {count} cells of {width} bits")
         found.append(Cells(kind, stage, named, width, count, cells, layout))
     return found
+
+
+def map_cells(path: str) -> list[Cells]:
+    """Return the cells of a filter's file, which is mapped, not read; see `read_cells`."""
+    with Path(path).open("rb") as file:
+        return read_cells(memoryview(mmap(file.fileno(), 0, access=ACCESS_READ)))
 
 
 def unpack_cells(data: bytes) -> memoryview:
@@ -318,8 +331,7 @@ def _view(values: list[int] | bytes, width: int, shape: tuple[int, ...]) -> memo
     """Return a read-only view of values, of the least item that has ``width`` bits."""
     if isinstance(values, bytes):
         return memoryview(values).cast("B", shape)
-    item = next(item for item in "BHIQ" if width <= 8 * struct.calcsize(item))
-    packed = memoryview(array(item, values).tobytes())
-    return packed.cast("B").cast(item, shape)
-
-
+    for item, most in _ITEMS:
+        if width <= most:
+            return memoryview(array(item, values).tobytes()).cast(item, shape)
+    raise FormatError(f"cells of {width} bits do not fit an item of {_WORD} bits")

@@ -173,7 +173,7 @@ macro_rules! celled_methods {
                 "Item i is cell i, as positions() numbers them where the class has it: 0 or 1 for a bit, a count, a label.\n",
                 "Several planes (generations, layers) are rows, buckets of fingerprints are rows of slots. numpy.asarray()\n",
                 "of the result copies nothing. For small filters: FilterMemoryError if nbytes exceeds max_bytes, 2 MiB by\n",
-                "default. Cost: 10 to 200 ns per cell.\n\n",
+                "default. Cost: 15 to 500 ns per cell.\n\n",
                 ">>> from fullbloom import ", stringify!($Class), "\n",
                 ">>> set(", stringify!($Class), "(1000).bits().tobytes())\n{0}")]
             #[pyo3(signature = (*, max_bytes: "int" = 2_097_152) -> "memoryview")]

@@ -36,6 +36,8 @@ _LONGEST_PATH = 60
 _BOX = "display:inline-block;min-width:20em;padding:.6em .9em;border:1px solid;border-radius:.4em"
 _FRAME = "height:.6em;margin:.4em 0;border:1px solid;border-radius:.3em;overflow:hidden"
 _CELL = "padding:.1em 1.2em .1em 0;text-align:left;vertical-align:top"
+#: Notebooks and pages without a document type have colours and fonts of their own for tables.
+_TABLE = "border:0;border-collapse:collapse;margin:0;color:inherit;font:inherit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,14 @@ def render_card(f: Any) -> str:
         f'<div role="img" aria-label="{width:.1f} % {label}" style="{_FRAME}">'
         f'<div style="width:{width:.1f}%;height:100%;background:currentColor;opacity:.55"></div></div>'
     )
-    name_style = f"{_CELL};font-weight:normal;opacity:.75"
+    name_style = f"{_CELL};font-weight:normal;opacity:.75;white-space:nowrap"
     body = "".join(
         f'<tr style="background:none"><th scope="row" style="{name_style}">{name}</th>'
         f'<td style="{_CELL}">{_escape(text)}</td></tr>'
         for name, text in rows.items()
     )
     head = f"<div><strong>{escape(facts.name)}</strong> {width:.1f} % {label}</div>"
-    table = f'<table style="border:0;border-collapse:collapse;margin:0"><tbody>{body}</tbody></table>'
+    table = f'<table style="{_TABLE}"><tbody>{body}</tbody></table>'
     return f'<div style="{_BOX}">{head}{bar}{table}</div>'
 
 

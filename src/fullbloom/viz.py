@@ -48,6 +48,7 @@ _MOST_BYTES = 64 << 20
 #: Cells of a row are a multiple of this; cells of more bits hold fingerprints.
 _LINE, _MOST_BITS = 64, 8
 _SIGMAS = 2
+_LONGEST_LABEL = 20
 _ABOVE_ZERO = 3  # with no false positive among n, the rate is below 3/n at 95 %
 _MILLISECONDS = 1000
 
@@ -200,9 +201,9 @@ def cells(f: Any, *, keys: Sequence[Key] = (), stage: int = -1, ax: Axes | None 
     for number, key in enumerate(keys):
         points = [divmod(cell // size, length) for cell in f.positions(key)]
         rows, columns = [point[0] for point in points], [point[1] for point in points]
-        ax.scatter(columns, rows, s=60, facecolors="none", edgecolors=f"C{number}", label=f"key {number + 1}")
+        ax.scatter(columns, rows, s=60, facecolors="none", edgecolors=f"C{number}", label=_shorten(repr(key)))
     if keys:
-        ax.legend()
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=4)
     unit = "bits" if drawn.width == 1 else f"cells of {drawn.width} bits"
     share = 100 * drawn.count_set() / drawn.count
     ax.set(title=f"{row['class']}: {drawn.count:,} {unit}, {share:.1f} % set")
@@ -272,6 +273,12 @@ def _read_sample(sample: Any) -> tuple[Any, float | None]:
     raise ParameterTypeError(
         f"samples must be those of history() or pairs (time, fill), got {type(sample).__name__}"
     )
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a label, in which a dollar begins no formula."""
+    short = text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}..."
+    return short.replace("$", r"\$")
 
 
 def _list_values(drawn: Cells) -> tuple[Sequence[float], int]:

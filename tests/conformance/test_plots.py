@@ -73,11 +73,12 @@ def test_every_structure_can_be_drawn(path, axes):
 def test_the_image_has_the_cells_and_marks_those_of_keys(axes):
     made = fullbloom.CountingBloomFilter(500)
     made.update(["cat", "dog", "cat"])
-    viz.cells(made, keys=["cat"], ax=axes)
+    viz.cells(made, keys=["cat", "x" * 1000], ax=axes)
     image = axes.get_images()[0].get_array()
     flat = [value for value in image.ravel().tolist() if value is not None]
     assert flat == list(made.bits())
-    [marks] = axes.collections
+    marks, others = axes.collections
+    assert [marks.get_label(), others.get_label()] == ["'cat'", f"'{'x' * 19}..."]
     width = image.shape[1]
     assert {int(x + y * width) for x, y in marks.get_offsets()} == set(made.positions("cat"))
 
@@ -91,6 +92,12 @@ def test_a_large_filter_is_drawn_by_region(axes):
     assert image.ravel()[0] == 1
     assert image.compressed()[-1] == 0
     assert "a point is" in axes.get_xlabel()
+
+
+def test_a_key_with_dollars_is_a_text_and_no_formula(axes):
+    made = fullbloom.BloomFilter(100)
+    viz.cells(made, keys=[r"$\frac{$", b"\xff", 5, ("a", 1)], ax=axes)
+    axes.get_figure().canvas.draw()
 
 
 def test_a_stage_is_chosen(axes):

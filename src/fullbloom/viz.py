@@ -58,7 +58,7 @@ def rate_by_load(f: Any, *, probes: int = 100_000, ax: Axes | None = None) -> Ax
 
     The curve is the law of the structure, where it has one for a number of keys (``f.fpr(items=)``). The
     point is measured: the share of ``probes`` absent random hashes that ``f`` finds, with two standard
-    deviations. Raises ``ParameterTypeError`` for an object that is no filter, ``ParameterError`` for one that
+    deviations. Raises ``ParameterTypeError`` for any other object, ``ParameterError`` for one that
     answers only for the keys it was built of. Costs 80 counts of the set cells, and the lookups.
 
     >>> from fullbloom import BloomFilter, viz
@@ -169,7 +169,7 @@ def cells(f: Any, *, keys: Sequence[Key] = (), stage: int = -1, ax: Axes | None 
 
     A bit or cell is a point, the darker the more it holds. Of more than 262,144 cells, each point is the
     fill of a region. ``stage`` is one of a filter with several, by default the newest. ``keys`` are for
-    classes with ``positions``. Raises ``ParameterTypeError`` for an object that is no filter,
+    classes with ``positions``. Raises ``ParameterTypeError`` for any other object,
     ``ParameterError`` for a stage that it does not have and for keys whose cells it does not name,
     ``FilterMemoryError`` for more than 64 MiB of cells, ``SecretError`` as ``to_bytes`` does.
 

@@ -15,14 +15,15 @@ MOST_DIFFERENT = 4.0
 
 @pytest.mark.parametrize("name", plots.PLOTS)
 def test_the_plot_is_what_the_script_draws(name: str) -> None:
-    from matplotlib import image, pyplot
+    from matplotlib import image
+    from matplotlib import pyplot as plt
 
     file = plots.IMAGES / f"{name}.png"
     drawn = io.BytesIO()
     plots.render(name).savefig(drawn, dpi=100)
     drawn.seek(0)
     fresh, committed = (255 * image.imread(source) for source in (drawn, file))
-    pyplot.close("all")
+    plt.close("all")
     assert fresh.shape == committed.shape
     assert np.abs(fresh - committed).mean() < MOST_DIFFERENT, "run python -m scripts.docsite.plots"
     assert file.stat().st_size < 150_000

@@ -76,6 +76,17 @@ def test_a_key_has_the_type_that_is_given(fullbloom, tmp_path, kind, text, key):
     assert json.loads(done.stdout)["key"] == {"found": True, "positions": made.positions(key)}
 
 
+def test_a_key_of_another_type_gives_a_hint(fullbloom, tmp_path):
+    made = package.BloomFilter(100)
+    made.update(range(50))
+    made.save(tmp_path / "f.bloom")
+    done = fullbloom("show", tmp_path / "f.bloom", "--key", "7", check=0)
+    assert b"give --key-type int for a number" in done.stderr
+    assert b"--select" not in done.stderr
+    quiet = fullbloom("show", tmp_path / "f.bloom", "--key", "7", "--key-type", "int", check=0)
+    assert quiet.stderr == b""
+
+
 def test_counters_are_digits(fullbloom, tmp_path):
     made = package.CountingBloomFilter(50, seed=1)
     for times, key in ((2, "two"), (12, "twelve")):

@@ -306,7 +306,7 @@ class _AdvanceMembers:
         """
 
 class _BitsMembers:
-    def bits(self, /, *, max_bytes: int = 2_097_152) -> memoryview:
+    def bits(self, /, *, max_bytes: int = 2097152) -> memoryview:
         """
         The values of the cells as a read-only memoryview of a copy, an item of 8, 16, 32 or 64 bits per cell.
 

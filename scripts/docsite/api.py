@@ -18,6 +18,8 @@ STUB = DOCS.parent / "src" / "fullbloom" / "_core.pyi"
 MODULES = {
     "fullbloom.theory": "formulas as pure functions",
     "fullbloom.plan": "rank the structures for a number of items, a rate and needs",
+    "fullbloom.viz": "plots, with the extra ``viz``",
+    "fullbloom.cells": "the cells of a filter's file",
     "fullbloom.compose": "filters made from filters, and reconciliation",
     "fullbloom.protocols": "capabilities as protocols",
     "fullbloom.keys": "types for annotations",

@@ -38,6 +38,7 @@ OPERATIONS = {
     "label": "look up a key's label",
     "value": "look up a key's value",
     "positions": "list a key's cells",
+    "bits": "return the values of all cells",
     "grow": "grow",
     "static": "built from all its keys at once",
     "map": "open a file in constant time",

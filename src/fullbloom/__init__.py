@@ -72,6 +72,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fullbloom import plan as plan
     from fullbloom import theory as theory
+    from fullbloom import viz as viz
     from fullbloom.client import AsyncClient as AsyncClient
     from fullbloom.client import Client as Client
 else:
@@ -88,7 +89,7 @@ else:
 
         if name in {"Client", "AsyncClient"}:
             return getattr(import_module("fullbloom.client"), name)
-        if name not in {"plan", "theory"}:
+        if name not in {"plan", "theory", "viz"}:
             raise AttributeError(f"module 'fullbloom' has no attribute {name!r}")
         return import_module(f"fullbloom.{name}")
 

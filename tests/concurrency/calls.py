@@ -92,6 +92,7 @@ ARGUMENTS: dict[str, Call] = {
     "add_many": lambda s: s.filter.add_many(*s.batch()),
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
     "apply_delta": lambda s: s.filter.apply_delta(s.filter.delta_to(s.other)),
+    "bits": lambda s: _suppressed(fullbloom.FilterMemoryError, s.filter.bits),
     "build": lambda s: s.variant.cls.build(s.keys, *s.built()),
     "build_hashed": lambda s: s.variant.cls.build_hashed(fullbloom.hash_many(s.keys), *s.built()),
     "clear": lambda s: s.filter.copy().clear(),

@@ -41,6 +41,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "remove": ("remove", "discard", "remove_many", "discard_many"),
     "delete": ("remove", "discard", "remove_many", "discard_many"),
     "positions": ("positions",),
+    "bits": ("bits",),
     "count": ("count", "count_many"),
     # bit for bit the filter of the united keys
     "union": ("union", "issubset"),
@@ -72,7 +73,19 @@ PAIRS_ADD = ("add", "contains_many", "contains_hashed", "clear")
 # Growing is either a chain of stages or one table that is made larger.
 GROWING = (("stages", "stage_info"), ("grow",))
 # Words whose methods are absent from a class without them.
-ABSENT = ("add", "static", "merge", "remove", "delete", "count", "intersect", "label", "value", "positions")
+ABSENT = (
+    "add",
+    "static",
+    "merge",
+    "remove",
+    "delete",
+    "count",
+    "intersect",
+    "label",
+    "value",
+    "positions",
+    "bits",
+)
 EVERYWHERE = (
     "contains_many",
     "fpr",
@@ -91,6 +104,7 @@ EVERYWHERE = (
     "open",
     "copy",
     "freeze",
+    "_repr_html_",
 )
 #: What wants an answer for any key, or a number of keys in place of the keys.
 OPEN = ("contains_many", "nbytes_for", "freeze")

@@ -9,8 +9,10 @@ import threading
 
 import httpx
 import pytest
+from tests.support import eventually
 
 import fullbloom
+from fullbloom import viz
 from fullbloom.client import ServiceError
 
 KEYS = ["ada", "grace", 5, 1.5, True, ("a", 1), "with\nline", "é"]
@@ -37,6 +39,25 @@ def test_a_remote_filter_has_the_methods_of_a_set(service):
         with pytest.raises(ServiceError) as refused:
             seen.add("x")
         assert (refused.value.status, refused.value.code) == (404, "missing")
+
+
+def test_the_history_of_a_filter_is_returned_and_drawn(start):
+    service = start(FULLBLOOM_HISTORY__EVERY="0.2")
+    with fullbloom.Client(service.url) as client:
+        seen = client.create("client:history", 1000)
+        for half in (range(250), range(250, 500)):  # one sample each, as only changes are recorded
+            before = len(seen.history())
+            seen.update(half)
+            eventually(lambda known=before: len(seen.history()) > known)
+        history = seen.history()
+        assert history[0]["fill"] > history[-1]["fill"]
+        assert len(seen.history(limit=1)) == 1
+        times = [sample["sampled_at"] for sample in history]
+        assert times == sorted(times, reverse=True)
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
+        [drawn, _] = viz.fill_history(history).get_lines()
+        filled = [sample["fill"] for sample in reversed(history) if sample["fill"] is not None]
+        assert list(drawn.get_ydata()) == filled
 
 
 def test_remote_keys_match_those_of_a_local_filter(service):

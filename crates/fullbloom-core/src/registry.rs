@@ -23,7 +23,7 @@ macro_rules! variants {
         $($do)::+ ! { $with
             {
                 BLOOM = 1, bloom "bloom", bloom::BloomFilter;
-                adds: open [key], can: [merge union intersect estimate positions write_in_place], stage: bits, false_negatives: Never,
+                adds: open [key], can: [merge union intersect estimate positions bits write_in_place], stage: bits, false_negatives: Never,
                 layouts: ["classic", "blocked", "split", "partitioned", "two-block"], ns: [6.0, 5.0],
                 merging: "bitwise or: the filter of the united keys, bit for bit",
                 formula: "(1 - (1 - 1/m)^(kn))^k; per layout in sizing",
@@ -41,7 +41,7 @@ macro_rules! variants {
             }
             {
                 COUNTING = 3, counting "counting", counting::CountingBloomFilter;
-                adds: open [key], can: [remove count merge intersect estimate positions map], stage: bits, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge intersect estimate positions bits map], stage: bits, false_negatives: OnMisuse,
                 layouts: ["classic", "blocked"], ns: [9.5, 7.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - (1 - 1/m)^(kn))^k; P(Bin(kn, 1/m) >= t)^k for t occurrences; per layout in sizing",
@@ -49,7 +49,7 @@ macro_rules! variants {
             }
             {
                 VARIABLE_INCREMENT = 4, variable_increment "variable-increment", counting::VariableIncrementFilter;
-                adds: open [key], can: [remove merge estimate positions map], stage: no, false_negatives: OnMisuse,
+                adds: open [key], can: [remove merge estimate positions bits map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [52.0, 47.0],
                 merging: "counters added, stopping at their maximum: the filter of both multisets",
                 formula: "(1 - B(0) - (L-1)/L B(1) - (L^2-1)/(6L^2) B(2))^k, B(i) = P(Bin(kn, 1/m) = i)",
@@ -57,7 +57,7 @@ macro_rules! variants {
             }
             {
                 SPECTRAL = 5, spectral "spectral", counting::SpectralBloomFilter;
-                adds: open [key], can: [count estimate positions map], stage: no, false_negatives: Never,
+                adds: open [key], can: [count estimate positions bits map], stage: no, false_negatives: Never,
                 layouts: [], ns: [177.0, 93.0],
                 merging: "not defined: the counters of two histories do not add up in every mode",
                 formula: "(1 - (1 - 1/m)^(kn))^k bounds the share of wrong counts",
@@ -65,7 +65,7 @@ macro_rules! variants {
             }
             {
                 D_LEFT = 6, d_left "d-left", table::DLeftCountingFilter;
-                adds: open [key], can: [remove count merge map], stage: fingerprints, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge bits map], stage: fingerprints, false_negatives: OnMisuse,
                 layouts: [], ns: [98.0, 57.0],
                 merging: "the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing",
                 formula: "1 - (1 - 1/(B R))^n, about d * load * 2^-r",
@@ -73,7 +73,7 @@ macro_rules! variants {
             }
             {
                 DELETABLE = 7, deletable "deletable", counting::DeletableBloomFilter;
-                adds: open [key], can: [delete merge estimate positions map], stage: no, false_negatives: OnMisuse,
+                adds: open [key], can: [delete merge estimate positions bits map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [62.0, 23.0],
                 merging: "bitwise or of bits and flags; a bit set in both flags its region, so fewer keys can be removed afterwards",
                 formula: "(1 - (1 - 1/m)^(kn))^k; deletable 1 - (1 - (1 - 1/m)^(N-1) (p0 + p1)^(m/r-1))^k, N = kn",
@@ -81,7 +81,7 @@ macro_rules! variants {
             }
             {
                 RETOUCHED = 8, retouched "retouched", bloom::RetouchedBloomFilter;
-                adds: open [key], can: [retouch positions map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [retouch positions bits map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [114.0, 22.0],
                 merging: "not defined: a bit cleared in one filter may be set in the other",
                 formula: "share x of the set bits cleared at random: (fill (1 - x))^k, false negatives 1 - (1 - x)^k",
@@ -89,7 +89,7 @@ macro_rules! variants {
             }
             {
                 STABLE = 9, stable "stable", window::StableBloomFilter;
-                adds: open [key], can: [expire positions map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [expire positions bits map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [34.0, 21.0],
                 merging: "not defined: each stream would have decayed the keys of the other",
                 formula: "(1 - (1 / (1 + 1 / (P (1/K - 1/m))))^Max)^K",
@@ -97,7 +97,7 @@ macro_rules! variants {
             }
             {
                 AGING = 10, aging "aging", window::AgingBloomFilter;
-                adds: open [key], can: [expire map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [expire bits map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [11.0, 9.0],
                 merging: "not defined: two streams have no common order",
                 formula: "1 - (1 - e)^2 <= p, e the blocked rate of capacity keys in one buffer",
@@ -105,7 +105,7 @@ macro_rules! variants {
             }
             {
                 ROLLING = 11, rolling "rolling", window::RollingBloomFilter;
-                adds: open [key], can: [expire map], stage: no, false_negatives: ByDesign,
+                adds: open [key], can: [expire bits map], stage: no, false_negatives: ByDesign,
                 layouts: [], ns: [15.0, 12.0],
                 merging: "not defined: two streams have no common order",
                 formula: "1 - (1 - e)^g <= p, e the blocked rate of ceil(capacity / (g - 1)) keys in one generation",
@@ -113,7 +113,7 @@ macro_rules! variants {
             }
             {
                 LAYERED = 12, layered "layered", labelled::LayeredBloomFilter;
-                adds: open [key], can: [count estimate map], stage: bits, false_negatives: Never,
+                adds: open [key], can: [count estimate bits map], stage: bits, false_negatives: Never,
                 layouts: [], ns: [15.0, 13.0],
                 merging: "not defined: the layers of two filters count different occurrences",
                 formula: "blocked rate of capacity keys, in each layer",
@@ -121,7 +121,7 @@ macro_rules! variants {
             }
             {
                 SPATIAL = 13, spatial "spatial", labelled::SpatialBloomFilter;
-                adds: open [key value], can: [label merge estimate map], stage: no, false_negatives: Never,
+                adds: open [key value], can: [label merge estimate bits map], stage: no, false_negatives: Never,
                 layouts: [], ns: [180.0, 135.0],
                 merging: "the larger label, cell by cell: the filter of all pairs, bit for bit",
                 formula: "reported above its label i: (1 - (1 - 1/m)^(k sum_(j>i) n_j))^k",
@@ -129,7 +129,7 @@ macro_rules! variants {
             }
             {
                 COMPACT = 14, compact "compact", labelled::CompactApproximator;
-                adds: open [key value], can: [value merge estimate map], stage: no, false_negatives: Never,
+                adds: open [key value], can: [value merge estimate bits map], stage: no, false_negatives: Never,
                 layouts: [], ns: [180.0, 135.0],
                 merging: "join, cell by cell: the filter of all pairs, bit for bit",
                 formula: "above v: (1 - (1 - 1/m)^(k n_(>v)))^k, n_(>v) the keys with a value above v",
@@ -137,7 +137,7 @@ macro_rules! variants {
             }
             {
                 CUCKOO = 15, cuckoo "cuckoo", table::CuckooFilter;
-                adds: open [key], can: [remove count merge map], stage: pairs, false_negatives: OnMisuse,
+                adds: open [key], can: [remove count merge bits map], stage: pairs, false_negatives: OnMisuse,
                 layouts: [], ns: [44.0, 12.0],
                 merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
                 formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
@@ -173,7 +173,7 @@ macro_rules! variants {
             }
             {
                 BIT_SET = 19, bit_set "bit-set", exact::BitSet;
-                adds: open [number], can: [remove merge union intersect estimate positions map], stage: no, false_negatives: Never,
+                adds: open [number], can: [remove merge union intersect estimate positions bits map], stage: no, false_negatives: Never,
                 layouts: [], ns: [6.3, 5.2],
                 merging: "the union: bitwise or",
                 formula: "0 for whole numbers; N / 2^64 for keys of another type, N the size of the universe",

@@ -158,6 +158,11 @@ pub(crate) fn threads(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     whole("threads", value, 1).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
+/// A limit on bytes: 1 and up.
+pub(crate) fn max_bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    whole("max_bytes", value, 1)
+}
+
 /// A layout by name; `None` for `auto`.
 pub(crate) fn layout(value: &Bound<'_, PyAny>) -> PyResult<Option<Layout>> {
     choice("layout", text("layout", value)?, Layout::NAMES).or_raise(value.py())

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fullbloom.cli.failures import Interrupted, Refusal, explain
 from fullbloom.cli.printable import one_line
@@ -53,16 +53,18 @@ def _run_command(arguments: Sequence[str]) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_rest, **_named: (
-            None if options.quiet else _print_error(_explain_warning(message))
+            None if options.quiet else _print_error(_explain_warning(message, options))
         )
         code = command.run(options)
     flush()
     return code
 
 
-def _explain_warning(message: Warning | str) -> str:
+def _explain_warning(message: Warning | str, options: Any) -> str:
     """Return the text of a warning, with the options that help."""
     if isinstance(message, KeyDomainWarning):
+        if getattr(options, "key", None) is not None:
+            return f"{message}; --key is a text: give --key-type int for a number"
         return f"{message}; lines are texts: give --select COLUMN --key-type int for numbers"
     return str(message)
 

@@ -48,6 +48,7 @@ class Commands(Mapping[str, Command]):
         "insert",
         "check",
         "info",
+        "show",
         "merge",
         "delta",
         "sync",

@@ -187,6 +187,12 @@ class AsyncRemoteFilter:
         found: dict[str, Any] = response.json()
         return found
 
+    async def history(self, *, limit: int = 1000) -> list[dict[str, Any]]:
+        """Return the filter's statistics, the newest first: ``sampled_at`` in milliseconds, ``fill`` ..."""
+        request = Request("GET", filter_path(self.name, "history"), params={"limit": str(limit)})
+        found: list[dict[str, Any]] = (await self._client.send(request)).json()["samples"]
+        return found
+
     async def clear(self) -> None:
         """Remove all keys."""
         await self._client.send(Request("POST", filter_path(self.name, "clear")))

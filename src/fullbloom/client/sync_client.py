@@ -186,6 +186,12 @@ class RemoteFilter:
         found: dict[str, Any] = response.json()
         return found
 
+    def history(self, *, limit: int = 1000) -> list[dict[str, Any]]:
+        """Return the filter's statistics, the newest first: ``sampled_at`` in milliseconds, ``fill`` ..."""
+        request = Request("GET", filter_path(self.name, "history"), params={"limit": str(limit)})
+        found: list[dict[str, Any]] = self._client.send(request).json()["samples"]
+        return found
+
     def clear(self) -> None:
         """Remove all keys."""
         self._client.send(Request("POST", filter_path(self.name, "clear")))

@@ -120,6 +120,12 @@ macro_rules! filter_methods {
                 shared::repr(stringify!($Class), &info)
             }
 
+            /// A small card for notebooks: class, fill, rate now and requested, keys, bytes.
+            #[pyo3(signature = () -> "str")]
+            fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                slf.py().import("fullbloom.card")?.call_method1("render_card", (slf,))
+            }
+
             /// The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
             ///
             /// They are returned once, so that code that receives the filter later cannot read them; until then the filter is

@@ -351,6 +351,9 @@ macro_rules! capability {
     (positions $Class:ident $merging:literal) => {
         crate::classes::capabilities::positioned_methods!($Class);
     };
+    (bits $Class:ident $merging:literal) => {
+        crate::classes::capabilities::celled_methods!($Class);
+    };
     (count $Class:ident $merging:literal) => {
         crate::classes::capabilities::countable_methods!($Class);
     };

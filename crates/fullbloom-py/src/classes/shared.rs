@@ -11,7 +11,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 
-use crate::errors::{OrRaise, secret};
+use crate::errors::{OrRaise, convert, secret};
 use crate::files::{check_mapped, check_sound};
 use crate::locking::biased_lock::BiasedLock;
 use crate::operations::warnings::{count_excess, warn_if_overfull, warn_if_pairs_overfull, warn_overfull};
@@ -119,6 +119,25 @@ pub(crate) fn to_bytes<'py, F: Loadable>(py: Python<'py>, lock: &BiasedLock<F>) 
             needed => len = needed,
         }
     }
+}
+
+/// `bits()`. The container says how the cells of each class are arranged, so Python code unpacks those of all classes.
+pub(crate) fn bits<'py, F: Loadable>(
+    py: Python<'py>,
+    class: &str,
+    lock: &BiasedLock<F>,
+    max_bytes: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let nbytes = lock.read(py, F::nbytes);
+    if nbytes > max_bytes {
+        let (has, most) = (bytes_text(nbytes as f64), bytes_text(max_bytes as f64));
+        let remedy = "give a larger max_bytes, or save() it for `fullbloom show`, which prints the fill of each region";
+        let why =
+            format!("bits() is for small filters: this {class} has {has} of cells, max_bytes is {most}; {remedy}");
+        return Err(convert(py, Error::Memory(why)));
+    }
+    // Without a check of the secret: the bytes of the file do not leave this function.
+    py.import("fullbloom.cells")?.call_method1("unpack_cells", (to_bytes(py, lock)?,))
 }
 
 /// `info()`.

@@ -70,9 +70,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def list_needs() -> list[str]:
     """Return the words that --needs knows: the registry's, and "parquet"."""
-    from fullbloom import variants
+    from fullbloom.plan import known_needs
 
-    return [*dict.fromkeys(word for row in variants() for word in row["capabilities"]), "parquet"]
+    return known_needs()
 
 
 def run(options: PlanOptions) -> int:

@@ -34,7 +34,7 @@ class Meter:
         """
         # Filters in Redis are numbered by the registry, those in memory by the store.
         key = info.get("place") or info["id"]
-        total = sum(info[name] for name in COUNTED)
+        total: int = sum(info[name] for name in COUNTED)
         known = self._last.get(key)
         if known is not None:
             at, before, rate = known

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fullbloom import registry as structures
 from fullbloom import theory
 from fullbloom.errors import FullbloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Multiples of the present number of keys.
 LOADS = (1, 2, 4)
@@ -16,7 +19,12 @@ _MODEL_KEYS = 20_000
 _TOLERANCE = 1.15
 #: Rates below it are too small to compare.
 _NEGLIGIBLE = 1e-15
-_TYPES = {"int": int, "float": float, "str": lambda text: text, "bool": lambda text: text == "true"}
+_TYPES: dict[str, Callable[[str], Any]] = {
+    "int": int,
+    "float": float,
+    "str": lambda text: text,
+    "bool": lambda text: text == "true",
+}
 
 
 def project_rates(info: dict[str, Any]) -> list[dict[str, Any]]:

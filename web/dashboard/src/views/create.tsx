@@ -1,0 +1,1 @@
+export function CreateView(): null { return null; }

@@ -1,0 +1,1 @@
+export function NodesView(): null { return null; }

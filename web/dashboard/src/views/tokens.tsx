@@ -1,0 +1,1 @@
+export function TokensView(): null { return null; }

@@ -6,6 +6,18 @@ import uPlot from "uplot";
 
 import { type PlotProps, toData } from "./plot";
 
+const DAY = 86_400;
+
+/** Returns the labels of an axis of times: the time of day, or the date where the ticks are days apart. */
+function formatTimes(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
+  const pad = (value: number): string => String(value).padStart(2, "0");
+  return splits.map((seconds) => {
+    const time = new Date(1000 * seconds);
+    if (step >= DAY) return `${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
+    return `${pad(time.getHours())}:${pad(time.getMinutes())}${step < 60 ? `:${pad(time.getSeconds())}` : ""}`;
+  });
+}
+
 export function makePlot(parent: HTMLElement, props: PlotProps, width: number, height: number): uPlot {
   const style = getComputedStyle(parent);
   const read = (name: string): string => style.getPropertyValue(`--${name}`).trim();
@@ -16,7 +28,7 @@ export function makePlot(parent: HTMLElement, props: PlotProps, width: number, h
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
     scales: { y: props.isLogarithmic === true ? { distr: 3 } : { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [axis, { ...axis, size: 68, values: (_plot, splits) => splits.map((value) => (value === null ? "" : props.format(value))) }],
+    axes: [{ ...axis, values: formatTimes }, { ...axis, size: 68, values: (_plot, splits) => splits.map((value) => (value === null ? "" : props.format(value))) }],
     series: [
       {},
       ...props.lines.map((line) => ({

@@ -88,6 +88,13 @@ export function usePolled<T>(key: string, interval: number, load: (signal: Abort
   return { data: own.data, at: own.at, problem: own.problem, retryAt: own.retryAt, reload };
 }
 
+/** Returns the same with the data of the key before, until those of the present one arrive. */
+export function useKept<T>(polled: Polled<T>): Polled<T> & { readonly isOld: boolean } {
+  const last = useRef<T | null>(null);
+  if (polled.data !== null) last.current = polled.data;
+  return { ...polled, data: polled.data ?? last.current, isOld: polled.data === null };
+}
+
 /** Returns the present time, which changes every second: for ages and countdowns. */
 export function useNow(every = 1000): number {
   const [now, setNow] = useState(Date.now());

@@ -10,7 +10,7 @@ import { Field } from "../parts/field";
 import { Fresh } from "../parts/state";
 import { Words } from "../parts/words";
 import { type Filter, page as decodePage, type Page } from "../service/types";
-import { usePolled } from "../state/polled";
+import { useKept, usePolled } from "../state/polled";
 import { useSession } from "../state/session";
 
 const SIZE = 50;
@@ -47,12 +47,7 @@ export function FiltersView({ query }: { query: Query }): JSX.Element {
     const words = { search, sort, order, page, limit: SIZE, figures: "true" };
     return (await service.send("v1/filters", { decode: decodePage, query: words, signal })).data;
   });
-  // A page of another query stays until the new one arrives.
-  const [last, setLast] = useState<Page | null>(null);
-  useEffect(() => {
-    if (polled.data !== null) setLast(polled.data);
-  }, [polled.data]);
-  const shown = { ...polled, data: polled.data ?? last };
+  const shown = useKept(polled);
   return (
     <>
       <div class="head">
@@ -63,7 +58,7 @@ export function FiltersView({ query }: { query: Query }): JSX.Element {
         </a>
       </div>
       <Fresh polled={shown} what="the filters">
-        {(data) => (data.filters.length === 0 ? <Nothing query={query} total={data.total ?? 0} /> : <Table data={data} query={query} isOld={polled.data === null} />)}
+        {(data) => (data.filters.length === 0 ? <Nothing query={query} total={data.total ?? 0} /> : <Table data={data} query={query} isOld={shown.isOld} />)}
       </Fresh>
     </>
   );
@@ -189,9 +184,11 @@ function Row({ filter }: { filter: Filter }): JSX.Element {
         <Words text={filter.kind} most={32} plain />
       </td>
       <td class="w2 number">{formatCount(filter.num_added)}</td>
-      <td class="number load">
-        <Bar share={load} isOver={filter.over_capacity} />
-        <span>{formatShare(load)}</span>
+      <td class="number">
+        <span class="load">
+          <Bar share={load} isOver={filter.over_capacity} />
+          <span>{formatShare(load)}</span>
+        </span>
       </td>
       <td class="w3 number">{formatShare(filter.fill)}</td>
       <td class="number">{formatRate(filter.fpr)}</td>

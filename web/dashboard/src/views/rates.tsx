@@ -9,7 +9,7 @@ import { type Filter, rates as decodeRates } from "../service/types";
 import { usePolled } from "../state/polled";
 import { useSession } from "../state/session";
 
-const EVERY = 10_000;
+const EVERY = 5_000;
 
 export function Rates({ filter }: { filter: Filter }): JSX.Element {
   const { service } = useSession();

@@ -32,6 +32,7 @@ export function App(): JSX.Element {
   const [asked, setAsked] = useState<"no" | "first" | "again">("no");
   const [kinds, setKinds] = useState<readonly Kind[]>([]);
   const [sentence, setSentence] = useState("");
+  const [hasExplorer, setExplorer] = useState(false);
 
   useEffect(() => {
     service.onUnauthorized = (_problem, hadToken) => {
@@ -57,6 +58,14 @@ export function App(): JSX.Element {
       () => undefined, // the views say what is wrong; without the kinds they leave some words out
     );
   }, [service, generation]);
+  useEffect(() => {
+    fetch("explore/", { method: "HEAD", credentials: "omit" }).then(
+      (response) => {
+        setExplorer(response.ok);
+      },
+      () => undefined,
+    );
+  }, [generation]);
   const session: Session = useMemo(
     () => ({ service, generation, kinds, useToken, announce }),
     [service, generation, kinds, useToken, announce],
@@ -78,7 +87,7 @@ export function App(): JSX.Element {
           ))}
         </nav>
         <div class="aside">
-          <a href="explore/">Explorer</a>
+          {hasExplorer && <a href="explore/">Explorer</a>}
           <a href="docs">API</a>
           <ThemeChoice />
         </div>

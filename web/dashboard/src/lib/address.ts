@@ -25,7 +25,7 @@ export const FIRST_QUERY: Query = { search: "", sort: "name", order: "asc", page
 
 /** Returns the view of a fragment such as "#/filter/logs"; anything else is the list of filters. */
 export function parseAddress(fragment: string): View {
-  const [path = "", query = ""] = splitOnce(fragment.replace(/^#\/?/, ""), "?");
+  const [path, query] = splitOnce(fragment.replace(/^#\/?/, ""), "?");
   if (path === "create" || path === "tokens" || path === "nodes") return { view: path };
   const [first, rest] = splitOnce(path, "/");
   const name = first === "filter" ? decode(rest) : null;

@@ -17,7 +17,8 @@ export function formatShort(value: number | null): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
   for (const [unit, name] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]] as const) {
-    if (size >= unit) {
+    // 999,999 is 1 M in three digits, not 1000 k.
+    if (size >= 0.9995 * unit) {
       const by = name === "k" ? 1e3 : unit;
       return `${trim(value / by)}${GAP}${name}`;
     }
@@ -129,8 +130,7 @@ function trim(value: number): string {
 }
 
 function significant(value: number, digits: number): string {
-  const rounded = Number(value.toPrecision(digits));
-  return Math.abs(rounded) >= 1000 ? WHOLE.format(rounded) : String(rounded);
+  return Math.abs(value) >= 1000 ? WHOLE.format(value) : String(Number(value.toPrecision(digits)));
 }
 
 function pad(value: number): string {

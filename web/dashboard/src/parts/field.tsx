@@ -11,12 +11,13 @@ export interface FieldProps {
   readonly type?: "text" | "password" | "search";
   readonly inputMode?: "numeric" | "decimal" | "text";
   readonly placeholder?: string;
-  readonly list?: string;
   readonly isHidden?: boolean;
 }
 
 export function Field({ label, value, onValue, hint, type = "text", inputMode = "text", placeholder, isHidden = false }: FieldProps): JSX.Element {
   const id = useId();
+  // As an object: the types of Preact take no type that may be one of several.
+  const kind: object = { type };
   return (
     <div class="field">
       <label for={id} class={isHidden ? "hidden" : ""}>
@@ -24,8 +25,7 @@ export function Field({ label, value, onValue, hint, type = "text", inputMode = 
       </label>
       <input
         id={id}
-        // One of several: the types of Preact want a single one.
-        type={type as "text"}
+        {...kind}
         inputMode={inputMode}
         value={value}
         placeholder={placeholder ?? ""}

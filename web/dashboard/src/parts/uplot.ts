@@ -22,13 +22,15 @@ export function makePlot(parent: HTMLElement, props: PlotProps, width: number, h
   const style = getComputedStyle(parent);
   const read = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const axis = { stroke: read("quiet"), grid: { stroke: read("line"), width: 1 }, ticks: { show: false }, font: `11px ${style.fontFamily}` };
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- a constant that exists for types only
+  const logarithmic: uPlot.Scale = { distr: 3 };
   const options: uPlot.Options = {
     width,
     height,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { y: props.isLogarithmic === true ? { distr: 3 } : { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, values: formatTimes }, { ...axis, size: 68, values: (_plot, splits) => splits.map((value) => (value === null ? "" : props.format(value))) }],
+    scales: { y: props.isLogarithmic === true ? logarithmic : { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    axes: [{ ...axis, size: 28, values: formatTimes }, { ...axis, size: 68, values: (_plot, splits) => splits.map((value) => props.format(value)) }],
     series: [
       {},
       ...props.lines.map((line) => ({

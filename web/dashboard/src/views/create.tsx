@@ -230,7 +230,7 @@ function Finish({ choice, fpr, canExpire }: { choice: Choice; fpr: string; canEx
           </label>
         )}
         <p>
-          {choice.kind} for {plural(choice.items, "key")}: {formatBytes(choice.nbytes)}, at capacity {formatOdds(choice.fpr)} absent keys is found.
+          {choice.kind} for {plural(choice.items, "key")}: {formatBytes(choice.nbytes)}, at capacity {choice.fpr > 0 ? `${formatOdds(choice.fpr)} absent keys is reported as present` : "no absent key is reported as present"}.
         </p>
         <Failure problem={problem} />
         <p class="buttons start">

@@ -50,18 +50,18 @@ export function History({ filter }: { filter: Filter }): JSX.Element {
         </div>
       </div>
       <Fresh polled={polled} what="the history">
-        {(samples) => <Samples filter={filter} samples={samples} />}
+        {(samples) => <Samples filter={filter} samples={samples} label={SPANS.find(([, length]) => length === span)?.[0] ?? ""} />}
       </Fresh>
     </section>
   );
 }
 
-function Samples({ filter, samples }: { filter: Filter; samples: Sample[] }): JSX.Element {
+function Samples({ filter, samples, label }: { filter: Filter; samples: Sample[]; label: string }): JSX.Element {
   const columns = useMemo(() => toColumns(filter, samples), [samples, filter.name]);
   if (samples.length < 2) {
     return (
       <>
-        <Outlook filter={filter} samples={samples} />
+        <Outlook filter={filter} samples={samples} label={label} />
         <p class="quiet">
           {samples.length === 0 ? "No sample of this span yet." : "One sample yet."} The service takes one a minute of each filter that is used.
         </p>
@@ -73,7 +73,7 @@ function Samples({ filter, samples }: { filter: Filter; samples: Sample[] }): JS
   const ago = `over ${formatSpan(Date.now() - first)}`;
   return (
     <>
-      <Outlook filter={filter} samples={samples} />
+      <Outlook filter={filter} samples={samples} label={label} />
       <div class="plots">
         <Plot
           title="Keys"
@@ -94,6 +94,7 @@ function Samples({ filter, samples }: { filter: Filter; samples: Sample[] }): JS
             { label: "target", values: target, color: "quiet", isDashed: true },
           ]}
           format={formatRate}
+          isLogarithmic
         />
         <Plot
           title="Operations a second"
@@ -112,7 +113,7 @@ function Samples({ filter, samples }: { filter: Filter; samples: Sample[] }): JS
 }
 
 /** The sentence about when the filter will be full. */
-function Outlook({ filter, samples }: { filter: Filter; samples: readonly Sample[] }): JSX.Element {
+function Outlook({ filter, samples, label }: { filter: Filter; samples: readonly Sample[]; label: string }): JSX.Element {
   const { kinds } = useSession();
   const can = findCapabilities(kinds, filter.kind) ?? [];
   if (can.includes("static")) return <p>It is static: no key is added, and its rate stays as it is.</p>;
@@ -133,11 +134,11 @@ function Outlook({ filter, samples }: { filter: Filter; samples: readonly Sample
     case "filling":
       return (
         <p>
-          At the present pace of {formatShort(outlook.pace)} keys a second it is full in <strong>{formatSpan(outlook.at - now)}</strong>, at {formatTime(outlook.at, now)}.
+          At the pace of the last {label.replace(/^1 /, "")}, {formatShort(outlook.pace)} keys a second, it is full in <strong>{formatSpan(outlook.at - now)}</strong>, at {formatTime(outlook.at, now)}.
         </p>
       );
     case "steady":
-      return <p>It gained no key in this span, so it does not fill up at the present pace.</p>;
+      return <p>It gained no key in the last {label.replace(/^1 /, "")}, so it does not fill up at this pace.</p>;
     case "unknown":
       return <p class="quiet">The samples do not yet span enough time to say when it will be full.</p>;
   }
@@ -149,7 +150,8 @@ function toColumns(filter: Filter, samples: readonly Sample[]): Record<"times" |
     times,
     keys: samples.map((sample) => sample.estimated_items),
     capacity: samples.map(() => filter.capacity),
-    fpr: samples.map((sample) => sample.fpr_estimate),
+    // A logarithm has no zero.
+    fpr: samples.map((sample) => (sample.fpr_estimate > 0 ? sample.fpr_estimate : null)),
     target: samples.map(() => filter.target_fpr),
     lookups: differentiate(times, samples.map((sample) => sample.hits + sample.misses)),
     adds: differentiate(times, samples.map((sample) => sample.adds)),

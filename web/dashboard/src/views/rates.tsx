@@ -33,7 +33,7 @@ export function Rates({ filter }: { filter: Filter }): JSX.Element {
                   <th scope="col" class="number">
                     Rate
                   </th>
-                  <th scope="col" class="number">
+                  <th scope="col" class="number w2">
                     One absent key in
                   </th>
                 </tr>
@@ -44,7 +44,7 @@ export function Rates({ filter }: { filter: Filter }): JSX.Element {
                     <th scope="row">{load}×</th>
                     <td class="number">{formatCount(keys)}</td>
                     <td class="number">{formatRate(fpr)}</td>
-                    <td class="number">{fpr === null ? "does not hold so many" : formatOdds(fpr).replace("1 in ", "")}</td>
+                    <td class="number w2">{fpr === null ? "does not hold so many" : formatOdds(fpr).replace("1 in ", "")}</td>
                   </tr>
                 ))}
               </tbody>

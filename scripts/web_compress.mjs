@@ -1,8 +1,8 @@
-// web_compress.mjs FOLDER [KILOBYTES]: writes compressed copies (.br, .gz) beside the files of a built page, as the
-// service sends them, and prints what a browser transfers; exit code 1 beyond so many kilobytes of brotli.
+// web_compress.mjs FOLDER [KILOBYTES]: writes a copy compressed by brotli (.br) beside each file of a built page, as
+// the service sends it, and prints what a browser transfers; exit code 1 beyond so many kilobytes of brotli.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants } from "node:zlib";
 
 const [folder, most] = process.argv.slice(2);
 let total = 0;
@@ -14,7 +14,6 @@ for (const name of names) {
   const packed = brotliCompressSync(data, { params });
   total += packed.length;
   writeFileSync(`${path}.br`, packed);
-  writeFileSync(`${path}.gz`, gzipSync(data, { level: 9 }));
   if (data.length > 1000) console.log(`${path}: ${data.length} bytes, ${packed.length} compressed`);
 }
 console.log(`${folder}: ${total} bytes compressed${most ? `, at most ${1000 * most}` : ""}`);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 
 import brotli
 import httpx
@@ -34,7 +35,6 @@ def folder(tmp_path):
     script = built / "assets" / "index-Abcd1234.js"
     script.write_bytes(SCRIPT)
     script.with_name(f"{script.name}.br").write_bytes(brotli.compress(SCRIPT))
-    script.with_name(f"{script.name}.gz").write_bytes(gzip.compress(SCRIPT))
     (built / "assets" / "core.wasm").write_bytes(b"\0asm")
     (built / "notes.exe").write_bytes(b"MZ")
     (tmp_path / "secret.txt").write_text("secret")
@@ -143,7 +143,18 @@ def test_pages_are_read_only_and_a_vanished_file_is_missing(folder):
     with pytest.raises(Refused) as missing:
         ask(pages, "/")
     assert missing.value.code == "missing"
-    assert "restart" in str(missing.value)
+    assert "rebuilt" in str(missing.value)
+
+
+def test_a_page_that_was_rebuilt_is_served_with_its_new_files(folder):
+    pages = Pages({"/": folder})
+    (folder / "assets" / "index-Zyxw9876.js").write_text("new")
+    assert "/assets/index-Zyxw9876.js" not in pages
+    index = folder / "index.html"
+    index.write_text("<!doctype html><title>new</title>")
+    os.utime(index, ns=(1, 1))
+    assert ask(pages, "/").body == index.read_bytes()
+    assert ask(pages, "/assets/index-Zyxw9876.js").body == b"new"
 
 
 def test_a_compressed_copy_of_an_older_build_is_not_sent(folder):

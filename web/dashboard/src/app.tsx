@@ -1,6 +1,6 @@
 /** The frame around all views: navigation, the service's own state, the token, announcements. */
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { parseAddress, type View } from "./lib/address";
@@ -32,7 +32,6 @@ export function App(): JSX.Element {
   const [asked, setAsked] = useState<"no" | "first" | "again">("no");
   const [kinds, setKinds] = useState<readonly Kind[]>([]);
   const [sentence, setSentence] = useState("");
-  const [hasExplorer, setExplorer] = useState(false);
 
   useEffect(() => {
     service.onUnauthorized = (_problem, hadToken) => {
@@ -58,41 +57,18 @@ export function App(): JSX.Element {
       () => undefined, // the views say what is wrong; without the kinds they leave some words out
     );
   }, [service, generation]);
-  useEffect(() => {
-    fetch("explore/", { method: "HEAD", credentials: "omit" }).then(
-      (response) => {
-        setExplorer(response.ok);
-      },
-      () => undefined,
-    );
-  }, [generation]);
   const session: Session = useMemo(
     () => ({ service, generation, kinds, useToken, announce }),
     [service, generation, kinds, useToken, announce],
   );
   return (
     <SessionContext.Provider value={session}>
-      <a class="skip" href="#main">
-        Skip to the content
-      </a>
-      <header>
-        <a class="brand" href="#/">
-          <Mark /> Fullbloom
-        </a>
-        <nav aria-label="Views">
-          {LINKS.map(([name, address, label]) => (
-            <a key={name} href={address} aria-current={isCurrent(view, name) ? "page" : undefined}>
-              {label}
-            </a>
-          ))}
-        </nav>
-        <div class="aside">
-          {hasExplorer && <a href="explore/">Explorer</a>}
-          <a href="docs">API</a>
-          <ThemeChoice />
-        </div>
-      </header>
-      <main id="main" tabIndex={-1}>
+      <Frame
+        view={view}
+        onToken={() => {
+          setAsked("first");
+        }}
+      >
         <div role="status" class={sentence === "" ? "" : "done"}>
           {sentence !== "" && (
             <>
@@ -111,12 +87,7 @@ export function App(): JSX.Element {
           )}
         </div>
         <Current view={view} />
-      </main>
-      <Footer
-        onToken={() => {
-          setAsked("first");
-        }}
-      />
+      </Frame>
       {asked !== "no" && (
         <AskToken
           key={`${asked}${String(generation)}`}
@@ -128,6 +99,58 @@ export function App(): JSX.Element {
         />
       )}
     </SessionContext.Provider>
+  );
+}
+
+/** Header and footer; the service's own state is read now and then. */
+function Frame({ view, onToken, children }: { view: View; onToken: () => void; children: ComponentChildren }): JSX.Element {
+  const { service } = useSession();
+  const polled = usePolled("about", 10_000, async (signal) => (await service.send("v1/service", { decode: about, signal })).data);
+  const { data } = polled;
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header>
+        <a class="brand" href="#/">
+          <Mark /> Fullbloom
+        </a>
+        <nav aria-label="Views">
+          {LINKS.map(([name, address, label]) => (
+            <a key={name} href={address} aria-current={view.view === name ? "page" : undefined}>
+              {label}
+            </a>
+          ))}
+        </nav>
+        <div class="aside">
+          {data?.pages.includes("/explore/") === true && <a href="explore/">Explorer</a>}
+          <a href="docs">API</a>
+          <ThemeChoice />
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {data !== null && data.trouble !== null && (
+          <p class="notice" role="alert">
+            Changes are refused: <Words text={data.trouble} most={300} />
+          </p>
+        )}
+        {children}
+      </main>
+      <footer>
+        {data !== null && (
+          <p class={polled.problem === null ? "" : "stale"}>
+            Fullbloom <Words text={data.version} most={20} plain />, node <Words text={data.node} most={40} plain />,{" "}
+            {plural(data.filters, "filter")} with {formatBytes(data.nbytes)}, durability <Words text={data.durability ?? "off"} most={20} plain />.
+          </p>
+        )}
+        <p>
+          <button type="button" class="link" onClick={onToken}>
+            {service.hasToken ? "Use another token" : "Use a token"}
+          </button>
+        </p>
+      </footer>
+    </>
   );
 }
 
@@ -171,10 +194,6 @@ function useView(): View {
   return view;
 }
 
-function isCurrent(view: View, name: string): boolean {
-  return view.view === name;
-}
-
 function ThemeChoice(): JSX.Element {
   const [theme, setTheme] = useState<Theme>(readTheme);
   return (
@@ -194,33 +213,6 @@ function ThemeChoice(): JSX.Element {
         <option value="dark">Dark</option>
       </select>
     </label>
-  );
-}
-
-/** One line about the service, read now and then. */
-function Footer({ onToken }: { onToken: () => void }): JSX.Element {
-  const { service } = useSession();
-  const polled = usePolled("about", 10_000, async (signal) => (await service.send("v1/service", { decode: about, signal })).data);
-  const { data } = polled;
-  return (
-    <footer>
-      {data !== null && (
-        <p class={polled.problem === null ? "" : "stale"}>
-          Fullbloom <Words text={data.version} most={20} plain />, node <Words text={data.node} most={40} plain />,{" "}
-          {plural(data.filters, "filter")} with {formatBytes(data.nbytes)}, durability <Words text={data.durability ?? "off"} most={20} plain />.
-        </p>
-      )}
-      {data !== null && data.trouble !== null && (
-        <p class="notice" role="alert">
-          Changes are refused: <Words text={data.trouble} most={300} />
-        </p>
-      )}
-      <p>
-        <button type="button" class="link" onClick={onToken}>
-          {service.hasToken ? "Use another token" : "Use a token"}
-        </button>
-      </p>
-    </footer>
   );
 }
 

@@ -1,13 +1,14 @@
 """The built pages: the dashboard at ``/``, the explorer at ``/explore/``.
 
-They are files that a build of ``web/`` leaves in a folder, of the wheel ``fullbloom-server`` or of a
-checkout. The folders are read once, at start. A request's path is looked up among the files found there and
-is never joined into a path of the disk.
+They are files that a build of ``web/`` leaves in a folder, of a checkout or of the wheel
+``fullbloom-server``. The folders are read at start, and again after a build replaced one. A request's path
+is looked up among the files found there and is never joined into a path of the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import re
 from pathlib import Path
@@ -47,9 +48,12 @@ _TYPES = {
     ".woff2": b"font/woff2",
     ".txt": b"text/plain; charset=utf-8",
 }
-#: Suffixes of the compressed copies that the build writes beside a file, the smallest first.
-_ENCODINGS = {b"br": ".br", b"gzip": ".gz"}
+#: Suffix of the copy that the build compresses by brotli. Browsers take those over HTTPS and from their own
+#: machine only; for others a file is compressed by gzip as it is sent, once for each browser that keeps it.
+_BROTLI = ".br"
+_PACKED_ALREADY = frozenset({".png", ".woff2", ".ico"})
 _INDEX = "index.html"
+_GONE = "the page is being rebuilt, or it was removed; reload it in a moment"
 #: A name with the hash of its content, which therefore never changes.
 _HASHED = re.compile(r"-[A-Za-z0-9_-]{8,}\.\w+$")
 _FOREVER, _CHECKED = b"public, max-age=31536000, immutable", b"no-cache"
@@ -58,10 +62,16 @@ _MOST_FILES, _MOST_BYTES = 1000, 16 << 20
 
 
 class _Content(NamedTuple):
-    """One form of a file: as it is, or compressed."""
+    """One form of a file: as it is, or compressed, by the build or as it is read."""
 
     path: Path
     tag: bytes
+    is_packed_late: bool = False
+
+    def read(self) -> bytes:
+        """Return the bytes that are sent."""
+        body = self.path.read_bytes()
+        return gzip.compress(body, 6, mtime=0) if self.is_packed_late else body
 
 
 class _File(NamedTuple):
@@ -77,16 +87,18 @@ class Pages:
 
     def __init__(self, folders: Mapping[str, Path] | None = None) -> None:
         """Read the folders of the pages, by the paths that these are served under; by default those found."""
-        self._files: dict[str, _File] = {}
-        folders = find_folders() if folders is None else folders
-        for path, folder in folders.items():
-            self._files.update(_read_folder(path, folder))
+        self._folders = dict(find_folders() if folders is None else folders)
+        #: Files of each page by their paths, and when its index was written.
+        self._files: dict[str, dict[str, _File]] = {}
+        self._written: dict[str, int] = {}
+        for base in self._folders:
+            self._read(base)
         #: Paths without their final slash, and where they lead.
-        self._moved = {path.rstrip("/"): path for path in folders if path != "/"}
+        self._moved = {base.rstrip("/"): base for base in self._folders if base != "/"}
 
     def __contains__(self, path: str) -> bool:
         """Return whether a path is that of a page or of one of its files."""
-        return path in self._files or path in self._moved
+        return path in self._moved or self._find(path) is not None
 
     async def respond(self, request: Request) -> Response:
         """Return the response with a file."""
@@ -95,7 +107,11 @@ class Pages:
         target = self._moved.get(request.path)
         if target is not None:
             return Response(308, _TYPES[".txt"], b"", ((b"location", target.encode()),))
-        file = self._files[request.path]
+        if request.path in self._folders:
+            await asyncio.to_thread(self._read, request.path)
+        file = self._find(request.path)
+        if file is None:
+            raise Refused("missing", _GONE)
         encoding = _choose_encoding(request.headers.get(b"accept-encoding", b""), file)
         content = file.contents[encoding]
         headers = (*file.headers, (b"etag", content.tag))
@@ -105,17 +121,31 @@ class Pages:
         if known is not None and has_match(known, content.tag):
             return Response(304, file.media_type, b"", headers)
         try:
-            body = await asyncio.to_thread(content.path.read_bytes)
+            body = await asyncio.to_thread(content.read)
         except OSError:
-            text = "the page was rebuilt since the service started; restart the service"
-            raise Refused("missing", text) from None
+            raise Refused("missing", _GONE) from None
         return Response(200, file.media_type, body, headers)
+
+    def _find(self, path: str) -> _File | None:
+        return next((files[path] for files in self._files.values() if path in files), None)
+
+    def _read(self, base: str) -> None:
+        """Read the folder of a page, unless it is known as it is: its build writes the index last."""
+        folder = self._folders[base]
+        try:
+            written = (folder / _INDEX).stat().st_mtime_ns
+            if self._written.get(base) != written:
+                self._files[base] = dict(_read_folder(base, folder))
+                self._written[base] = written
+        except OSError:  # a build is at work
+            self._files.setdefault(base, {})
 
 
 def find_folders() -> dict[str, Path]:
     """Return the folders of the pages that are built: those of the checkout, else those in the wheel."""
     root = Path(fullbloom.__file__).parents[2]
-    wheel = Path(fullbloom_server.__file__).parent / "pages"
+    # A folder of its own: one inside the module's would make maturin leave out the module's __init__.py.
+    wheel = Path(fullbloom_server.__file__).parents[1] / "fullbloom_server_pages"
     found = {}
     for path, name in PAGES.items():
         places = [wheel / name]
@@ -149,16 +179,16 @@ def _read_folder(base: str, folder: Path) -> Iterator[tuple[str, _File]]:
 
 
 def _read_contents(path: Path) -> dict[bytes, _Content]:
-    """Return the forms of a file: those compressed by the build, and the file itself."""
-    forms = {encoding: path.with_name(path.name + suffix) for encoding, suffix in _ENCODINGS.items()}
+    """Return the forms of a file by their content encodings, the smallest first; b"" is the file itself."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:32].encode()
+    forms = {}
+    copy = path.with_name(path.name + _BROTLI)
     # A copy that is older than its file is one of another build.
-    age = path.stat().st_mtime_ns
-    forms = {name: copy for name, copy in forms.items() if copy.is_file() and copy.stat().st_mtime_ns >= age}
-    return {name: _Content(form, _make_tag(form)) for name, form in {**forms, b"": path}.items()}
-
-
-def _make_tag(path: Path) -> bytes:
-    return b'"%b"' % hashlib.sha256(path.read_bytes()).hexdigest()[:32].encode()
+    if copy.is_file() and copy.stat().st_mtime_ns >= path.stat().st_mtime_ns:
+        forms[b"br"] = _Content(copy, b'"%b-br"' % digest)
+    if path.suffix not in _PACKED_ALREADY:
+        forms[b"gzip"] = _Content(path, b'"%b-gzip"' % digest, is_packed_late=True)
+    return {**forms, b"": _Content(path, b'"%b"' % digest)}
 
 
 def _choose_encoding(accepted: bytes, file: _File) -> bytes:

@@ -192,7 +192,8 @@ export interface About {
   readonly filters: number;
   readonly nbytes: number;
   readonly trouble: string | null;
-  readonly began: number;
+  /** Paths of the pages that the service has. */
+  readonly pages: string[];
 }
 
 export const about: Decode<About> = object<About>({
@@ -202,7 +203,7 @@ export const about: Decode<About> = object<About>({
   filters: number,
   nbytes: number,
   trouble: nullable(text),
-  began: number,
+  pages: list(text),
 });
 
 /** The answer about one key: of its members each action sends one. */

@@ -1,7 +1,7 @@
 /** What can be done with a filter; what cannot be taken back waits until its name is typed. */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 
 import { formatAddress } from "../lib/address";
 import { formatBytes, formatCount, plural } from "../lib/format";
@@ -27,19 +27,21 @@ export function Actions({ filter }: { filter: Filter }): JSX.Element {
   const { service, kinds, announce } = useSession();
   const [open, setOpen] = useState<{ verb: Verb; etag: string | null } | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [isBusy, setBusy] = useState(false);
+  // The buttons stay enabled meanwhile: a disabled one would lose the focus, which returns to it after the dialog.
+  const isBusy = useRef(false);
   const isStatic = findCapabilities(kinds, filter.kind)?.includes("static") === true;
   const isMovable = filter.backend !== "redis";
 
   const run = async (work: () => Promise<void>): Promise<void> => {
-    setBusy(true);
+    if (isBusy.current) return;
+    isBusy.current = true;
     setProblem(null);
     try {
       await work();
     } catch (error) {
       setProblem(toProblem(error));
     }
-    setBusy(false);
+    isBusy.current = false;
   };
   const start = (verb: Verb): void => {
     void run(async () => {
@@ -62,25 +64,25 @@ export function Actions({ filter }: { filter: Filter }): JSX.Element {
     <section class="card">
       <h2>Change it</h2>
       <p class="buttons start">
-        <button type="button" disabled={isBusy} onClick={dump}>
+        <button type="button" onClick={dump}>
           Download the file
         </button>
         {isMovable && (
-          <button type="button" disabled={isBusy} onClick={() => { start("rename"); }}>
+          <button type="button" onClick={() => { start("rename"); }}>
             Rename or swap …
           </button>
         )}
         {isMovable && (
-          <button type="button" disabled={isBusy} onClick={() => { start("freeze"); }}>
+          <button type="button" onClick={() => { start("freeze"); }}>
             Freeze …
           </button>
         )}
         {!isStatic && (
-          <button type="button" class="danger" disabled={isBusy} onClick={() => { start("clear"); }}>
+          <button type="button" class="danger" onClick={() => { start("clear"); }}>
             Clear …
           </button>
         )}
-        <button type="button" class="danger" disabled={isBusy} onClick={() => { start("drop"); }}>
+        <button type="button" class="danger" onClick={() => { start("drop"); }}>
           Drop …
         </button>
       </p>

@@ -81,7 +81,7 @@ export function CreateView(): JSX.Element {
           ) : (
             <>
               <Choices choices={choices} chosen={nameOf(choice)} onChosen={setChosen} />
-              <Finish key={choice.built ? "built" : "created"} choice={choice} fpr={readRate(asked.fpr)} canExpire={asked.needs.includes("expire")} />
+              <Finish choice={choice} fpr={readRate(asked.fpr)} canExpire={asked.needs.includes("expire")} />
             </>
           )
         }

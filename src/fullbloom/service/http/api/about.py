@@ -10,7 +10,7 @@ import fullbloom
 from fullbloom import registry as structures
 from fullbloom.service.failures import STATUS
 from fullbloom.service.http.page import render_page
-from fullbloom.service.http.pages import NOT_BUILT
+from fullbloom.service.http.pages import NOT_BUILT, find_folders
 from fullbloom.service.http.schemas import CurrentRequest
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class About:
     def __init__(self, app: FastAPI, node: Node, metrics: Metrics) -> None:
         """Describe a node."""
         self._app, self._node, self._metrics = app, node, metrics
+        self._pages = list(find_folders())
         self.router = router = APIRouter(tags=["service"])
         router.add_api_route("/healthz", self.healthz)
         router.add_api_route("/readyz", self.readyz, responses={503: {"description": "changes are refused"}})
@@ -84,6 +85,7 @@ class About:
             "redis": node.shared.is_set_up,
             "filters": len(node.service),
             "nbytes": node.service.nbytes,
+            "pages": self._pages,
             "trouble": node.service.trouble(),
             "salvaged": salvaged,
             "limits": node.settings.limits.model_dump(),

@@ -253,18 +253,9 @@ def _explain_empty(items: int | None, fpr: float | None, memory: int | None, lef
     return f"no structure can hold {items} items at fpr {fpr}; lower items or raise fpr"
 
 
-def known_needs() -> list[str]:
-    """Return the words that ``needs`` may hold: the registry's capabilities, and "parquet".
-
-    >>> {"remove", "expire", "parquet"} <= {*known_needs()}
-    True
-    """
-    return [*dict.fromkeys(word for row in registry.rows() for word in row["capabilities"]), PARQUET]
-
-
 def _check_needs(needs: frozenset[str]) -> None:
-    known = known_needs()
-    if unknown := needs.difference(known):
+    known = {PARQUET, *registry.capabilities()}
+    if unknown := needs - known:
         synonyms = [f"{_SYNONYMS[word]} for {word}" for word in sorted(unknown) if word in _SYNONYMS]
         hint = f"use {', '.join(synonyms)}; " if synonyms else ""
         raise ParameterError(

@@ -70,9 +70,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def list_needs() -> list[str]:
     """Return the words that --needs knows: the registry's, and "parquet"."""
-    from fullbloom.plan import known_needs
+    from fullbloom import registry
+    from fullbloom.plan import PARQUET
 
-    return known_needs()
+    return [*registry.capabilities(), PARQUET]
 
 
 def run(options: PlanOptions) -> int:

@@ -150,7 +150,7 @@ class Listing:
 
 
 def _matching(names: Iterable[str], search: str) -> Iterator[str]:
-    """Yield the names with a text within them, in letters of either case; ``*`` stands for any text.
+    """Yield the names with a text within them, in letters of either case; ``*`` matches any text.
 
     The parts between stars are looked for one after the other, so the time grows with the name only.
 

@@ -156,7 +156,7 @@ class Page(BaseModel):
 
     filters: list[Filter]
     next: str | None = Field(description="the value of after for the next page; null at the end")
-    total: int | None = Field(None, description="filters on all pages; null unless a page was asked for")
+    total: int | None = Field(None, description="filters on all pages; null in a list by after")
 
 
 class Sample(BaseModel):
@@ -198,7 +198,7 @@ class Choice(BaseModel):
     recommended: bool
     built: bool = Field(description="true: freeze builds it from all its keys")
     create: dict[str, Any] | None = Field(
-        description="the body of POST /v1/filters but for the name; null for kinds that it does not create"
+        description="the body of POST /v1/filters except the name; null for kinds that it does not create"
     )
 
 

@@ -37,7 +37,7 @@ describe("figures", () => {
     [0.001, "0.1 %", "1 in 1,000"],
     [0.00012345, "0.0123 %", "1 in 8,100"],
     [2.5e-8, "2.5e-8", "1 in 40,000,000"],
-    [1e-15, "1.0e-15", "1 in 1e+15"],
+    [1e-15, "1e-15", "1 in 1e+15"],
     [null, "–", "–"],
   ])("the rate %s is %s and %s", (value, rate, odds) => {
     expect([plain(formatRate(value)), formatOdds(value)]).toEqual([rate, odds]);

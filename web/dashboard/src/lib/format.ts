@@ -49,7 +49,7 @@ export function formatRate(value: number | null): string {
   if (value === null) return NOTHING;
   if (value === 0) return "0";
   if (value >= 0.0001) return `${significant(100 * value, 3)}${GAP}%`;
-  return value.toExponential(1);
+  return value.toExponential(1).replace(".0e", "e");
 }
 
 /** Returns a rate as people say it: "1 in 1,000". */

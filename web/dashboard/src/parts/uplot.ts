@@ -7,6 +7,19 @@ import uPlot from "uplot";
 import { type PlotProps, toData } from "./plot";
 
 const DAY = 86_400;
+/** Most labels of a logarithmic axis: more would overlap. */
+const MOST_POWERS = 5;
+
+/** Returns powers of ten from `low` to `high`, a few of them. */
+function splitPowers(_plot: uPlot, _axis: number, low: number, high: number): number[] {
+  const first = Math.ceil(Math.log10(low) - 1e-9);
+  const last = Math.floor(Math.log10(high) + 1e-9);
+  const step = Math.max(1, Math.ceil((last - first) / MOST_POWERS));
+  const powers = [];
+  // From the top, where the target is.
+  for (let power = last; power >= first; power -= step) powers.unshift(10 ** power);
+  return powers;
+}
 
 /** Returns the labels of an axis of times: the time of day, or the date where the ticks are days apart. */
 function formatTimes(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
@@ -24,13 +37,14 @@ export function makePlot(parent: HTMLElement, props: PlotProps, width: number, h
   const axis = { stroke: read("quiet"), grid: { stroke: read("line"), width: 1 }, ticks: { show: false }, font: `11px ${style.fontFamily}` };
   // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- a constant that exists for types only
   const logarithmic: uPlot.Scale = { distr: 3 };
+  const powers: uPlot.Axis = { splits: splitPowers, filter: (_plot, splits) => splits };
   const options: uPlot.Options = {
     width,
     height,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
     scales: { y: props.isLogarithmic === true ? logarithmic : { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, size: 28, values: formatTimes }, { ...axis, size: 68, values: (_plot, splits) => splits.map((value) => props.format(value)) }],
+    axes: [{ ...axis, size: 28, values: formatTimes }, { ...axis, size: 68, values: (_plot, splits) => splits.map((value) => props.format(value)), ...(props.isLogarithmic === true ? powers : {}) }],
     series: [
       {},
       ...props.lines.map((line) => ({

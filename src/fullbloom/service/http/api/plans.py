@@ -62,7 +62,7 @@ class Plans:
         return {
             "choices": [_describe(choice, rate) for choice in found],
             "left_out": left_out,
-            "needs": plan.known_needs(),
+            "needs": [*structures.capabilities(), plan.PARQUET],
         }
 
     def rates(self, name: NameInPath) -> Any:
@@ -94,7 +94,7 @@ def _describe(choice: Choice, fpr: float) -> dict[str, Any]:
 
 
 def _make_body(row: dict[str, Any], choice: Choice, layout: str | None, fpr: float) -> dict[str, Any] | None:
-    """Return the body of ``POST /v1/filters`` but for the name; None for kinds that it does not create."""
+    """Return the body of ``POST /v1/filters`` except the name; None for kinds that it does not create."""
     known = {name for name, *_ in row["parameters"]}
     if row["adds"] not in {"key", "pair"} or not known & {"capacity", "initial_capacity"}:
         return None

@@ -100,5 +100,7 @@ built="${CARGO_TARGET_DIR:-target}/$target/wasm/fullbloom_wasm.wasm"
 
 npm --prefix web ci --silent --ignore-scripts
 npm --prefix web run --silent --workspaces --if-present build
+# As the service sends the files of the explorer; the dashboard's own build does so itself.
+[[ ! -d web/explorer/dist ]] || node scripts/web_compress.mjs web/explorer/dist
 cp LICENSE THIRD-PARTY-LICENSES "$package/"
 node scripts/web_size.mjs "$package"

@@ -28,6 +28,7 @@ venv=build/wheels
 "$venv/bin/python" -m pip install --quiet -r requirements/wheels.txt
 PATH="$PWD/$venv/bin:$PATH"
 
+scripts/web_pages.sh
 for target in "${targets[@]}"; do
     rustup --quiet target add "$target" 2>/dev/null || { echo "wheels: $target is not to be had, passed over"; continue; }
     if [[ " ${foreign[*]} " == *" $target "* ]]; then

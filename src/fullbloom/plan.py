@@ -254,7 +254,7 @@ def _explain_empty(items: int | None, fpr: float | None, memory: int | None, lef
 
 
 def _check_needs(needs: frozenset[str]) -> None:
-    known = {PARQUET}.union(*(row["capabilities"] for row in registry.rows()))
+    known = {PARQUET, *registry.capabilities()}
     if unknown := needs - known:
         synonyms = [f"{_SYNONYMS[word]} for {word}" for word in sorted(unknown) if word in _SYNONYMS]
         hint = f"use {', '.join(synonyms)}; " if synonyms else ""

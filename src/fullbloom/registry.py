@@ -24,6 +24,15 @@ def rows() -> tuple[Row, ...]:
     return tuple(_core.variants())
 
 
+def capabilities() -> list[str]:
+    """Return the words for what structures can do, in the order of the rows.
+
+    >>> {"add", "remove", "expire"} <= {*capabilities()}
+    True
+    """
+    return [*dict.fromkeys(word for row in rows() for word in row["capabilities"])]
+
+
 def get_class(row: Row) -> Any:
     """Return the class of a row."""
     return getattr(_core, row["class"])

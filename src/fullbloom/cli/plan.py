@@ -70,9 +70,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def list_needs() -> list[str]:
     """Return the words that --needs knows: the registry's, and "parquet"."""
-    from fullbloom import variants
+    from fullbloom import registry
+    from fullbloom.plan import PARQUET
 
-    return [*dict.fromkeys(word for row in variants() for word in row["capabilities"]), "parquet"]
+    return [*registry.capabilities(), PARQUET]
 
 
 def run(options: PlanOptions) -> int:

@@ -7,5 +7,5 @@
 * ``bulk``: requests about keys: ``bodies`` and ``keys`` in, ``results`` out, each in several formats;
 * ``conditions``, ``idempotency``: If-Match and entity tags; requests that are sent twice;
 * ``forwarding``: all other requests, on their way to FastAPI: ``api``, ``schemas``;
-* ``page``: the description for people.
+* ``page``: the description for people; ``pages``: the dashboard and the explorer, where they are built.
 """

@@ -22,16 +22,20 @@ _OWN_SITE = frozenset({b"same-origin", b"none"})
 _LOCAL_HOSTS = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 
 
-def authorize(service: Any, request: Request) -> None:
-    """Set the request's grant; raise ``Refused`` if its origin or its token does not allow it."""
-    _check_origin(service, request)
-    if request.path not in _OPEN_PATHS:
+def authorize(service: Any, request: Request, *, is_open: bool = False) -> None:
+    """Set the request's grant; raise ``Refused`` if its origin or its token does not allow it.
+
+    ``is_open``: the path is that of a page or of one of its files, which need no token.
+    """
+    is_open = is_open or request.path in _OPEN_PATHS
+    _check_origin(service, request, is_open=is_open)
+    if not is_open:
         scope = _required_scope(request)
         request.grant = authenticate(service, request.headers.get(b"authorization"))
         request.grant.check(scope, request.name)
 
 
-def _check_origin(service: Any, request: Request) -> None:
+def _check_origin(service: Any, request: Request, *, is_open: bool) -> None:
     """Reject requests that pages of other sites cause: a browser lets them reach any port of its machine.
 
     Browsers send ``Origin`` where a page changes something or reads the response, and ``Sec-Fetch-Site`` also
@@ -42,7 +46,7 @@ def _check_origin(service: Any, request: Request) -> None:
     if origin is not None and origin.partition(b"://")[2] != host:
         raise Refused("denied", "pages of other origins are not answered")
     site = headers.get(b"sec-fetch-site")
-    if site is not None and site not in _OWN_SITE and request.path not in _OPEN_PATHS:
+    if site is not None and site not in _OWN_SITE and not is_open:
         raise Refused("denied", "requests that pages of other sites cause are not answered")
     if not service.needs_token() and not _is_local(host):
         raise Refused("denied", "without tokens only requests to localhost are answered")

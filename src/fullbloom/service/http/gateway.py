@@ -16,6 +16,7 @@ from fullbloom.service.http.asgi import JSON, Response, Sender, make_problem
 from fullbloom.service.http.authorization import authorize
 from fullbloom.service.http.bodies import Disconnected
 from fullbloom.service.http.forwarding import Forwarder
+from fullbloom.service.http.pages import Pages
 from fullbloom.service.http.request import SAFE_METHODS, Request
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Gateway:
         """Wrap the FastAPI app."""
         self._node, self._service, self._metrics = node, node.service, metrics
         self._bulk, self._forwarder = bulk.BulkHandler(node), Forwarder(node, app)
+        self._pages = Pages()
         self._max_requests = node.settings.limits.requests
         self._numbers, self._run = count(), secrets.token_hex(4)
         self._active = 0
@@ -69,8 +71,12 @@ class Gateway:
             self._metrics.observe(request.action or "api", request.method, sender.status, seconds)
 
     async def _respond(self, request: Request, sender: Sender) -> None:
-        authorize(self._service, request)
-        if request.name is not None and request.action in bulk.ACTIONS:
+        is_page = request.path in self._pages
+        authorize(self._service, request, is_open=is_page)
+        if is_page:
+            response = await self._pages.respond(request)
+            await response.send(sender)
+        elif request.name is not None and request.action in bulk.ACTIONS:
             response = await self._bulk.respond(request)
             await response.send(sender)
         else:

@@ -10,12 +10,13 @@ code{font:13px/1.4 ui-monospace,monospace}h3 code{font-size:15px}
 table{border-collapse:collapse}td{padding:.1rem .8rem .1rem 0;vertical-align:top}.method{color:#0a6}"""
 
 
-def render_page(api: dict[str, Any]) -> str:
-    """Return the page of an OpenAPI description."""
+def render_page(api: dict[str, Any], notice: str = "") -> str:
+    """Return the page of an OpenAPI description, with a sentence above it."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         f"<title>{escape(api['info']['title'])}</title><style>{_STYLE}</style>",
         f"<h1>{escape(api['info']['title'])} {escape(api['info']['version'])}</h1>",
+        f"<p>{escape(notice)}</p>" if notice else "",
         f"<p>{escape(api['info'].get('description', ''))} <a href=openapi.json>openapi.json</a></p>",
     ]
     for path, methods in api["paths"].items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Path
 from fastapi import Request as HTTPRequest
@@ -143,6 +143,11 @@ class Filter(BaseModel):
     )
     created: int
     expires: int | None
+    operations: float | None = Field(
+        None,
+        description="keys looked up, added and removed a second, in lists with figures; "
+        "null until a filter has been listed twice",
+    )
     model_config = ConfigDict(extra="allow")
 
 
@@ -151,6 +156,7 @@ class Page(BaseModel):
 
     filters: list[Filter]
     next: str | None = Field(description="the value of after for the next page; null at the end")
+    total: int | None = Field(None, description="filters on all pages; null in a list by after")
 
 
 class Sample(BaseModel):
@@ -172,6 +178,50 @@ class History(BaseModel):
     """Statistics over time."""
 
     samples: list[Sample]
+
+
+class Choice(BaseModel):
+    """A way to build a filter."""
+
+    kind: str
+    layout: str | None
+    items: int = Field(description="keys it is sized for")
+    nbytes: int
+    bits_per_key: float
+    fpr: float
+    num_hashes: int | None
+    ns_add: float | None = Field(description="expected nanoseconds of adding a key, in a batch on one core")
+    ns_check: float = Field(description="expected nanoseconds of looking up a key")
+    false_negatives: str = Field(description="never, only on misuse, or by design")
+    capabilities: list[str]
+    fits: bool = Field(description="false: it takes more than memory")
+    recommended: bool
+    built: bool = Field(description="true: freeze builds it from all its keys")
+    create: dict[str, Any] | None = Field(
+        description="the body of POST /v1/filters except the name; null for kinds that it does not create"
+    )
+
+
+class Plan(BaseModel):
+    """Ways to build a filter, best first."""
+
+    choices: list[Choice]
+    left_out: dict[str, str] = Field(description="layouts that cannot be built, with the reason")
+    needs: list[str] = Field(description="all words that needs may hold")
+
+
+class Rate(BaseModel):
+    """The false-positive rate at a load."""
+
+    load: int = Field(description="multiple of the present number of keys")
+    keys: int
+    fpr: float | None = Field(description="null: the kind cannot hold so many keys, or has no such law")
+
+
+class Rates(BaseModel):
+    """False-positive rates at several loads."""
+
+    rates: list[Rate]
 
 
 class Problem(BaseModel):

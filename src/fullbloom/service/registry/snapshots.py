@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select
 from fullbloom.service.registry.models import FILTERS, SNAPSHOTS, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 
 _HOUR, _DAY = 3_600_000, 86_400_000
@@ -60,6 +60,24 @@ class Snapshots(Rows):
         )
         with self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(wanted).mappings()]
+
+    def latest_fills(self, names: Collection[str]) -> dict[str, float]:
+        """Return the fill of filters in their last samples, by name, of those that have a sample."""
+        last = (
+            select(SNAPSHOTS.c.id)
+            .where(SNAPSHOTS.c.filter_id == FILTERS.c.id)
+            .order_by(SNAPSHOTS.c.sampled_at.desc())
+            .limit(1)
+            .correlate(FILTERS)
+            .scalar_subquery()
+        )
+        wanted = (
+            select(FILTERS.c.name, SNAPSHOTS.c.fill)
+            .join(SNAPSHOTS, SNAPSHOTS.c.id == last)
+            .where(FILTERS.c.name.in_(names), SNAPSHOTS.c.fill.is_not(None))
+        )
+        with self._engine.connect() as connection:
+            return {row.name: row.fill for row in connection.execute(wanted)}
 
     def thin(self, now: int, full: float, hourly: float) -> int:
         """Keep the last of older samples per hour, and later per day; return how many were deleted."""

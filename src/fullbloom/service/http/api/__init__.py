@@ -4,6 +4,7 @@
 * ``filters``: create, list, change and delete filters;
 * ``keys``: the description of requests about keys, which the gateway serves without FastAPI;
 * ``files``: filters as files, and backups;
+* ``plans``: advice before a filter is created, and about its load;
 * ``tokens``: create, list and revoke tokens.
 """
 
@@ -23,6 +24,7 @@ from fullbloom.service.http.api.about import About
 from fullbloom.service.http.api.files import Files
 from fullbloom.service.http.api.filters import Filters
 from fullbloom.service.http.api.keys import Keys
+from fullbloom.service.http.api.plans import Plans
 from fullbloom.service.http.api.tokens import Tokens
 from fullbloom.service.http.asgi import make_problem
 
@@ -46,7 +48,14 @@ def build(node: Node, metrics: Metrics) -> FastAPI:
         responses={"4XX": {"model": schemas.Problem, "description": "refused"}},
     )
     _add_handlers(app, node)
-    for group in (About(app, node, metrics), Filters(node), Keys(node), Files(node), Tokens(node)):
+    for group in (
+        About(app, node, metrics),
+        Filters(node),
+        Keys(node),
+        Files(node),
+        Plans(node),
+        Tokens(node),
+    ):
         app.include_router(group.router)
     return app
 

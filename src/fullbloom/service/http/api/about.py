@@ -10,6 +10,7 @@ import fullbloom
 from fullbloom import registry as structures
 from fullbloom.service.failures import STATUS
 from fullbloom.service.http.page import render_page
+from fullbloom.service.http.pages import NOT_BUILT, find_folders
 from fullbloom.service.http.schemas import CurrentRequest
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ class About:
     def __init__(self, app: FastAPI, node: Node, metrics: Metrics) -> None:
         """Describe a node."""
         self._app, self._node, self._metrics = app, node, metrics
+        self._pages = list(find_folders())
         self.router = router = APIRouter(tags=["service"])
         router.add_api_route("/healthz", self.healthz)
         router.add_api_route("/readyz", self.readyz, responses={503: {"description": "changes are refused"}})
         router.add_api_route("/metrics", self.metrics, response_class=Response)
-        router.add_api_route("/", self.page, include_in_schema=False)
+        router.add_api_route("/", self.start_page, include_in_schema=False)
         router.add_api_route("/docs", self.page, include_in_schema=False)
         router.add_api_route("/v1/service", self.service)
         router.add_api_route("/v1/kinds", self.kinds)
@@ -59,9 +61,15 @@ class About:
 
     def page(self) -> Response:
         """This description, for people."""
-        return Response(
-            render_page(self._app.openapi()), media_type="text/html; charset=utf-8", headers=_NO_SCRIPTS
-        )
+        return self._render("")
+
+    def start_page(self) -> Response:
+        """This description, and how to build the dashboard: the gateway serves that where it is built."""
+        return self._render(NOT_BUILT)
+
+    def _render(self, notice: str) -> Response:
+        page = render_page(self._app.openapi(), notice)
+        return Response(page, media_type="text/html; charset=utf-8", headers=_NO_SCRIPTS)
 
     def service(self, request: CurrentRequest) -> dict[str, Any]:
         """State and settings of the service; a token for some filters does not see which were skipped."""
@@ -77,6 +85,7 @@ class About:
             "redis": node.shared.is_set_up,
             "filters": len(node.service),
             "nbytes": node.service.nbytes,
+            "pages": self._pages,
             "trouble": node.service.trouble(),
             "salvaged": salvaged,
             "limits": node.settings.limits.model_dump(),

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import heapq
 import secrets
 import time
-from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query, Response
 
 from fullbloom import registry as structures
 from fullbloom.service.auth import READ, WRITE
-from fullbloom.service.engine import Fault
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import schemas
 from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, wanted_versions
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
+from fullbloom.service.listing import Listing, Sort, Wanted
 from fullbloom.service.node import default_kind
 from fullbloom.service.redis import BACKEND, RedisFilter
 
 if TYPE_CHECKING:
     from fullbloom.service.node import Node
 
-_MAX_PAGE = 1000
+_MAX_PAGE, _MAX_PAGES = 1000, 100_000
 _LATEST = 1 << 62
 _FILTER = "/v1/filters/{name}"
 
@@ -33,7 +31,7 @@ class Filters:
 
     def __init__(self, node: Node) -> None:
         """Manage the filters of a node."""
-        self._node, self._service = node, node.service
+        self._node, self._service, self._listing = node, node.service, Listing(node)
         self.router = router = APIRouter(tags=["filters"])
         returns: Any = {"response_model": schemas.Filter}
         router.add_api_route("/v1/filters", self.list_filters, response_model=schemas.Page)
@@ -51,19 +49,41 @@ class Filters:
         self,
         request: CurrentRequest,
         prefix: Annotated[str, Query(max_length=128)] = "",
-        after: Annotated[str, Query(max_length=128)] = "",
+        after: Annotated[str, Query(max_length=128, description="the next of the page before")] = "",
         limit: Annotated[int, Query(ge=1, le=_MAX_PAGE)] = 100,
+        search: Annotated[
+            str, Query(max_length=128, description="a text within the names, in either case; * is any text")
+        ] = "",
+        sort: Annotated[
+            Sort, Query(description="sorts by this figure; needs page unless it is name")
+        ] = "name",
+        order: Annotated[Literal["asc", "desc"], Query()] = "asc",
+        page: Annotated[
+            int | None, Query(ge=1, le=_MAX_PAGES, description="number of the page, instead of after")
+        ] = None,
+        *,
+        figures: Annotated[bool, Query(description="adds fill and operations a second")] = False,
     ) -> Any:
-        """Filters in order of their names, one page at a time; their cells are not counted."""
-        wanted = {"prefix": prefix, "after": after, "most": limit + 1}
-        names = self._names(**wanted, patterns=list(request.grant.patterns))
-        infos = [info for name in names[:limit] if (info := self._find_info(name)) is not None]
-        page = schemas.Page(
-            filters=[schemas.Filter(**info) for info in infos],
-            next=names[limit - 1] if len(names) > limit else None,
-        )
+        """Filters in order of their names or of a figure, one page at a time.
+
+        Their cells are not counted, except those of filters up to 1 MiB in a list with figures.
+        """
+        wanted = Wanted(prefix, tuple(request.grant.patterns), search, sort, descending=order == "desc")
+        total = following = None
+        if page is not None:
+            if after:
+                raise Refused("invalid", "give page or after, not both")
+            names, total = self._listing.page(wanted, number=page, size=limit)
+        elif wanted.sort != "name" or wanted.descending:
+            raise Refused("invalid", "a list that is sorted by a figure, or in descending order, needs page")
+        else:
+            names = self._listing.names(wanted, after=after, most=limit + 1)
+            following = names[limit - 1] if len(names) > limit else None
+            names = names[:limit]
+        infos = self._listing.infos(names, figures=figures)
+        found = schemas.Page(filters=[schemas.Filter(**info) for info in infos], next=following, total=total)
         # Serialized here, in a thread: a thousand filters would block the event loop for too long.
-        return Response(page.model_dump_json(), media_type="application/json")
+        return Response(found.model_dump_json(), media_type="application/json")
 
     def create(
         self, request: CurrentRequest, new: Annotated[schemas.NewFilter, Body()], response: Response
@@ -77,13 +97,19 @@ class Filters:
         response.headers.update(etag_header(make_etag(self._node.find_backend(new.name), new.name)))
         return info
 
-    def inspect(self, request: CurrentRequest, name: NameInPath) -> Any:
-        """State and parameters of a filter; its cells are counted."""
+    def inspect(
+        self,
+        request: CurrentRequest,
+        name: NameInPath,
+        *,
+        counted: Annotated[bool, Query(description="counts the cells, which reads all of them")] = True,
+    ) -> Any:
+        """State and parameters of a filter; without counting its cells, fill and estimate are null."""
         store = self._node.find_backend(name)
         tag = make_etag(store, name)
         if is_not_modified(request, tag):
             return Response(status_code=304, headers=etag_header(tag))
-        info = schemas.Filter(**store.info(name))
+        info = schemas.Filter(**store.info(name, counted=counted))
         return Response(info.model_dump_json(), headers=etag_header(tag), media_type="application/json")
 
     def change(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Change) -> Any:
@@ -142,19 +168,6 @@ class Filters:
         samples = self._node.registry.snapshots.load(name, since=since, until=until, most=limit)
         history = schemas.History(samples=[schemas.Sample(**sample) for sample in samples])
         return Response(history.model_dump_json(), media_type="application/json")
-
-    def _names(self, **wanted: Any) -> list[str]:
-        both = heapq.merge(self._service.names(**wanted), self._node.shared.names(**wanted))
-        return list(islice(both, wanted["most"]))
-
-    def _find_info(self, name: str) -> dict[str, Any] | None:
-        try:
-            # Without a query to the registry for a name that was in Redis a moment ago.
-            store = self._node.shared.find_known(name) or self._service
-            info: dict[str, Any] = store.info(name, counted=False)
-        except (Fault, Refused):  # deleted meanwhile
-            return None
-        return info
 
     def _settings(self, new: schemas.NewFilter, kind: str) -> dict[str, Any]:
         return {

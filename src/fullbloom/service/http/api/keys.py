@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
+import fullbloom
+from fullbloom.errors import FullbloomError
+from fullbloom.service.failures import Refused
 from fullbloom.service.http import schemas
-from fullbloom.service.http.schemas import NameInPath
+from fullbloom.service.http.schemas import CurrentRequest, NameInPath
 
 if TYPE_CHECKING:
+    from fullbloom.service.http.request import Request
     from fullbloom.service.node import Node
 
+#: Digits of an integer key, and bytes of a filter that is copied to find its cells.
+_MAX_DIGITS, _MAX_COPIED = 300, 16 << 20
+_INTEGER = re.compile(rf"-?[0-9]{{1,{_MAX_DIGITS}}}")
 _TEXTS = {
     "add": "Add keys: for each whether it was certainly new.",
     "check": "Look up keys: for each whether it is probably in the filter.",
@@ -75,10 +83,17 @@ class Keys:
             self._describe(action, text)
 
     def positions(
-        self, name: NameInPath, key: Annotated[str, Query(max_length=4096)]
+        self,
+        request: CurrentRequest,
+        name: NameInPath,
+        key: Annotated[str, Query(max_length=4096)],
+        type: Annotated[Literal["text", "integer"], Query(description="type of the key")] = "text",  # noqa: A002 - the field's name
     ) -> dict[str, list[int]]:
-        """The cells of a text key."""
-        return {"positions": self._node.find_backend(name).positions(name, key.encode())}
+        """The cells of a key; those of an integer in filters up to 16 MiB."""
+        store = self._node.find_backend(name)
+        if type == "text":
+            return {"positions": store.positions(name, key.encode())}
+        return {"positions": _find_integer(request, store, name, key)}
 
     def _describe(self, action: str, text: str) -> None:
         content = {
@@ -103,6 +118,26 @@ class Keys:
             responses={200: {"description": form, "content": results, "headers": _HEADERS}},
             openapi_extra={"requestBody": {"required": True, "content": content}},
         )
+
+
+def _find_integer(request: Request, store: Any, name: str, key: str) -> list[int]:
+    """Return the cells of an integer, from a copy of the filter: the native module looks up texts."""
+    if not _INTEGER.fullmatch(key):
+        raise Refused("invalid", f"key: an integer of at most {_MAX_DIGITS} digits")
+    nbytes = store.info(name, counted=False)["nbytes"]
+    if nbytes > _MAX_COPIED:
+        text = f"positions of integers are for filters up to {_MAX_COPIED} bytes; this one has {nbytes}"
+        raise Refused("unsupported", text)
+    _, secret, _ = store.hashing(name)
+    request.budget.grow(3 * nbytes)
+    try:
+        copy: Any = fullbloom.loads(store.dump(name), secret=secret)
+    except FullbloomError as error:
+        raise Refused("unsupported", str(error)) from None
+    if not hasattr(copy, "positions"):
+        raise Refused("unsupported", f"a {copy.__class__.__name__} has no positions")
+    found: list[int] = copy.positions(int(key))
+    return found
 
 
 def _unreachable(name: NameInPath) -> None:  # the gateway responds

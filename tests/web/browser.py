@@ -1,0 +1,85 @@
+"""A browser for tests of built pages: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WEB = Path(__file__).parents[2] / "web"
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+_FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--enable-precise-memory-info",
+)  # fmt: skip
+#: Runs in each page before its own scripts: violations of its policy, with what was blocked.
+_WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.violations.push(`${event.effectiveDirective} ${event.blockedURI}`);
+});
+"""
+
+
+def find_obstacle(page: str) -> str | None:
+    """Return why the tests of a page cannot run here; None if they can."""
+    if not (WEB / page / "dist" / "index.html").is_file():
+        return f"web/{page} is not built; run: make web"
+    if shutil.which("chromium") is None:
+        return "chromium is missing; as root on Debian: apt-get install chromium"
+    try:
+        import playwright.sync_api  # noqa: F401 - whether it is installed
+    except ImportError:
+        return "playwright is missing; run: pip install playwright"
+    return None
+
+
+@contextlib.contextmanager
+def launch():
+    """A running browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*_FLAGS])
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page in a context of its own, which remembers what went wrong in it and what it sent."""
+
+    def __init__(self, browser: Any, url: str, *, width: int = 1280, theme: str = "light"):
+        viewport = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=viewport, color_scheme=theme, accept_downloads=True)
+        self.context.add_init_script(_WATCH)
+        self.page = self.context.new_page()
+        self.url, self.errors, self.sent = url, [], []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.sent.append((request.method, request.url)))
+
+    def open(self, fragment: str = "#/"):
+        self.page.goto(f"{self.url}/{fragment}")
+        return self.page
+
+    def close(self):
+        """Close it; fail if a script failed or the policy blocked anything."""
+        violations = self.page.evaluate("window.violations")
+        self.context.close()
+        assert not self.errors, self.errors
+        assert not violations, violations
+
+
+def find_axe_violations(page: Any) -> list[str]:
+    """Return the rules of axe-core that a page breaks, with the elements."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is missing; run: npm --prefix web ci")
+    page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in result["violations"]
+        for node in rule["nodes"]
+    ]

@@ -1,0 +1,42 @@
+"""What tests of the dashboard share; importing it skips them where the dashboard cannot run."""
+
+from __future__ import annotations
+
+import pytest
+from web.browser import find_obstacle
+
+if (_OBSTACLE := find_obstacle("dashboard")) is not None:
+    pytest.skip(_OBSTACLE, allow_module_level=True)
+
+from playwright.sync_api import expect
+
+__all__ = ["HOSTILE", "VIEWS", "confirm", "expect", "tile"]
+
+VIEWS = {
+    "filters": "#/",
+    "filter": "#/filter/shown",
+    "create": "#/create",
+    "tokens": "#/tokens",
+    "nodes": "#/nodes",
+}
+HOSTILE = {
+    "markup": "<img src=x onerror=alert(1)><script>alert(2)</script>",
+    "right to left": "abc\u202edlrow\u2066",
+    "emoji": "👩‍👩‍👧‍👦🏳️‍🌈",
+    "controls": "a\tb\u0000c\u2028d",
+    "quotes": "\"'`&amp;</q>",
+}
+
+
+def tile(page, label):
+    return page.locator(".tile", has_text=label).locator("b").first
+
+
+def confirm(page, text, verb):
+    dialog = page.get_by_role("dialog")
+    button = dialog.get_by_role("button", name=verb, exact=True)
+    expect(button).to_be_disabled()
+    dialog.get_by_label("to confirm").fill(text[:-1])
+    expect(button).to_be_disabled()
+    dialog.get_by_label("to confirm").fill(text)
+    button.click()

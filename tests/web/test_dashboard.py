@@ -1,0 +1,230 @@
+"""The dashboard in a browser, against a running service: what a person does with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from web.dashboard import HOSTILE, VIEWS, confirm, expect, tile
+
+
+def test_a_filter_is_created_with_advice_and_its_numbers_move(tab, service):
+    page = tab.open("#/create")
+    page.get_by_label("Different keys").fill("20k")
+    page.get_by_label("False-positive rate").fill("1 in 100")
+    page.get_by_label("remove", exact=False).first.check()
+    expect(page.get_by_role("radio", name="cuckoo").first).to_be_checked()
+    page.get_by_role("radio", name="counting").check()
+    page.get_by_label("Name").fill("created:here")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("created:here")
+    info = service.http.get("/v1/filters/created:here").json()
+    assert (info["kind"], info["capacity"], info["target_fpr"]) == ("counting", 20_000, 0.01)
+    expect(tile(page, "Keys")).to_have_text("0")
+    for count in (100, 350):
+        keys = [f"key-{number}" for number in range(count)]
+        service.http.post("/v1/filters/created:here/add", json={"keys": keys}).raise_for_status()
+        num_added = service.http.get("/v1/filters/created:here").json()["num_added"]
+        expect(tile(page, "Keys")).to_have_text(str(num_added), timeout=10_000)
+    service.http.post("/v1/filters/created:here/check", json={"keys": keys}).raise_for_status()
+    expect(tile(page, "Hits")).to_have_text("350", timeout=10_000)
+    page.goto(f"{service.url}/#/?search=created*here")
+    expect(page.get_by_role("row", name="created:here")).to_contain_text("counting")
+
+
+def test_what_the_service_refuses_is_said_as_a_sentence(tab, name):
+    page = tab.open("#/create")
+    page.get_by_label("Different keys").fill("lots of")
+    expect(page.locator(".notice")).to_contain_text("Items: Input should be a valid integer")
+    page.get_by_label("Different keys").fill("1000")
+    expect(page.locator(".notice")).to_have_count(0)
+    for text, sentence in ((name, f"There is a filter {name}"), ("a b", "String should match pattern")):
+        page.get_by_label("Name").fill(text)
+        page.get_by_role("button", name="Create", exact=True).click()
+        expect(page.get_by_role("alert").locator(".notice")).to_contain_text(sentence)
+
+
+def test_a_static_filter_is_created_of_its_keys(tab, service):
+    page = tab.open("#/create")
+    page.get_by_label("static", exact=False).first.check()
+    page.get_by_label("Name").fill("created:static")
+    page.get_by_label("Keys, one a line").fill("ada\nalan\n")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("created:static")
+    found = service.http.post("/v1/filters/created:static/check", json={"keys": ["ada", "alan"]}).json()[
+        "found"
+    ]
+    assert found == [True, True]
+    expect(page.get_by_text("It is static")).to_be_visible()
+    expect(page.get_by_role("button", name="Add it")).to_have_count(0)
+
+
+def test_keys_are_tried_as_texts_and_integers(tab, service, name):
+    page = tab.open(f"#/filter/{name}")
+    outcome = page.locator(".outcome")
+    for key, kind in (("5", "text"), ("5", "integer"), ("-12345678901234567890", "integer")):
+        page.get_by_label("Key", exact=True).fill(key)
+        page.get_by_label("Type of the key").select_option(kind)
+        for verb, sentence in (
+            ("Look it up", "is certainly not in the filter"),
+            ("Add it", "was new"),
+            ("Look it up", "is probably in the filter"),
+        ):
+            page.get_by_role("button", name=verb).click()
+            expect(outcome).to_contain_text(sentence)
+        query = {"key": key, "type": kind}
+        positions = service.http.get(f"/v1/filters/{name}/positions", params=query).json()["positions"]
+        cells = [int(text.replace(",", "")) for text in outcome.locator("code").all_inner_texts()]
+        assert cells == positions
+    page.get_by_label("Key", exact=True).fill("5.5")
+    page.get_by_role("button", name="Look it up").click()
+    expect(page.get_by_role("alert")).to_contain_text("An integer key has digits only")
+
+
+def test_counts_labels_and_removal_are_shown_where_the_kind_has_them(tab, service):
+    service.create("has:counts", kind="counting")
+    page = tab.open("#/filter/has:counts")
+    page.get_by_label("Key", exact=True).fill("ada")
+    for _ in range(2):
+        page.get_by_role("button", name="Add it").click()
+        expect(page.locator(".outcome")).to_be_visible()
+        expect(page.get_by_role("button", name="Add it")).to_be_enabled()
+    expect(page.locator(".outcome")).to_contain_text("Count: 2")
+    page.get_by_role("button", name="Remove it").click()
+    expect(page.locator(".outcome")).to_contain_text("was removed")
+    expect(page.locator(".outcome")).to_contain_text("Count: 1")
+    service.create("has:labels", kind="compact")
+    body = {"keys": ["ada"], "values": [2]}
+    service.http.post("/v1/filters/has:labels/add", json=body).raise_for_status()
+    page = tab.open("#/filter/has:labels")
+    page.get_by_label("Key", exact=True).fill("ada")
+    page.get_by_role("button", name="Look it up").click()
+    expect(page.locator(".outcome")).to_contain_text("Label or value: 2")
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_keys_are_shown_as_they_are_and_apart(tab, name, kind):
+    text = HOSTILE[kind].replace("\t", " ")  # a field of one line has no other
+    page = tab.open(f"#/filter/{name}")
+    page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
+    page.get_by_label("Key", exact=True).fill(text)
+    page.get_by_role("button", name="Add it").click()
+    shown = page.locator(".outcome bdi").first
+    expect(shown).to_be_visible()
+    assert shown.evaluate("element => element.textContent") == text.replace("\n", "")
+    assert shown.evaluate("element => element.childElementCount") == 0
+    expect(page.locator(".outcome strong").first).to_have_text("was new and is in the filter now.")
+
+
+def test_a_key_of_a_megabyte_is_refused_or_cut_and_shown_on_request(tab, service, name):
+    page = tab.open(f"#/filter/{name}")
+    key = page.get_by_label("Key", exact=True)
+    key.fill("x" * (1 << 20))
+    page.get_by_role("button", name="Look it up").click()
+    expect(page.locator(".card [role=alert]").first).to_contain_text("key")
+    long = "y" * 60_000
+    key.fill(long)
+    page.get_by_role("button", name="Add it").click()
+    shown = page.locator(".outcome bdi").first
+    expect(shown).to_have_text("y" * 60)
+    expect(page.locator(".outcome")).to_contain_text("too long to show its cells")
+    page.get_by_role("button", name="show all 60,000 characters").click()
+    expect(shown).to_have_text(long)
+    assert service.http.post(f"/v1/filters/{name}/check", json={"key": long}).json() == {"found": True}
+
+
+def test_tokens_are_created_shown_once_and_revoked(start, new_tab):
+    one = start()
+    page = new_tab(one.url).open("#/tokens")
+    expect(page.get_by_text("No token exists")).to_be_visible()
+    page.get_by_label("Name").fill("first")
+    page.get_by_role("button", name="Create", exact=True).click()
+    shown = page.locator(".secret")
+    expect(shown).to_be_visible()
+    key = {"authorization": f"Bearer {shown.text_content()}"}
+    assert one.http.get("/v1/tokens", headers=key).json()["tokens"][0]["scopes"] == ["read", "write", "admin"]
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("row", name="first")).to_be_visible()
+    expect(shown).to_have_count(0)
+    page.get_by_label("Name").fill("second")
+    page.get_by_label("Filters", exact=True).fill("logs:* users:*")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("row", name="second")).to_contain_text("logs:*, users:*")
+    page.get_by_role("button", name="Revoke second").click()
+    confirm(page, "second", "Revoke")
+    expect(page.get_by_role("row", name="second")).to_have_count(0)
+    assert [row["name"] for row in one.http.get("/v1/tokens", headers=key).json()["tokens"]] == ["first"]
+
+
+def test_a_filter_is_dropped_only_after_its_name_is_typed(tab, service, name):
+    page = tab.open(f"#/filter/{name}")
+    page.get_by_role("button", name="Drop …").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Drop …")).to_be_focused()
+    page.get_by_role("button", name="Drop …").click()
+    confirm(page, name, "Drop")
+    expect(page.get_by_text(f"{name} was dropped.")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Filters")
+    assert service.http.get(f"/v1/filters/{name}").status_code == 404
+
+
+def test_a_filter_takes_the_name_of_another_in_one_step(tab, service, name):
+    service.create(f"{name}.new")
+    service.http.post(f"/v1/filters/{name}.new/add", json={"key": "new"}).raise_for_status()
+    page = tab.open(f"#/filter/{name}.new")
+    page.get_by_role("button", name="Rename or swap …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("New name").fill(name)
+    confirm(page, f"{name}.new", "Rename")
+    expect(dialog).to_contain_text(f"There is a filter {name}")
+    dialog.get_by_label("Replace the filter that has this name").check()
+    dialog.get_by_role("button", name="Replace the other").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    assert service.http.post(f"/v1/filters/{name}/check", json={"key": "new"}).json() == {"found": True}
+    assert service.http.get(f"/v1/filters/{name}.new").status_code == 404
+
+
+def test_a_filter_is_frozen_and_downloaded(tab, service, name, tmp_path):
+    page = tab.open(f"#/filter/{name}")
+    page.get_by_role("button", name="Freeze …").click()
+    page.get_by_label("Keys, one a line").fill("ada\nalan")
+    expect(page.get_by_label("Kind, at a rate")).not_to_have_value("")
+    confirm(page, name, "Build the static filter")
+    expect(page.get_by_text(f"{name} is a static filter now.")).to_be_visible()
+    assert service.http.post(f"/v1/filters/{name}/check", json={"keys": ["ada", "alan"]}).json()["yes"] == 2
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the file").click()
+    download.value.save_as(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == service.http.get(f"/v1/filters/{name}/dump").content
+
+
+def test_views_survive_a_reload_and_their_address_names_them(tab, service):
+    for number in range(60):
+        service.create(f"many:{number:02d}", capacity=100 + number)
+    page = tab.open("#/")
+    page.get_by_role("searchbox").fill("many:*")
+    expect(page.get_by_text("1 to 50 of 60 filters")).to_be_visible()
+    page.get_by_role("button", name="Bytes").click()
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("51 to 60 of 60 filters")).to_be_visible()
+    before = page.locator("tbody th").all_inner_texts()
+    page.reload()
+    expect(page.get_by_text("51 to 60 of 60 filters")).to_be_visible()
+    assert page.locator("tbody th").all_inner_texts() == before
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("Bytes")
+    page.get_by_role("button", name="Bytes").click()
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("Bytes")
+
+
+def test_nothing_is_changed_by_a_get(new_tab, service, name):
+    state = json.dumps(service.http.get("/v1/filters?limit=1000").json()["filters"])
+    tab = new_tab(service.url)
+    for fragment in [*VIEWS.values(), f"#/filter/{name}"]:
+        tab.open(fragment.replace("shown", name))
+        tab.page.wait_for_timeout(700)
+    assert {method for method, _ in tab.sent} <= {"GET", "HEAD"}
+    assert json.dumps(service.http.get("/v1/filters?limit=1000").json()["filters"]) == state
+    assert {url.split("/")[2] for _, url in tab.sent} == {service.url.split("/")[2]}

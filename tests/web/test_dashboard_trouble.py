@@ -1,0 +1,176 @@
+"""Whatever the service answers, or if it does not, the dashboard says so and recovers."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import closing
+
+import pytest
+from web.dashboard import HOSTILE, confirm, expect, tile
+
+
+def free_port():
+    with closing(socket.create_server(("127.0.0.1", 0))) as one:
+        return one.getsockname()[1]
+
+
+def test_hostile_names_of_a_strange_server_are_harmless(new_tab, service):
+    """The service has no such names; whatever answers at its port may."""
+    tab = new_tab(service.url)
+    names = [*HOSTILE.values(), "z" * (1 << 20), "../../v1/tokens", "%2e%2e"]
+    info = {"id": 1, "kind": HOSTILE["markup"], "capacity": 10, "target_fpr": 0.1, "num_added": 1, "fpr": 0.1}
+    info |= {
+        "over_capacity": True,
+        "nbytes": 8,
+        "created": 0,
+        "hits": 0,
+        "misses": 0,
+        "adds": 0,
+        "new": 0,
+        "removed": 0,
+    }
+    body = {"filters": [{**info, "name": one} for one in names], "total": len(names), "next": None}
+    tab.page.route("**/v1/filters?*", lambda route: route.fulfill(json=body))
+    page = tab.open()
+    page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
+    links = page.locator("tbody th bdi")
+    expect(links).to_have_count(len(names))
+    for number, one in enumerate(names):
+        assert links.nth(number).text_content() == one[:128].replace("\0", "\ufffd") or one[:128]
+        assert links.nth(number).evaluate("element => element.childElementCount") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert page.locator("img, script[src=x]").count() == 0
+
+
+ANSWERS = {
+    "429": ({"status": 429, "headers": {"retry-after": "1"}, "body": "slow down"}, "answered 429"),
+    "500": ({"status": 500, "body": "<h1>oops</h1>", "content_type": "text/html"}, "answered 500"),
+    "503": (
+        {"status": 503, "json": {"code": "overloaded", "detail": "too many requests are at work; try again"}},
+        "Too many requests are at work; try again.",
+    ),
+    "garbage": ({"status": 200, "body": "\x00\x01{]"}, "not an answer of this service"),
+    "another form": ({"status": 200, "json": {"filters": [{"name": 5}]}}, "not an answer of this service"),
+    "nothing": ({"status": 200, "body": ""}, "not an answer of this service"),
+    "hostile reason": (
+        {"status": 400, "json": {"code": "invalid", "detail": HOSTILE["markup"]}},
+        "<img src=x onerror=alert(1)>",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+@pytest.mark.parametrize("fragment", ["#/", "#/filter/ANY"])
+def test_whatever_is_answered_the_page_says_so_and_recovers(new_tab, service, name, case, fragment):
+    answer, sentence = ANSWERS[case]
+    tab = new_tab(service.url)
+    tab.page.route("**/v1/filters**", lambda route: route.fulfill(**answer))
+    page = tab.open(fragment.replace("ANY", name))
+    expect(page.locator(".notice").first).to_contain_text(sentence)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    tab.page.unroute("**/v1/filters**")
+    page.get_by_role("button", name="Try now").first.click()
+    expect(page.locator("main").get_by_text(name).first).to_be_visible(timeout=10_000)
+    expect(page.locator(".notice", has_text=sentence)).to_have_count(0, timeout=40_000)
+
+
+def test_retry_after_is_respected(new_tab, service):
+    tab = new_tab(service.url)
+    at = []
+
+    def refuse(route):
+        at.append(time.monotonic())
+        route.fulfill(status=429, headers={"retry-after": "4"}, body="")
+
+    tab.page.route("**/v1/filters?*", refuse)
+    page = tab.open()
+    expect(page.locator(".notice")).to_contain_text("Next attempt in")
+    page.wait_for_timeout(6000)
+    assert len(at) == 2
+    assert 4.0 <= at[1] - at[0] < 6.0
+
+
+def test_a_service_that_is_gone_leaves_old_figures_and_comes_back(start, new_tab):
+    address = f"127.0.0.1:{free_port()}"
+    one = start("--http", address)
+    one.create("kept")
+    tab = new_tab(one.url)
+    page = tab.open()
+    expect(page.get_by_role("row", name="kept")).to_be_visible()
+    one.stop()
+    expect(page.locator(".notice").first).to_contain_text("The service does not answer.", timeout=15_000)
+    expect(page.locator(".notice").first).to_contain_text("The figures are from")
+    expect(page.get_by_role("row", name="kept")).to_be_visible()
+    expect(page.locator(".stale").first).to_be_visible()
+    one.start()
+    one.create("later")
+    expect(page.get_by_role("row", name="later")).to_be_visible(timeout=40_000)
+    expect(page.locator(".stale .filters")).to_have_count(0)
+
+
+def test_tokens_are_asked_for_rejected_used_and_forgotten(start, new_tab):
+    one = start()
+    one.create("guarded")
+    scopes = ["read", "write", "admin"]
+    token = one.http.post("/v1/tokens", json={"name": "root", "scopes": scopes}).json()["token"]
+    tab = new_tab(one.url)
+    page = tab.open()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The service needs a token")
+    dialog.get_by_label("Token").fill("fullbloom_wrong")
+    dialog.get_by_role("button", name="Use it").click()
+    expect(dialog).to_contain_text("does not accept this token")
+    dialog.get_by_label("Token").fill(token)
+    dialog.get_by_role("button", name="Use it").click()
+    expect(page.get_by_role("row", name="guarded")).to_be_visible()
+    expect(page.locator(".notice")).to_have_count(0)
+    kept = page.evaluate(
+        "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])"
+    )
+    assert token not in kept
+    assert all(token not in url for _, url in tab.sent)
+    # Only a reader's token: what it may not do is said.
+    page.reload()
+    expect(dialog).to_contain_text("The service needs a token")
+    key = {"authorization": f"Bearer {token}"}
+    body = {"name": "reader", "scopes": ["read"], "patterns": ["guard*"]}
+    reader = one.http.post("/v1/tokens", json=body, headers=key).json()["token"]
+    dialog.get_by_label("Token").fill(reader)
+    dialog.get_by_role("button", name="Use it").click()
+    expect(page.get_by_role("row", name="guarded")).to_be_visible()
+    page.get_by_role("link", name="Tokens").click()
+    expect(page.locator(".notice")).to_contain_text("The token has no scope admin.")
+    # Revoked while it is in use.
+    one.http.delete("/v1/tokens/reader", headers=key)
+    page.get_by_role("link", name="Filters").click()
+    expect(dialog).to_contain_text("does not accept this token", timeout=10_000)
+
+
+def test_a_change_that_somebody_else_overtook_is_refused_first(tab, service, name):
+    service.http.post(f"/v1/filters/{name}/add", json={"key": "a"}).raise_for_status()
+    page = tab.open(f"#/filter/{name}")
+    page.get_by_role("button", name="Clear …").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    service.http.post(f"/v1/filters/{name}/add", json={"key": "b"}).raise_for_status()
+    confirm(page, name, "Clear")
+    expect(page.get_by_role("dialog")).to_contain_text("The filter was changed since")
+    assert service.http.post(f"/v1/filters/{name}/check", json={"key": "b"}).json() == {"found": True}
+    page.get_by_label("Go on, whatever was changed meanwhile").check()
+    page.get_by_role("dialog").get_by_role("button", name="Clear", exact=True).click()
+    expect(page.get_by_text(f"{name} was cleared.")).to_be_visible()
+    assert service.http.post(f"/v1/filters/{name}/check", json={"key": "b"}).json() == {"found": False}
+
+
+def test_a_filter_that_is_dropped_while_it_is_shown_is_said_to_be_gone(new_tab, service, name):
+    """In both of two tabs."""
+    one, other = new_tab(service.url), new_tab(service.url)
+    pages = [tab.open(f"#/filter/{name}") for tab in (one, other)]
+    for page in pages:
+        expect(tile(page, "Keys")).to_be_visible()
+    pages[0].get_by_role("button", name="Drop …").click()
+    confirm(pages[0], name, "Drop")
+    expect(pages[1].locator(".notice").first).to_contain_text("was dropped or renamed", timeout=10_000)
+    expect(tile(pages[1], "Keys")).to_be_visible()
+    page = one.open(f"#/filter/{name}")
+    expect(page.locator(".notice").first).to_contain_text("ot found")

@@ -30,6 +30,7 @@ export const SECTION = {
   planes: 40,
   fingerprints: 50,
   quotientBits: 60,
+  quotientOffsets: 61,
   quotientSlots: 62,
   codes: 73,
   levels: 77,

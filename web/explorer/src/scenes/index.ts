@@ -4,4 +4,14 @@ import type { Entry } from "./scene.js";
 
 export const SCENES: readonly Entry[] = [
   { name: "words", title: "Words become bits", load: () => import("./words.js") },
+  { name: "fill", title: "Half full is best", load: () => import("./fill.js") },
+  { name: "rate", title: "How often is it wrong?", load: () => import("./rate.js") },
+  { name: "curves", title: "Keys against size", load: () => import("./curves.js") },
+  { name: "blocked", title: "One cache line", load: () => import("./blocked.js") },
+  { name: "counting", title: "Counting and removal", load: () => import("./counting.js") },
+  { name: "growth", title: "A filter that grows", load: () => import("./growth.js") },
+  { name: "window", title: "A window that forgets", load: () => import("./window.js") },
+  { name: "cuckoo", title: "Cuckoos and their nests", load: () => import("./cuckoo.js") },
+  { name: "quotient", title: "Quotients in runs", load: () => import("./quotient.js") },
+  { name: "golomb", title: "Gaps, not places", load: () => import("./golomb.js") },
 ];

@@ -47,15 +47,13 @@ export function Text({ label, value, most, hint, lines, change }: TextProps): VN
   const id = useId();
   const shared = {
     id, value, maxLength: most, spellcheck: false, autocomplete: "off", autocapitalize: "off" as const,
-    "aria-describedby": hint === undefined ? undefined : `${id}-hint`,
   };
   return (
     <div class="text">
-      <label class="name" for={id}>{label}</label>
+      <label class="name" for={id}>{label}{hint !== undefined && <small>, {hint}</small>}</label>
       {lines === undefined
         ? <input type="text" dir="auto" {...shared} onInput={(event) => { change(event.currentTarget.value); }} />
         : <textarea rows={lines} dir="auto" {...shared} onInput={(event) => { change(event.currentTarget.value); }} />}
-      {hint !== undefined && <small id={`${id}-hint`}>{hint}</small>}
     </div>
   );
 }

@@ -13,7 +13,7 @@ function read(fragment: string): { m: number; bits: number; words: string; view:
 }
 
 it("what is written is read again", () => {
-  const values = { m: 64, bits: 7.25, words: "ä & ö = ü#?", view: "b" } as const;
+  const values: ReturnType<typeof read> = { m: 64, bits: 7.25, words: "ä & ö = ü#?", view: "b" };
   const fragment = format("words", FIELDS, values);
   expect(split(fragment).scene).toBe("words");
   expect(read(fragment)).toEqual(values);

@@ -184,7 +184,7 @@ export function App(): VNode {
       </a>
       <header class="top">
         <a class="brand" href={`#${SCENES[0]?.name ?? ""}`}>
-          <span class="mark" aria-hidden="true" />
+          <span class="logo" aria-hidden="true" />
           Fullbloom <em>explorer</em>
         </a>
         <div class="tools">

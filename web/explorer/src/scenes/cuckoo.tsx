@@ -21,6 +21,9 @@ interface Values {
 const MOST = 60;
 const CAPACITY = 24;
 
+/** The buckets of a spot, which may be one. */
+const either = ({ first, second }: Spot): string => (first === second ? String(first) : `${first} or ${second}`);
+
 /** The key that is added as number `i`. */
 const nameOf = (i: number): string => `nest-${i}`;
 
@@ -111,7 +114,7 @@ function Figure({ values: { n, slots, ask }, change }: SceneProps<Values>): VNod
       )}
       <Answer tone={asked === "" ? "calm" : state.found ? "yes" : "no"}>
         {asked === "" || spot === undefined ? "Type a key to ask for." : (
-          <><Key>{asked}</Key>: <b>{state.found ? "probably" : "no"}</b>. Its fingerprint <span class="mono">{shown(spot.fingerprint)}</span> {state.found ? "is" : "is not"} in bucket {spot.first} or {spot.second}.</>
+          <><Key>{asked}</Key>: <b>{state.found ? "probably" : "no"}</b>. Its fingerprint <span class="mono">{shown(spot.fingerprint)}</span> {state.found ? "is" : "is not"} in bucket {either(spot)}.</>
         )}
       </Answer>
       {state.refused !== undefined && <p class="trouble">After {plural(state.added, "key")} the next one was refused: {state.refused}</p>}

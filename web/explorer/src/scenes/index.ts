@@ -14,4 +14,7 @@ export const SCENES: readonly Entry[] = [
   { name: "cuckoo", title: "Cuckoos and their nests", load: () => import("./cuckoo.js") },
   { name: "quotient", title: "Quotients in runs", load: () => import("./quotient.js") },
   { name: "golomb", title: "Gaps, not places", load: () => import("./golomb.js") },
+  { name: "cascade", title: "Revoked or good?", load: () => import("./cascade.js") },
+  { name: "duplicates", title: "Four machines", load: () => import("./duplicates.js") },
+  { name: "file", title: "Your own file", load: () => import("./file.js") },
 ];

@@ -10,6 +10,7 @@ import { bytes } from "./numbers.js";
 const MOST_HEAD = 64 + 65_535 * 48;
 
 const ready = init();
+ready.then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
 let filter: Filter | undefined;
 /** A file that waits for its secret. */
 let waiting: Blob | undefined;

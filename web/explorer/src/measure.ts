@@ -37,9 +37,19 @@ class Meter {
   #id = 0;
   #listen: ((result: MeasureResult) => void) | undefined;
 
+  /** Fulfilled when the worker has loaded all that it needs. */
+  readonly ready: Promise<void>;
+
   constructor() {
-    this.#worker.addEventListener("message", ({ data }: MessageEvent<MeasureResult>) => {
-      if (data.id === this.#id) this.#listen?.(data);
+    this.ready = new Promise((resolve) => {
+      this.#worker.addEventListener("message", ({ data }: MessageEvent<MeasureResult | "ready">) => {
+        if (data === "ready") resolve();
+        else if (data.id === this.#id) this.#listen?.(data);
+      });
+      this.#worker.addEventListener("error", (event) => {
+        resolve();
+        this.#listen?.({ id: this.#id, trials: 0, hits: 0, fill: 0, fpr: 0, reason: event.message || "the worker did not start" });
+      });
     });
   }
 

@@ -12,6 +12,7 @@ const PAUSE = 50;
 const ABSENT = 2 ** 40;
 
 const ready = init();
+ready.then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
 let latest = -1;
 
 /** Sends to the page. */

@@ -22,8 +22,18 @@ const HIGH = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 /** `3.2 × 10⁻⁷`. */
 export function power(value: number): string {
   const [digits, exponent] = value.toExponential(1).split("e") as [string, string];
-  const raised = [...exponent.replace("+", "")].map((letter) => (letter === "-" ? "⁻" : (HIGH[Number(letter)] ?? "")));
-  return `${digits} × 10${raised.join("")}`;
+  return `${digits} × ${raise(Number(exponent))}`;
+}
+
+/** A power of ten: 10⁻⁷. */
+export function raise(exponent: number): string {
+  return `10${exponent < 0 ? "⁻" : ""}${String(Math.abs(exponent)).replace(/\d/g, (digit) => HIGH[Number(digit)] ?? "")}`;
+}
+
+/** A text of at most so many characters, which are not cut in two. */
+export function shorten(text: string, most: number): string {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
 /** Bytes in the unit that suits them. */

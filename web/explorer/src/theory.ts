@@ -28,11 +28,11 @@ export function bestFpr(items: number, numBits: number): number {
 
 /** Chance that T given cells of a lane of `width` are all set after `keys` keys that set T distinct cells each. */
 function allSet(keys: number, width: number, perLane: number): number {
-  let [sum, choose, log] = [1, 1, 0];
+  let [sum, choose] = [1, 1];
   // q(s) = C(width - s, T) / C(width, T), as a product over T.
   for (let s = 1; s <= perLane; s++) {
     choose = (choose * (perLane - s + 1)) / s;
-    log = 0;
+    let log = 0;
     for (let j = 0; j < perLane; j++) log += Math.log1p(-s / (width - j));
     sum += (s % 2 ? -1 : 1) * choose * Math.exp(keys * log);
   }

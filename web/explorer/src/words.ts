@@ -10,7 +10,7 @@ export const MOST_TEXT = 1200;
 /** The distinct words of a text, in order; separated by spaces, commas or lines. */
 export function parseWords(text: string): string[] {
   const found = clean(text, MOST_TEXT).split(/[\s,;]+/u).filter((word) => word !== "");
-  return [...new Set(found.map((word) => [...word].slice(0, MOST_LETTERS).join("")))].slice(0, MOST_WORDS);
+  return [...new Set(found.map((word) => Array.from(word).slice(0, MOST_LETTERS).join("")))].slice(0, MOST_WORDS);
 }
 
 /** A thousand short words that are said by no person: what a search for a false positive tries. */

@@ -32,7 +32,7 @@ describe("filters of a chosen shape", () => {
       const blocked = withShape({ layout: "blocked", numBits: 512 * 9, numHashes: 8, seed });
       for (const word of words(0, 200)) {
         const hash = hashKey(word, { seed });
-        expect(classic.positions(word)).toEqual(mcg(hash, 1000, 7));
+        expect(classic.positions(word)).toEqual([...new Set(mcg(hash, 1000, 7))]);
         const line = 512 * fastrange(hash, 9);
         const sorted = (positions: number[]): number[] => positions.sort((a, b) => a - b);
         expect(sorted(blocked.positions(word))).toEqual(sorted(columns(hash, 8).map((position) => line + position)));

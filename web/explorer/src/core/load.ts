@@ -9,23 +9,29 @@ export function loadCore(): Promise<void> {
 
 let begun = false;
 
-/** Loads what other scenes need when nothing else is to be done, so that they work without the network. */
-export function loadRest(loads: readonly (() => Promise<unknown>)[]): void {
+/**
+ * Loads the other scenes and the workers when nothing else is to be done, so that they work without the network. Then
+ * the page's root has `data-loaded="all"`.
+ */
+export function loadRest(scenes: readonly (() => Promise<unknown>)[]): void {
   if (begun) return;
   begun = true;
-  const idle = (work: () => void): void => {
-    if ("requestIdleCallback" in window) window.requestIdleCallback(work, { timeout: 2000 });
-    else setTimeout(work, 500);
-  };
-  const next = (at: number): void => {
-    const load = loads[at];
-    if (load === undefined) {
-      document.documentElement.dataset["loaded"] = "all";
-      return;
-    }
-    idle(() => {
-      load().catch(() => undefined).finally(() => { next(at + 1); });
+  const workers = [
+    async () => (await import("../measure.js")).meter(0).ready,
+    async () => (await import("../measure.js")).meter(1).ready,
+    async () => (await import("./fileWorker.js")).fileWorkerReady(),
+  ];
+  void loadIdly([...scenes, ...workers]);
+}
+
+/** One after the other, each when the page is idle. What fails is loaded again when it is needed. */
+async function loadIdly(loads: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const load of loads) {
+    await new Promise<void>((resume) => {
+      if ("requestIdleCallback" in window) window.requestIdleCallback(() => { resume(); }, { timeout: 2000 });
+      else setTimeout(resume, 200);
     });
-  };
-  next(0);
+    await load().catch(() => undefined);
+  }
+  document.documentElement.dataset["loaded"] = "all";
 }

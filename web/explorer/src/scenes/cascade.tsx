@@ -72,7 +72,7 @@ function Figure({ values: { revoked, times, ask }, change }: SceneProps<Values>)
           );
         })}
       </ol>
-      <Answer tone={isRevoked ? "wrong" : "no"}>
+      <Answer tone={isRevoked ? "yes" : "no"}>
         Certificate {count(asked)} is <b>{isRevoked ? "revoked" : "good"}</b>: {taken} {taken === 1 ? "level takes" : "levels take"} it before{" "}
         {taken === levels.levels.length ? "the levels end" : "one does not"}, an {taken % 2 === 1 ? "odd" : "even"} number. In truth it is{" "}
         {asked < revoked ? "revoked" : "good"}.

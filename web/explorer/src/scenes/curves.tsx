@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 
 import { number, whole } from "../address.js";
 import { useMeasurement } from "../measure.js";
-import { bytes, count, percent } from "../numbers.js";
+import { bytes, count, percent, raise } from "../numbers.js";
 import { bestFpr, bestNumHashes, classicFpr } from "../theory.js";
 import { Answer, Controls, Facts, Range } from "../ui/Controls.js";
 import { Plot, type Series } from "../ui/Plot.js";
@@ -21,9 +21,6 @@ const XS = Array.from({ length: 141 }, (_, i) => 10 ** (2 + i / 20));
 const LEAST = 1e-9;
 /** Beyond this, a filter is too large to be measured while a point is dragged. */
 const MOST_MEASURED = 7;
-const HIGH = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-
-const raised = (exponent: number): string => `10${[...String(exponent)].map((digit) => HIGH[Number(digit)] ?? "").join("")}`;
 
 function Figure({ values, change }: SceneProps<Values>): VNode {
   const { m } = values;
@@ -40,23 +37,23 @@ function Figure({ values, change }: SceneProps<Values>): VNode {
       return y < LEAST ? null : y;
     });
   const series: Series[] = SIZES.map((size) => ({
-    label: `${raised(size)} bits`, ys: curve(size), style: size === m ? "strong" : "quiet", tag: raised(size),
+    label: `${raise(size)} bits`, ys: curve(size), style: size === m ? "strong" : "quiet", tag: raise(size),
   }));
   return (
     <>
       <Controls>
-        <Range label="Bits, m" value={m} least={4} most={10} shown={`${raised(m)} (${bytes(numBits / 8)})`} change={(next) => { change({ m: next }); }} />
+        <Range label="Bits, m" value={m} least={4} most={10} shown={`${raise(m)} (${bytes(numBits / 8)})`} change={(next) => { change({ m: next }); }} />
         <Range label="Keys, n" value={values.n} least={2} most={9} step={0.05} shown={count(n)} change={(next) => { change({ n: next }); }} />
       </Controls>
       <Plot
         xs={XS} series={series} xLog yLog yRange={[LEAST, 1]} xLabel="keys, n" yLabel="false-positive rate" height={400}
-        formatX={(x) => raised(Math.round(Math.log10(x)))}
-        format={(y) => (y === 1 ? "1" : `10⁻${HIGH[Math.round(-Math.log10(y))] ?? ""}`)}
+        formatX={(x) => raise(Math.round(Math.log10(x)))}
+        format={(y) => (y === 1 ? "1" : raise(Math.round(Math.log10(y))))}
         handle={{
           x: values.n, y: Math.max(rate, LEAST), log: true, label: "Keys", shown: `${count(n)} keys, rate ${percent(rate)}`, least: 2, most: 9, step: 0.05,
           change: (x) => { change({ n: x }); },
         }}
-        description={`Rate against keys for filters of ${SIZES.map(raised).join(", ")} bits, each with the best k. ${count(n)} keys in ${raised(m)} bits: ${percent(rate)}.`}
+        description={`Rate against keys for filters of ${SIZES.map(raise).join(", ")} bits, each with the best k. ${count(n)} keys in ${raise(m)} bits: ${percent(rate)}.`}
       />
       <Facts
         facts={[

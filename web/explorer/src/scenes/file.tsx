@@ -5,8 +5,9 @@ import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { choice } from "../address.js";
+import { fileWorker } from "../core/fileWorker.js";
 import { type FileReply, type FileRequest, type KeyAnswer, MOST_KEY_TEXT, parseKeys } from "../file.js";
-import { bytes, count, percent } from "../numbers.js";
+import { bytes, count, percent, shorten } from "../numbers.js";
 import { Answer, Button, Choice, Controls, Facts, Key, Text } from "../ui/Controls.js";
 import { type SceneProps, hide } from "./scene.js";
 
@@ -22,16 +23,9 @@ type State =
   | { readonly is: "refused"; readonly name: string; readonly reason: string; readonly details?: Record<string, Info> | undefined }
   | { readonly is: "open"; readonly name: string; readonly size: number; readonly info: Record<string, Info> };
 
-let shared: Worker | undefined;
 
-/** The worker that opens files; the page starts it early, so that it is there without the network. */
-export function fileWorker(): Worker {
-  shared ??= new Worker(new URL("../file.worker.ts", import.meta.url), { type: "module" });
-  return shared;
-}
-
-/** A file name of any length, cut. */
-const shortName = (name: string): string => ([...name].length > 60 ? `${[...name].slice(0, 59).join("")}…` : name);
+/** A file name or a key of any length, cut. */
+const shortName = (name: string): string => shorten(name, 60);
 
 /** A value of `info()` as text. */
 function show(name: string, value: Info): string {
@@ -59,8 +53,8 @@ function Figure({ values: { type }, change }: SceneProps<Values>): VNode {
 
   useEffect(() => {
     const worker = fileWorker();
-    const hear = ({ data }: MessageEvent<FileReply>): void => {
-      if (data.id !== id.current) return;
+    const hear = ({ data }: MessageEvent<FileReply | "ready">): void => {
+      if (data === "ready" || data.id !== id.current) return;
       const name = shortName(file.current?.name ?? "");
       if (data.is === "filter") setState({ is: "open", name, size: data.size, info: data.info });
       else if (data.is === "keyed") setState({ is: "keyed", name });
@@ -119,9 +113,10 @@ function Figure({ values: { type }, change }: SceneProps<Values>): VNode {
           take(event.dataTransfer?.files[0]);
         }}
       >
-        <label>
-          <b>Drop a filter file here, or choose one</b>
-          <input type="file" onChange={(event) => { take(event.currentTarget.files?.[0]); event.currentTarget.value = ""; }} />
+        <p><b>Drop a filter file here</b></p>
+        <label class="pick">
+          <span>Choose a file</span>
+          <input type="file" class="hidden" onChange={(event) => { take(event.currentTarget.files?.[0]); event.currentTarget.value = ""; }} />
         </label>
         <p class="quiet">It is opened in this page and sent nowhere.</p>
       </div>

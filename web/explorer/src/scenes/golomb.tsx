@@ -23,7 +23,7 @@ const MOST = 60;
 
 function Figure({ values: { n, fpr, ask }, change }: SceneProps<Values>): VNode {
   const asked = parseWords(ask)[0] ?? "";
-  const [ref, width] = useWidth<HTMLDivElement>();
+  const [ref, width] = useWidth();
   const { set, found } = useMemo(
     () =>
       using(create("golomb", { keys: Array.from({ length: n }, (_, i) => `leak-${i + 1}`), fpr: Number(fpr) }), (filter) => ({

@@ -35,7 +35,7 @@ export function useTheme(): number {
 
 /** The bits, row by row. */
 export function Bitmap({ bits, numBits, description, row, most = 260 }: BitmapProps): VNode {
-  const [ref, width] = useWidth<HTMLDivElement>();
+  const [ref, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   let cell = row === undefined ? 12 : Math.max(1, width / row);

@@ -21,15 +21,16 @@ interface RangeProps {
 
 /** A slider with its value. */
 export function Range({ label, value, least, most, step = 1, shown, change }: RangeProps): VNode {
+  const id = useId();
   return (
-    <label class="range">
-      <span class="name">{label}</span>
-      <output>{shown ?? value}</output>
+    <div class="range">
+      <label class="name" for={id}>{label}</label>
+      <span class="value" aria-hidden="true">{shown ?? value}</span>
       <input
-        type="range" min={least} max={most} step={step} value={value} aria-valuetext={shown}
+        id={id} type="range" min={least} max={most} step={step} value={value} aria-valuetext={shown}
         onInput={(event) => { change(Number(event.currentTarget.value)); }}
       />
-    </label>
+    </div>
   );
 }
 

@@ -65,6 +65,12 @@ function powersOnly(_: uPlot, values: number[]): (number | null)[] {
 /** Steps between the numbers of an axis. */
 const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
 
+/** Linear or logarithmic, as the library numbers them. */
+function scaleOf(log: boolean | undefined): uPlot.Scale.Distr {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- its const enum has no values at run time
+  return log === true ? 3 : 1;
+}
+
 function options(props: PlotProps, width: number, drawn: () => void): uPlot.Options {
   const { series, xLog, yLog, yRange, format, formatX } = props;
   const axis = (label: string, log: boolean): Partial<uPlot.Axis> => ({
@@ -87,8 +93,8 @@ function options(props: PlotProps, width: number, drawn: () => void): uPlot.Opti
     cursor: { show: false },
     padding: [12, 14, 0, 0],
     scales: {
-      x: { time: false, distr: xLog === true ? 3 : 1 },
-      y: { distr: yLog === true ? 3 : 1, range: [yRange[0], yRange[1]] },
+      x: { time: false, distr: scaleOf(xLog) },
+      y: { distr: scaleOf(yLog), range: [yRange[0], yRange[1]] },
     },
     axes: [
       {

@@ -1,6 +1,7 @@
 /** Bits in rows, and curves from a key to its bits. */
 
 import type { VNode } from "preact";
+import { shorten } from "../numbers.js";
 import { useWidth } from "./useWidth.js";
 
 export interface WiresProps {
@@ -28,7 +29,7 @@ export function columnsFor(numBits: number, width: number): number {
 
 /** The figure. */
 export function Wires({ numBits, isSet, name, positions, description }: WiresProps): VNode {
-  const [ref, width] = useWidth<HTMLDivElement>();
+  const [ref, width] = useWidth();
   const columns = columnsFor(numBits, width);
   const cell = Math.min(44, width / columns);
   const left = (width - cell * columns) / 2;
@@ -62,7 +63,7 @@ export function Wires({ numBits, isSet, name, positions, description }: WiresPro
         {name !== "" && (
           <g class="source">
             <rect x={middle - 110} y={4} width={220} height={TOP - 10} rx={18} />
-            <text x={middle} y={TOP / 2}>{[...name].length > 20 ? `${[...name].slice(0, 19).join("")}…` : name}</text>
+            <text x={middle} y={TOP / 2}>{shorten(name, 20)}</text>
           </g>
         )}
       </svg>

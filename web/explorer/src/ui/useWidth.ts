@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /** The width of an element, followed as it changes. */
-export function useWidth<T extends HTMLElement>(initial = 720): [{ current: T | null }, number] {
-  const ref = useRef<T | null>(null);
+export function useWidth(initial = 720): [{ current: HTMLDivElement | null }, number] {
+  const ref = useRef<HTMLDivElement | null>(null);
   const [width, setWidth] = useState(initial);
   useEffect(() => {
     const element = ref.current;

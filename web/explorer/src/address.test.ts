@@ -56,7 +56,7 @@ it("numbers read as people write them", () => {
     ["0 %", "50.0 %", "1 %", "0.819 %", "0.001 %", "3.2 × 10⁻⁹", "100 %", "99.96 %", "99.96 %"],
   );
   expect([1, 999, 1000, 125_000, 999_900, 1.25e9].map(numbers.bytes)).toEqual(
-    ["1 bytes", "999 bytes", "1.00 kB", "125 kB", "1.00 MB", "1.25 GB"],
+    ["1 byte", "999 bytes", "1.00 kB", "125 kB", "1.00 MB", "1.25 GB"],
   );
   expect(numbers.list(["a"])).toBe("a");
   expect(numbers.list(["a", "b", "c"])).toBe("a, b and c");

@@ -136,7 +136,7 @@ function ThemeSwitch(): VNode {
     <label class="theme">
       <span class="hidden">Theme</span>
       <select value={theme} onChange={(event) => { choose(event.currentTarget.value as Theme); }}>
-        <option value="system">System theme</option>
+        <option value="system">Auto</option>
         <option value="light">Light</option>
         <option value="dark">Dark</option>
       </select>

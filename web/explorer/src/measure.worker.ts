@@ -2,6 +2,8 @@
 
 import { type Filter, init } from "fullbloom";
 
+import core from "virtual:core";
+
 import { withShape } from "./core/filters.js";
 import type { MeasureRequest, MeasureResult } from "./measure.js";
 
@@ -11,7 +13,7 @@ const PAUSE = 50;
 /** Absent keys begin here: integers that no scene adds. */
 const ABSENT = 2 ** 40;
 
-const ready = init();
+const ready = init(core);
 ready.then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
 let latest = -1;
 

@@ -38,7 +38,7 @@ export function shorten(text: string, most: number): string {
 
 /** Bytes in the unit that suits them. */
 export function bytes(value: number): string {
-  if (value < 1000) return `${value} bytes`;
+  if (value < 1000) return `${value} ${value === 1 ? "byte" : "bytes"}`;
   const units = ["kB", "MB", "GB"];
   let at = -1;
   do {

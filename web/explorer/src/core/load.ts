@@ -1,10 +1,16 @@
 /** Loading of the core: at once what the first picture needs, the rest when the page is idle. */
 
 import { init } from "fullbloom";
+import core from "virtual:core";
 
-/** The core, ready for use. */
+/** The core of the first scenes, ready for use. */
 export function loadCore(): Promise<void> {
-  return init();
+  return init(core);
+}
+
+/** The whole package beside it, for the scenes whose kinds the core leaves out. */
+export async function loadWhole(): Promise<void> {
+  await (await import("fullbloom?whole")).init();
 }
 
 let begun = false;

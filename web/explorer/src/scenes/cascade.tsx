@@ -1,6 +1,6 @@
 /** A cascade decides which certificates are revoked. */
 
-import { create, hashKey } from "fullbloom";
+import { create, hashKey } from "fullbloom?whole";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 

@@ -31,7 +31,9 @@ interface State {
   readonly table: CuckooTable;
   readonly added: number;
   readonly last: { readonly name: string; readonly spot: Spot; readonly moves: readonly Move[] | undefined } | undefined;
+  /** Why the key after those asked for was refused, if it was; and why the search for `next` ended. */
   readonly refused: string | undefined;
+  readonly ends: string | undefined;
   readonly found: boolean;
   readonly rate: number;
   /** The next number of keys at which one pushes others out. */
@@ -65,7 +67,7 @@ export function nest(n: number, slots: number, asked: string): State {
     while (next === undefined && refused === undefined && added < MOST && add()) {
       if (last !== undefined && (last.moves === undefined || last.moves.length > 1)) next = added;
     }
-    return { ...state, next };
+    return { ...state, next, ends: next === undefined ? refused : undefined };
   });
 }
 
@@ -117,6 +119,9 @@ function Figure({ values: { n, slots, ask }, change }: SceneProps<Values>): VNod
           <><Key>{asked}</Key>: <b>{state.found ? "probably" : "no"}</b>. Its fingerprint <span class="mono">{shown(spot.fingerprint)}</span> {state.found ? "is" : "is not"} in bucket {either(spot)}.</>
         )}
       </Answer>
+      {state.refused === undefined && state.ends !== undefined && (
+        <p class="quiet">No further key pushes another one out: soon one is refused, since the table holds more than the {CAPACITY} keys that it was made for.</p>
+      )}
       {state.refused !== undefined && <p class="trouble">After {plural(state.added, "key")} the next one was refused: {state.refused}</p>}
       <Facts facts={[["slots taken", `${table.count} of ${total}`], ["load", percent(table.count / total)], ["bits of a fingerprint", String(table.width)], ["rate now", percent(state.rate)]]} />
     </>
@@ -124,7 +129,7 @@ function Figure({ values: { n, slots, ask }, change }: SceneProps<Values>): VNod
 }
 
 export const scene = hide<Values>({
-  fields: { n: whole(0, MOST, 20), slots: choice(["2", "4"], "4"), ask: text(MOST_LETTERS, "nest-3") },
+  fields: { n: whole(0, MOST, 38), slots: choice(["2", "4"], "4"), ask: text(MOST_LETTERS, "nest-3") },
   sentence: "A cuckoo filter keeps a fingerprint of each key in one of two buckets; where both are full, one that is there must move to its other bucket.",
   attempt: "Press “Add until one is pushed out” a few times: moves are rare at first and frequent at the end, until a key is refused.",
   Figure,

@@ -1,6 +1,6 @@
 /** A filter that grows. */
 
-import { create } from "fullbloom";
+import { create } from "fullbloom?whole";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 

@@ -102,7 +102,7 @@ build_module() {
 }
 build_module wasm "${KINDS:-}" "$package/wasm"
 # The first scenes of the explorer need these; it loads the whole module for the others.
-build_module explorer "bloom counting rolling aging cuckoo quotient golomb" "$root/explorer"
+build_module explorer "bloom counting rolling aging golomb" "$root/explorer"
 # One JavaScript serves both modules, so they must import the same functions.
 cmp -s {"$package/wasm","$root/explorer"}/fullbloom_wasm.js ||
     stop "the modules of the package and of the explorer need different JavaScript"

@@ -1,4 +1,4 @@
-"""The explorer as a part of the site: its built files, and what its page in the documentation says about them."""
+"""The explorer as a part of the site: its built files, and the link to them on its page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LINK = """```{raw} html
 
 
 def copy() -> bool:
-    """Copy the built explorer to the site's folder ``explorer``; return False, and say so, if it is not built."""
+    """Copy the built explorer to the site's folder ``explorer``; print a line if it is not built."""
     shutil.rmtree(EXTRA, ignore_errors=True)
     EXTRA.mkdir(parents=True)
     if not (BUILT / "index.html").exists():
-        print("the explorer is not part of the site, because web/explorer/dist is missing; build it with: make web")
+        print("the site is built without the explorer: web/explorer/dist is missing; run make web")
         return False
     shutil.copytree(BUILT, EXTRA / "explorer")
     return True

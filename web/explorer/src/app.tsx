@@ -119,8 +119,8 @@ function Share(): VNode {
   };
   return (
     <span class="share">
-      <span class="note" role="status">{note}</span>
       <button type="button" class="plain" onClick={copy}>Copy link</button>
+      <span class="note" role="status">{note}</span>
     </span>
   );
 }

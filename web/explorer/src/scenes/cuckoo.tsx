@@ -1,6 +1,6 @@
 /** Fingerprints that push each other out. */
 
-import { FilterFull, create, hashKey } from "fullbloom";
+import { FilterFull, create, hashKey } from "fullbloom?whole";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 

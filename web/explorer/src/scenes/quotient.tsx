@@ -1,6 +1,6 @@
 /** Sorted runs of remainders. */
 
-import { create, hashKey } from "fullbloom";
+import { create, hashKey } from "fullbloom?whole";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 

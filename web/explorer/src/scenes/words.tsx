@@ -64,7 +64,7 @@ function Live({ values, change }: SceneProps<Values>): VNode {
     <>
       <Controls>
         <Text
-          label="Words in the filter" value={values.words} most={MOST_TEXT} hint="separated by spaces"
+          label="Words in the filter" value={values.words} most={MOST_TEXT}
           change={(typed) => { change({ words: typed }); }}
         />
         <Text label="Ask for" value={values.ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
@@ -74,7 +74,7 @@ function Live({ values, change }: SceneProps<Values>): VNode {
         <Button plain press={() => { change({ seed: (values.seed + 1) % 1000 }); }}>Another seed ({values.seed})</Button>
       </Controls>
       <Wires
-        numBits={values.m} isSet={isSet} name={asked} positions={positions}
+        numBits={values.m} isSet={isSet} name={asked} positions={positions} isWrong={found && !isMember}
         description={
           `${plural(values.m, "bit")}, of which ${plural(ones.length, "bit")} ${ones.length === 1 ? "is" : "are"} set: ` +
           `${ones.join(", ") || "none"}. ${asked === "" ? "" : `${asked} has the positions ${positions.join(", ")}.`}`
@@ -164,7 +164,7 @@ function Removal({ values, change }: SceneProps<Values>): VNode {
     <>
       <Controls>
         <Text
-          label="Words in the filter" value={values.words} most={MOST_TEXT} hint="separated by spaces"
+          label="Words in the filter" value={values.words} most={MOST_TEXT}
           change={(typed) => { change({ words: typed }); }}
         />
         <Choice

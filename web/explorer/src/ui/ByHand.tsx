@@ -67,6 +67,7 @@ export function ByHand({ toy }: { toy: Toy }): VNode {
       </Controls>
       <Wires
         numBits={toy.numBits} isSet={(position) => bits.has(position)} name={asked} positions={positions}
+        isWrong={missing.length === 0 && !isMember}
         description={`${toy.numBits} bits; set: ${[...bits].sort((a, b) => a - b).join(", ")}. ${asked} has ${positions.join(", ")}.`}
       />
       {missing.length > 0

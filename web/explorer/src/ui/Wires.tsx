@@ -12,6 +12,8 @@ export interface WiresProps {
   /** The key at the top. */
   readonly name: string;
   readonly positions: readonly number[];
+  /** True of a false positive. */
+  readonly isWrong?: boolean;
   /** The figure in words. */
   readonly description: string;
 }
@@ -28,7 +30,7 @@ export function columnsFor(numBits: number, width: number): number {
 }
 
 /** The figure. */
-export function Wires({ numBits, isSet, name, positions, description }: WiresProps): VNode {
+export function Wires({ numBits, isSet, name, positions, isWrong = false, description }: WiresProps): VNode {
   const [ref, width] = useWidth();
   const columns = columnsFor(numBits, width);
   const cell = Math.min(44, width / columns);
@@ -41,7 +43,7 @@ export function Wires({ numBits, isSet, name, positions, description }: WiresPro
   ];
   const middle = width / 2;
   return (
-    <div class="wires" ref={ref}>
+    <div class={isWrong ? "wires wrong" : "wires"} ref={ref}>
       <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={description}>
         {Array.from({ length: numBits }, (_, i) => {
           const [x, y] = place(i);

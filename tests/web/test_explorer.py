@@ -66,7 +66,7 @@ SCENES = [
     "duplicates",
     "file",
 ]
-#: Runs in each page before its own scripts: breaches of the policy, long tasks, the time of the first picture.
+#: Runs in each page before its own scripts: notes breaches of the policy, long tasks and the first picture.
 WATCH = """
 window.broken = []; window.tasks = [];
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -264,7 +264,7 @@ def test_rates_are_those_of_theory_and_of_chance(page: Page, address: str, bits:
     want = theory.classic_fpr(10_000, round(bits * 10_000), hashes)
     assert rate(fact(page, "theory")) == pytest.approx(want, rel=0.01)
     page.wait_for_function(
-        "() => parseInt(document.querySelector('[data-fact^=absent]').innerText.replaceAll(',', '')) >= 200000"
+        "() => Number(document.querySelector('[data-fact^=absent]').innerText.replaceAll(',', '')) > 2e5"
     )
     trials, measured = whole(fact(page, "absent keys asked")), rate(fact(page, "measured"))
     # Chance of the trials, and of the fill of this one filter, whose keys Python has too.

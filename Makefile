@@ -118,8 +118,8 @@ sources: build  ## Build the source distribution, with the manual pages, into di
 
 clean:  ## Remove the virtual environment and everything built
 	rm -rf .venv build target dist man fuzz/target fuzz/work .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	rm -rf web/fullbloom/wasm web/*/dist web/node_modules
 	rm -rf crates/fullbloom-server/fullbloom_server_pages
+	rm -rf web/fullbloom/wasm web/explorer/core web/*/dist web/node_modules
 	rm -f src/fullbloom/*.so
 
 $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh

@@ -25,6 +25,8 @@ show_warning_types = True
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
+# Built pages that belong to the site as they are: scripts/docsite puts the explorer there.
+html_extra_path = ["../build/docs/extra"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False

@@ -94,9 +94,20 @@ fi
 
 # Vectors of 128 bits are in all browsers since 2023 and in Node 20: half the time of a lookup in a filter of 1 MB.
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"
-FULLBLOOM_KINDS="${KINDS:-}" cargo build --quiet --locked --profile wasm --package fullbloom-wasm --lib --target "$target"
-built="${CARGO_TARGET_DIR:-target}/$target/wasm/fullbloom_wasm.wasm"
-"$bindgen" --target web --remove-name-section --remove-producers-section --out-dir "$package/wasm" "$built"
+# build_module PROFILE KINDS FOLDER: compiles the module with these kinds and writes it into a folder.
+build_module() {
+    FULLBLOOM_KINDS="$2" cargo build --quiet --locked --profile "$1" --package fullbloom-wasm --lib --target "$target"
+    "$bindgen" --target web --remove-name-section --remove-producers-section --out-dir "$3" \
+        "${CARGO_TARGET_DIR:-target}/$target/$1/fullbloom_wasm.wasm"
+}
+build_module wasm "${KINDS:-}" "$package/wasm"
+# The first scenes of the explorer need these; it loads the whole module for the others.
+build_module explorer "bloom counting rolling aging golomb" "$root/explorer"
+# One JavaScript serves both modules, so they must import the same functions.
+cmp -s {"$package/wasm","$root/explorer"}/fullbloom_wasm.js ||
+    stop "the modules of the package and of the explorer need different JavaScript"
+mkdir -p web/explorer/core
+cp "$root/explorer/fullbloom_wasm_bg.wasm" web/explorer/core/
 
 npm --prefix web ci --silent --ignore-scripts
 npm --prefix web run --silent --workspaces --if-present build
@@ -104,3 +115,4 @@ npm --prefix web run --silent --workspaces --if-present build
 [[ ! -d web/explorer/dist ]] || node scripts/web_compress.mjs web/explorer/dist
 cp LICENSE THIRD-PARTY-LICENSES "$package/"
 node scripts/web_size.mjs "$package"
+node scripts/web_size.mjs web/explorer/core 150

@@ -1,11 +1,12 @@
 // Prints what a browser loads of the package, compressed as servers do; exit code 1 beyond the bar.
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 
 const [folder, bar = "350"] = process.argv.slice(2);
 const most = 1000 * Number(bar);
-const files = ["wasm", "dist"].flatMap((part) => readdirSync(join(folder, part)).map((name) => join(folder, part, name)));
+const parts = ["wasm", "dist"].map((part) => join(folder, part)).filter((part) => existsSync(part));
+const files = (parts.length === 0 ? [folder] : parts).flatMap((part) => readdirSync(part).map((name) => join(part, name)));
 let total = 0;
 for (const file of files.filter((name) => /\.(wasm|js)$/.test(name))) {
   const data = readFileSync(file);
@@ -14,5 +15,5 @@ for (const file of files.filter((name) => /\.(wasm|js)$/.test(name))) {
   total += length;
   if (length > 1000) console.log(`${file}: ${data.length} bytes, ${length} compressed`);
 }
-console.log(`the package: ${total} bytes compressed, at most ${most}`);
+console.log(`${folder}: ${total} bytes compressed, at most ${most}`);
 process.exitCode = total > most ? 1 : 0;

@@ -13,7 +13,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from scripts.docsite import api, service
+from scripts.docsite import api, explorer, service
 from scripts.pages.blocks import DOCS
 
 if TYPE_CHECKING:
@@ -38,7 +38,11 @@ def _write(path: Path, text: str) -> None:
 
 def main() -> int:
     """Write all pages, and remove those that are no longer there."""
-    sections = {"api": api.render_index(), **service.render_sections()}
+    sections = {
+        "api": api.render_index(),
+        "explorer": explorer.render_section(is_built=explorer.copy()),
+        **service.render_sections(),
+    }
     written = set()
     for path in sorted(DOCS.rglob("*.md")):
         text = TREE.sub(_format_tree, path.read_text(encoding="utf-8"))

@@ -1,0 +1,339 @@
+"""The explorer as a page: its address, hostile input, files, keyboard, policy, accessibility, speed."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from golden import make
+from support import SECRET
+from web.explorer_page import (
+    FOLDER,
+    ROOT,
+    SCENES,
+    WATCH,
+    Served,
+    drop,
+    fact,
+    rate,
+    show,
+    wait_for_all,
+    wait_for_hash,
+)
+
+import fullbloom
+from fullbloom import theory
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+pytest_plugins = ["web.explorer_page"]
+
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+GOLDEN = Path(make.__file__).parent
+
+
+def test_the_address_holds_the_scene(context: BrowserContext, page: Page, address: str) -> None:
+    show(page, address, "words")
+    page.get_by_label("Words in the filter").fill("ä日本 <b>x</b> a&b=c#d")
+    page.get_by_label("Ask for").fill("ä日本")
+    page.get_by_role("slider", name="Bits, m").fill("77")
+    wait_for_hash(page, "m=77")
+    other = context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector('main[data-ready="true"] .answer')
+    assert other.get_by_label("Words in the filter").input_value() == "ä日本 <b>x</b> a&b=c#d"
+    assert other.locator("main").inner_text() == page.locator("main").inner_text()
+    # Another scene and back, by the browser's own buttons.
+    page.get_by_role("link", name="Half full is best").first.click()
+    page.wait_for_selector('main[data-scene="fill"][data-ready="true"]')
+    page.go_back()
+    page.wait_for_selector('main[data-scene="words"][data-ready="true"] .answer')
+    assert page.get_by_role("slider", name="Bits, m").input_value() == "77"
+
+
+HOSTILE = [
+    "words?words=<img src=x onerror=alert(1)>&ask=<script>alert(1)</script>",
+    "words?words=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&m=1e999&k=-3&seed=0x10&view=constructor",
+    "words?words=" + "%F0%9F%92%A5" * 500,
+    "words?words=%E2%80%AE%E2%80%AEabc%20%D7%A9%D7%9C%D7%95%D7%9D&ask=%E2%80%AEabc",
+    "words?words=%00%01%ED%A0%80%FF&ask=%ED%A0%80",
+    "__proto__?m=1",
+    "constructor",
+    "x" * 100_000,
+    "words?" + "words=a&" * 5000,
+    "curves?n=NaN&m=99",
+    "cascade?revoked=2000&times=20&ask=99999999",
+    "duplicates?own=-1&shared=1e9&fpr=7",
+    "cuckoo?n=60&slots=2&ask=%3C%2Fscript%3E",
+    "%",
+    "?=&&=?",
+]
+
+
+@pytest.mark.parametrize("fragment", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_addresses_show_a_scene_and_run_nothing(page: Page, address: str, fragment: str) -> None:
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.goto(f"{address}#{fragment}")
+    page.wait_for_selector('main[data-ready="true"] .attempt')
+    page.wait_for_timeout(300)
+    assert not dialogs
+    assert page.evaluate("broken") == []
+    assert page.locator("main img, main script, main iframe").count() == 0
+    assert page.locator(".trouble[role=alert]").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_files_of_every_kind_are_opened_described_and_asked(page: Page, address: str) -> None:
+    show(page, address, "file")
+    files = sorted(path for path in GOLDEN.glob("*.bloom") if b"BLOOM" in path.read_bytes()[:8])
+    assert len(files) > 20
+    for path in files:
+        header = path.read_bytes()[:64]
+        if struct.unpack_from("<Q", header, 24)[0]:
+            continue
+        filter_: Any = fullbloom.loads(path.read_bytes())
+        drop(page, path)
+        page.wait_for_selector(f'.answer.yes:has-text("{path.name}")')
+        assert type(filter_).__name__ in page.locator(".answer.yes").inner_text(), path.name
+
+
+def test_answers_about_a_file_are_those_of_python(page: Page, address: str, tmp_path: Path) -> None:
+    filter_ = fullbloom.CountingBloomFilter(1000, 0.01, seed=9)
+    filter_.update(["ada", "grace", "ada", 7])
+    filter_.save(tmp_path / "words.bloom")
+    show(page, address, "file")
+    drop(page, tmp_path / "words.bloom")
+    page.get_by_label("Ask for keys").fill("ada\ngrace\nnobody\n<b>x</b>")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
+    for word, answer, count, positions in rows:
+        assert (answer == "probably") == (word in filter_)
+        assert int(count) == filter_.count(word)
+        assert sorted(int(cell) for cell in positions.split(", ")) == sorted(filter_.positions(word))
+    page.get_by_role("radio", name="whole numbers").check()
+    page.get_by_label("Ask for keys").fill("7\n8")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_selector("tbody tr:nth-child(2):has-text('8')")
+    answers = page.locator("tbody td:nth-child(2)").all_inner_texts()
+    assert [answer == "probably" for answer in answers] == [7 in filter_, 8 in filter_]
+
+
+def test_bad_files_get_a_sentence_and_the_page_goes_on(page: Page, address: str, tmp_path: Path) -> None:
+    whole_file = fullbloom.BloomFilter(1000).to_bytes()
+    huge = bytearray(whole_file[:64])
+    struct.pack_into("<Q", huge, 32, 500 * 1024 * 1024)
+    flipped = bytearray(whole_file)
+    flipped[-5] ^= 4
+    cases = {
+        "no filter.txt": (b"hello, world", "not a Fullbloom file"),
+        "empty": (b"", "not a Fullbloom file"),
+        "short.bloom": (whole_file[:-1], "damaged"),
+        "long.bloom": (whole_file + b"\0", "damaged"),
+        "flipped.bloom": (bytes(flipped), "checksum"),
+        "header.bloom": (whole_file[:64], "damaged"),
+        "<img src=x onerror=alert(1)>.bloom": (b"<svg onload=alert(1)>" * 9, "not a Fullbloom file"),
+        "\u202emoolb.rtl": (os.urandom(4096), "not a Fullbloom file"),
+    }
+    show(page, address, "file")
+    for name, (content, reason) in cases.items():
+        (tmp_path / name).write_bytes(content)
+        drop(page, tmp_path / name)
+        page.wait_for_selector(f'.trouble:has-text("{reason}")')
+        assert page.locator("main img").count() == 0
+    for name, start, reason in (("zeros", b"", "not a Fullbloom file"), ("huge", bytes(huge), "up to")):
+        with (tmp_path / name).open("wb") as file:
+            file.write(start)
+            file.truncate(500 * 1024 * 1024)
+        drop(page, tmp_path / name)
+        page.wait_for_selector(f'.trouble:has-text("{reason}")')
+        # The tab answers while the file is read.
+        assert page.evaluate("1 + 1") == 2
+    (tmp_path / "good.bloom").write_bytes(whole_file)
+    drop(page, tmp_path / "good.bloom")
+    page.wait_for_selector('.answer.yes:has-text("BloomFilter")')
+    assert page.evaluate("broken") == []
+
+
+def test_a_keyed_file_asks_for_its_secret(page: Page, address: str, tmp_path: Path) -> None:
+    filter_ = fullbloom.BloomFilter(1000, secret=SECRET)
+    filter_.add("ada")
+    filter_.save(tmp_path / "keyed.bloom")
+    show(page, address, "file")
+    drop(page, tmp_path / "keyed.bloom")
+    secret = page.get_by_label("Secret")
+    for wrong in ("", "beef", "00" * 16):
+        secret.fill(wrong)
+        page.get_by_role("button", name="Open").click()
+        page.wait_for_selector(".trouble:has-text('secret')")
+        secret.wait_for()
+    secret.fill(SECRET.hex())
+    page.get_by_role("button", name="Open").click()
+    page.get_by_label("Ask for keys").fill("ada\nnobody")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_selector("tbody tr")
+    assert page.locator("tbody td:nth-child(2)").all_inner_texts() == ["probably", "no"]
+    assert SECRET.hex() not in page.content()
+    assert SECRET.hex() not in page.evaluate("JSON.stringify([location.href, {...localStorage}])")
+
+
+def test_everything_is_reached_and_moved_by_keyboard(page: Page, address: str) -> None:
+    show(page, address, "rate", bits=10, k=7)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    point = page.get_by_role("slider", name="Hash functions").last
+    point.focus()
+    for key, want in (
+        ("ArrowRight", "8"),
+        ("ArrowLeft", "7"),
+        ("End", "16"),
+        ("Home", "1"),
+        ("ArrowUp", "2"),
+    ):
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "want => document.activeElement.getAttribute('aria-valuenow') === want", arg=want
+        )
+    wait_for_hash(page, "k=2")
+    page.get_by_role("link", name="Keys against size").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector('main[data-scene="curves"][data-ready="true"]')
+    assert page.evaluate("document.activeElement.textContent") == "Keys against size"
+
+
+def test_points_are_dragged(page: Page, address: str) -> None:
+    show(page, address, "rate", bits=10, k=7)
+    page.wait_for_timeout(300)
+    box = page.locator(".knob").first.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 15, box["y"] + 15)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 95, box["y"] + 15, steps=5)
+    page.mouse.up()
+    bits = float(re.search(r"bits=([\d.]+)", wait_for_hash(page, "bits="))[1])  # type: ignore[index]
+    assert bits > 11
+    assert rate(fact(page, "theory")) == pytest.approx(
+        theory.classic_fpr(10_000, round(bits * 10_000), 7), rel=0.01
+    )
+
+
+def test_every_scene_keeps_the_policy_and_its_own_folder(page: Page, address: str) -> None:
+    Served.asked.clear()
+    outside: list[str] = []
+    errors: list[str] = []
+    page.on(
+        "request", lambda request: None if request.url.startswith(address) else outside.append(request.url)
+    )
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    for scene in SCENES:
+        show(page, address, scene)
+    wait_for_all(page)
+    names = page.locator(".rail a").evaluate_all("all => all.map(one => one.getAttribute('href').slice(1))")
+    assert names == SCENES
+    assert page.evaluate("broken") == []
+    assert not errors
+    assert not outside
+    assert all(path.startswith(FOLDER) for path in Served.asked)
+
+
+def test_scenes_work_without_the_network(
+    context: BrowserContext, page: Page, address: str, tmp_path: Path
+) -> None:
+    show(page, address, "words")
+    wait_for_all(page)
+    context.set_offline(True)
+    for scene in SCENES:
+        page.evaluate("scene => { location.hash = scene; }", scene)
+        page.wait_for_selector(f'main[data-scene="{scene}"][data-ready="true"] .attempt')
+    page.evaluate("() => { location.hash = 'rate'; }")
+    page.wait_for_function("() => document.querySelector('[data-fact=measured]')?.innerText.endsWith('%')")
+    page.evaluate("() => { location.hash = 'file'; }")
+    (tmp_path / "words.bloom").write_bytes(fullbloom.CuckooFilter(100).to_bytes())
+    drop(page, tmp_path / "words.bloom")
+    page.wait_for_selector('.answer.yes:has-text("CuckooFilter")')
+    context.set_offline(False)
+    assert page.evaluate("broken") == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_scene_breaks_a_rule_of_accessibility(browser: Browser, address: str, theme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is missing; install it with: npm --prefix web ci")
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 900},
+        color_scheme=theme,
+        reduced_motion="reduce",
+        bypass_csp=True,  # type: ignore[arg-type]
+    )
+    page = context.new_page()
+    found = []
+    for scene in [*SCENES, "words?view=removal", "words?view=fruit", "words?ask=bird", "window?kind=aging"]:
+        name, _, query = scene.partition("?")
+        page.goto(f"{address}#{name}" + (f"?{query}" if query else ""))
+        page.wait_for_selector(f'main[data-scene="{name}"][data-ready="true"] .attempt')
+        page.wait_for_timeout(200)
+        page.add_script_tag(path=AXE)
+        result = page.evaluate("axe.run()")
+        found += [
+            (scene, one["id"], one["nodes"][0]["html"][:150], one["nodes"][0].get("failureSummary", "")[:300])
+            for one in result["violations"]
+        ]
+    context.close()
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 3840])
+def test_no_scene_scrolls_sideways(browser: Browser, address: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    for scene in SCENES:
+        show(page, address, scene)
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, scene
+    context.close()
+
+
+def test_the_first_picture_comes_within_a_second(browser: Browser, address: str) -> None:
+    times = []
+    for _ in range(3):
+        context = browser.new_context()
+        context.add_init_script(WATCH)
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_function("() => window.picture !== undefined")
+        times.append(page.evaluate("picture"))
+        context.close()
+    print(f"first picture after {[round(time) for time in times]} ms")
+    assert min(times) < 1000
+
+
+def test_typing_starts_no_long_task(page: Page, address: str) -> None:
+    longest = {}
+    show(page, address, "words")
+    wait_for_all(page)
+    for scene, label in (
+        ("words", "Words in the filter"),
+        ("counting", "Added"),
+        ("cuckoo", "Ask for"),
+        ("quotient", "Ask for"),
+        ("golomb", "Ask for"),
+    ):
+        page.evaluate("scene => { location.hash = scene; }", scene)
+        page.wait_for_selector(f'main[data-scene="{scene}"][data-ready="true"] .attempt')
+        page.wait_for_timeout(300)
+        begun = page.evaluate("performance.now()")
+        page.get_by_label(label).first.press_sequentially(" quick brown foxes jump over dogs", delay=20)
+        page.wait_for_timeout(400)
+        longest[scene] = page.evaluate(
+            "begun => Math.max(0, ...tasks.filter(([start]) => start >= begun).map(([, length]) => length))",
+            begun,
+        )
+    print(f"longest tasks while typing, ms: {longest}")
+    assert max(longest.values()) <= 100

@@ -1,0 +1,43 @@
+/** Loading of the core: at once what the first picture needs, the rest when the page is idle. */
+
+import { init } from "fullbloom";
+import core from "virtual:core";
+
+/** The core of the first scenes, ready for use. */
+export function loadCore(): Promise<void> {
+  return init(core);
+}
+
+/** The whole package beside it, for the scenes whose kinds the core leaves out. */
+export async function loadWhole(): Promise<void> {
+  await (await import("fullbloom?whole")).init();
+}
+
+let begun = false;
+
+/**
+ * Loads the other scenes and the workers when nothing else is to be done, so that they work without the network. Then
+ * the page's root has `data-loaded="all"`.
+ */
+export function loadRest(scenes: readonly (() => Promise<unknown>)[]): void {
+  if (begun) return;
+  begun = true;
+  const workers = [
+    async () => (await import("../measure.js")).meter(0).ready,
+    async () => (await import("../measure.js")).meter(1).ready,
+    async () => (await import("./fileWorker.js")).fileWorkerReady(),
+  ];
+  void loadIdly([...scenes, ...workers]);
+}
+
+/** One after the other, each when the page is idle. What fails is loaded again when it is needed. */
+async function loadIdly(loads: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const load of loads) {
+    await new Promise<void>((resume) => {
+      if ("requestIdleCallback" in window) window.requestIdleCallback(() => { resume(); }, { timeout: 2000 });
+      else setTimeout(resume, 200);
+    });
+    await load().catch(() => undefined);
+  }
+  document.documentElement.dataset["loaded"] = "all";
+}

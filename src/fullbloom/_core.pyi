@@ -415,7 +415,7 @@ class _MappedMembers:
     @property
     def mapped(self, /) -> bool:
         """
-        True when the cells live in a file.
+        True when the cells are in a mapped file.
         """
 
 class _NumCellsMembers:
@@ -523,7 +523,7 @@ class _MappedMembersOf4:
     @property
     def mapped(self, /) -> bool:
         """
-        True when the bits live in a file.
+        True when the bits are in a mapped file.
         """
 
 class _PositionsMembers:
@@ -614,7 +614,7 @@ class _CounterBitsMembers:
     @property
     def mapped(self, /) -> bool:
         """
-        True when the counters live in a file.
+        True when the counters are in a mapped file.
         """
     @property
     def num_counters(self, /) -> int:
@@ -700,12 +700,12 @@ class AgingBloomFilter(
     A window over a stream: the last `capacity` distinct keys are never missed, older ones are
     forgotten after at most twice as many.
 
-    capacity: keys of the window; with window=, keys that come within it.
+    capacity: keys of the window; with window=, keys added within that time.
     fpr: bound on the rate of false positives, at any time.
-    refresh: a known key counts as seen anew; False is the plain double buffer, where a key is remembered
-    for the `capacity` new keys after it was told new itself (one that was falsely known is not
-    written, and not promised).
-    window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
+    refresh: a lookup refreshes a known key; False is the plain double buffer, in which a key is
+    remembered for the `capacity` new keys after it was new itself (a key that was a false positive is
+    not stored, so it may be forgotten earlier).
+    window: seconds for which keys are remembered, instead of a count: time passes only by advance(now),
     and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
@@ -794,21 +794,21 @@ class BinaryFuseFilter(
     _NumCellsMembers,
 ):
     """
-    A static approximate set: made of all its keys at once, the smallest filter for its speed.
+    A static approximate set: built from all keys at once, the smallest filter for its speed.
 
     Constructed by BinaryFuseFilter.build(keys, ...), which takes the following; the class is not called.
 
-    fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
+    fpr: rate of false positives, rounded down to a power of two; 0.01 by default if bits is not given.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
     arity: cells of a key: 3 is faster, 4 is 4 % smaller.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
+    Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
     Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below a million keys; about
-    35 ns a key to build, three or four cache lines a look-up. Raises ParameterError, ParameterTypeError,
+    35 ns a key to build, three or four cache lines per lookup. Raises ParameterError, ParameterTypeError,
     FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
 
     >>> from fullbloom import BinaryFuseFilter
@@ -903,21 +903,21 @@ class BitSet(
     _UpdateMembersOf10,
 ):
     """
-    An exact set of whole numbers below `capacity`: one bit a number, no false positives.
+    An exact set of whole numbers below `capacity`: one bit per number, no false positives.
 
     capacity: N, the size of the universe: keys are the ints from 0 to capacity - 1.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Exact for ints: `in` is always right, num_added is the number of members, remove() harms nobody. A key
-    that is no such int is never a member, but for one of another type in 2**64 / capacity; adding it
-    raises ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
+    Exact for ints: `in` is always right, num_added is the number of members, and remove() affects no other key. Any
+    other key is never a member, except one key of another type in 2**64 / capacity; adding it raises
+    ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
     member; see `fullbloom plan --universe`.
 
     False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
     universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
-    Markowsky, Wegman, STOC 1978, on when approximate membership takes less.
+    Markowsky, Wegman, STOC 1978, on when approximate membership takes less space.
 
     >>> from fullbloom import BitSet
     >>> ports = BitSet(65_536)
@@ -1241,24 +1241,24 @@ class BloomierMap(
     _BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers, _NumCellsMembers
 ):
     """
-    A static map from keys to numbers of 1 to 64 bits, which keeps no keys: a fifth of the memory of a hash table, or less.
+    A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash table.
 
     Constructed by BloomierMap.build(keys, values, ...), which takes the following; the class is not called.
 
     fpr: rate at which an absent key has a value, rounded down to a power of two; in place of check_bits.
-    check_bits: bits that tell absent keys from stored ones, 1 to 32: the rate is 2**-check_bits; 8 where fpr is not given either.
-    value_bits: bits of a value; those of the largest where it is not given. With check_bits at most 64, unless mutable.
-    mutable: values can be changed in place; takes 2 bits a cell more, and a cache line a look-up.
+    check_bits: bits that identify absent keys, 1 to 32: the rate is 2**-check_bits; 8 by default if fpr is not given.
+    value_bits: bits of a value; by default those of the largest. With check_bits at most 64, unless mutable.
+    mutable: values can be changed in place; takes 2 more bits per cell, and one more cache line per lookup.
     arity: cells of a key: 3 is faster, 4 is 4 % smaller.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    The value of a key it was built of is never wrong; an absent key has one at the rate. Keys cannot be added, removed
-    or listed. Repeated keys count once where they come with one value. The same pairs in any order give the same
+    The value of a key it was built from is never wrong; an absent key has one at the rate. Keys cannot be added, removed
+    or listed. Repeated keys count once if they have one value. The same pairs in any order give the same
     bytes, with any number of threads and any memory.
 
     Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys; three
-    or four cache lines a look-up. Raises ParameterError, also for a key with two values or a value that is too wide,
+    or four cache lines per lookup. Raises ParameterError, also for a key with two values or a value that is too wide,
     ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
     ACM JEA 27, 2022; rate 2**-check_bits.
 
@@ -1331,7 +1331,7 @@ class BloomierMap(
     @property
     def check_bits(self, /) -> int:
         """
-        Bits that tell absent keys from stored ones.
+        Bits that identify absent keys.
         """
     @staticmethod
     def from_bytes(
@@ -1541,19 +1541,19 @@ class CompactApproximator(
     _CellBitsMembers,
 ):
     """
-    An approximate map from keys to small numbers: what it answers is never below the truth in the
+    An approximate map from keys to small numbers: its answers are never below the true value in the
     order of its lattice.
 
     capacity: distinct keys.
-    fpr: rate at capacity at which a key never added has a value.
-    lattice: "max" answers an upper bound of the largest value added with the key, "min" a lower bound of
+    fpr: rate of false positives at capacity: a key never added has a value.
+    lattice: "max" returns an upper bound of the largest value added with the key, "min" a lower bound of
     the smallest, "or" a superset of the bits.
     value_bits: 1 to 32.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
     Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
-    answers the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
+    returns the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
     False negatives: never. Raises ParameterError, ParameterTypeError, FilterMemoryError; warns
     CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits a key at
     1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
@@ -1694,20 +1694,20 @@ class CountingBloomFilter(
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there for ever, so that count() says
-    "so many or more" from there on.
+    counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there permanently, so that count() is a
+    lower bound from then on.
     threshold: the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
-    contains(key, at_least=threshold) is wrong at a rate of at most fpr for keys never added, and fpr()
-    speaks of that rate.
+    contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr()
+    returns that rate.
     layout: "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
     costs at most 1.6 times the space of classic.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    No key is missed that was added more often than removed, as long as only keys were removed that
-    had been added: removing a key that merely seems to be there takes from the counters of others.
-    num_added is the number of additions less that of removals, repeated keys included; the warning
-    past capacity goes by distinct keys. merge() adds the counters of another filter.
+    A key that was added more often than removed is always found, as long as only keys were removed that
+    had been added: removing a false positive decrements the counters of other keys.
+    num_added is the number of additions minus removals, repeated keys included; the warning past
+    capacity is based on distinct keys. merge() adds the counters of another filter.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     remove() raises KeyError for a key that was certainly never added, and changes nothing.
@@ -1779,7 +1779,7 @@ class CountingBloomFilter(
     @property
     def num_saturated(self, /) -> int:
         """
-        Counters at their maximum, which stay there for ever: keys that meet only such ones are never removed again.
+        Counters at their maximum, which stay there: a key that has only such counters can never be removed.
         """
     @staticmethod
     def open(
@@ -1812,7 +1812,7 @@ class CountingBloomFilter(
     @property
     def threshold(self, /) -> int:
         """
-        Occurrences for which the rate was asked.
+        Occurrences for which the rate was requested.
         """
     @staticmethod
     def with_shape(
@@ -1862,17 +1862,17 @@ class CuckooFilter(
     bucket_size: fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
     chance.
     fingerprint_bits: 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
-    semi_sort: store buckets of 4 sorted, a bit a key less for 3 times the time.
+    semi_sort: store buckets of 4 sorted: one bit less per key, three times the time.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Every add stores one more fingerprint, also for a key that seems to be there, so that removing is
-    exact: as many removals as adds. A key can be added at most 2 * bucket_size times; ask `in` first to
+    Every add stores one more fingerprint, even for a key that is found already, so that removal is
+    exact: as many removals as adds. A key can be added at most 2 * bucket_size times; check `in` first to
     store each key once. Never misses a key that was added, unless keys were removed that never were.
-    Raises FilterFull when a key finds no room (from about 97 % of the slots on; filters sized by
-    capacity hold it); every key added before is still found, and removing some makes room. Below capacity
-    only keys that share their buckets find none, and only they are refused: who knows the hash can choose
-    such keys; secret= prevents it. An add makes 500 moves at most. To grow, see DynamicCuckooFilter.
+    Raises FilterFull when there is no free slot for a key (from about 97 % of the slots on; a filter can
+    hold its capacity); every key added before is still found, and removing keys frees slots. Below capacity,
+    only keys that share their buckets are refused: anyone who knows the hash can choose such keys; secret=
+    prevents it. An add makes at most 500 moves. To grow, see DynamicCuckooFilter.
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
     Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
     of 10 million keys, filled to 95 %.
@@ -1900,7 +1900,7 @@ class CuckooFilter(
     @property
     def bucket_size(self, /) -> int:
         """
-        Fingerprints a bucket.
+        Fingerprints per bucket.
         """
     @staticmethod
     def from_bytes(
@@ -1913,12 +1913,12 @@ class CuckooFilter(
     @property
     def full(self, /) -> bool:
         """
-        True when adds are refused until a key is removed: past capacity, with no room for one.
+        True when adds are refused until a key is removed: past capacity, without a free slot.
         """
     @property
     def mapped(self, /) -> bool:
         """
-        True when the table lives in a file.
+        True when the table is in a mapped file.
         """
     def merge(self, /, other: Self) -> None:
         """
@@ -1962,7 +1962,7 @@ class CuckooFilter(
     @property
     def semi_sort(self, /) -> bool:
         """
-        True when buckets are stored sorted, a bit a key shorter.
+        True when buckets are stored sorted, which saves one bit per key.
         """
     def union(self, /, *others: Self) -> Self:
         """
@@ -1989,8 +1989,8 @@ class DLeftCountingFilter(
     _DiscardMembersOf5,
 ):
     """
-    A counting filter of fingerprints in d sub-tables: removes and counts exactly, in two fifths of
-    the space of a counting Bloom filter.
+    A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the
+    space of a counting Bloom filter.
 
     capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells, 13 to 39
     three, a million 13.
@@ -2000,12 +2000,12 @@ class DLeftCountingFilter(
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    False negatives: never, unless a key is removed that was not added; one that only seems to be
-    there then takes a copy from a key with the same fingerprint. count() is exact but for such keys,
-    whose counts add up: never too low.
+    False negatives: never, unless a key is removed that was not added; if it is a false positive, the
+    removal takes a copy from a key with the same fingerprint. count() is exact except for keys that share
+    a fingerprint, whose counts add up: never too low.
     Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
-    are full, which changes nothing: remove keys and go on. It was not seen up to capacity in
-    simulations with 3 or more sub-tables and at most 3 copies a key; with 2, for one key in 10^7.
+    are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
+    with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7.
     Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
     Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
     d * load * 2^-r.
@@ -2052,7 +2052,7 @@ class DLeftCountingFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Merges another filter of this kind: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
+        Merges another filter of this kind: the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2092,11 +2092,11 @@ class DLeftCountingFilter(
     @property
     def subtables(self, /) -> int:
         """
-        d, the buckets a key may go to.
+        d, the number of candidate buckets of a key.
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: the multiset of both: fingerprints are inserted anew, counts add; FilterFull changes nothing.
+        A new filter of this one and all others: the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -2148,21 +2148,21 @@ class DeletableBloomFilter(
     _NumBitsMembers,
 ):
     """
-    A Bloom filter from which most keys can be removed: it remembers, a bit a region, where keys met.
+    A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only where no two keys ever
-    met in its region. More regions, more keys can be removed: by default one for 4 bits, which lets
-    90 % go at capacity.
+    regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only if no two keys ever
+    collided in its region. With more regions, more keys can be removed: by default one region per 4 bits,
+    with which 90 % of the keys can be removed at capacity.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
     False negatives: never, unless a key is removed that was not added. remove() raises KeyError, and discard()
-    answers False, for a key that stays or was not there. Flags are never taken back, so what can be removed only falls;
-    adding a key again flags all its regions, and it can then not be removed.
+    returns False, for a key that cannot be removed or is absent. Flags are permanent, so the share of removable keys
+    only falls; adding a key again flags all its regions, and it can no longer be removed.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
-    and a bit a region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
+    and a bit per region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
     Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6), 2010; the share
     that can be removed: fullbloom.theory.deletability (the published form is too high).
 
@@ -2187,7 +2187,7 @@ class DeletableBloomFilter(
     @property
     def collided(self, /) -> float:
         """
-        Share of the regions in which keys have met: O(regions).
+        Share of the regions in which keys collided: O(regions).
         """
     @property
     def deletability(self, /) -> float:
@@ -2204,7 +2204,7 @@ class DeletableBloomFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
+        Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so fewer keys can be removed afterwards.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2243,7 +2243,7 @@ class DeletableBloomFilter(
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region, so less can be deleted after.
+        A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region, so fewer keys can be removed afterwards.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -2277,6 +2277,7 @@ class DynamicCuckooFilter(
     _ClearMembers,
     _ContainsHashedMembers,
     _FingerprintBitsMembers,
+    _MappedMembers,
     _IorMembers,
     _DiscardManyMembers,
     _UpdateMembersOf10,
@@ -2289,22 +2290,22 @@ class DynamicCuckooFilter(
 
     capacity: number of keys of one stage, repetitions included; the attribute is that of the stages in use.
     fpr: bound on the rate of the whole with max_stages full stages.
-    max_stages: 1 to 1024; four times as many take two bits a key more.
+    max_stages: 1 to 1024; four times as many take two more bits per key.
     bucket_size: as for CuckooFilter.
-    fingerprint_bits: as for CuckooFilter; given, it decides the rate in the place of fpr.
+    fingerprint_bits: as for CuckooFilter; if given, it determines the rate in place of fpr.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Every add stores one more fingerprint in the first stage that has room, so that removing is exact,
-    in any order: a copy may be taken out of any stage. Removal drops the newest stages as they become
+    Every add stores one more fingerprint in the first stage with free space, so that removal is exact in
+    any order: a copy may be removed from any stage. Removal drops the newest stages as they become
     empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
     was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
-    stage takes the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
-    ask `in` first to store each key once. Copies, and keys chosen to share buckets, open stages only as
-    far as the stages stay half full, and are refused beyond; secret= makes chosen keys as good as random.
+    stage has space for the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
+    check `in` first to store each key once. Copies, and keys chosen to share buckets, open a stage only while
+    the stages stay half full, and are refused after that; with secret=, nobody can choose such keys.
     Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
     Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
-    an absent key asks every stage, at about 12 ns each in batches.
+    an absent key searches every stage, at about 12 ns each in batches.
     Source: Chen, Liao, Jin, Wu, ICNP 2017; 1 - (1 - 1/(2^f - 1))^(2 b load stages).
 
     >>> from fullbloom import DynamicCuckooFilter
@@ -2330,7 +2331,7 @@ class DynamicCuckooFilter(
     @property
     def bucket_size(self, /) -> int:
         """
-        Fingerprints a bucket.
+        Fingerprints per bucket.
         """
     def compact(self, /) -> int:
         """
@@ -2362,18 +2363,13 @@ class DynamicCuckooFilter(
         True when adds are refused until a key is removed.
         """
     @property
-    def mapped(self, /) -> bool:
-        """
-        True when the cells lie in a file.
-        """
-    @property
     def max_stages(self, /) -> int:
         """
-        Most stages there may be.
+        Largest number of stages.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Merges another filter of this kind: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
+        Merges another filter of this kind: the fingerprints of both, stored again, with any numbers of stages; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2412,7 +2408,7 @@ class DynamicCuckooFilter(
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: the fingerprints of both, stored again, whatever the numbers of stages; FilterFull when they do not fit.
+        A new filter of this one and all others: the fingerprints of both, stored again, with any numbers of stages; FilterFull when they do not fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -2422,17 +2418,17 @@ class DynamicCuckooFilter(
 @final
 class FilterCascade(_BoolMembers, _ReprMembers):
     """
-    Tells two sets apart without a mistake, in a closed world: of keys in neither set it knows nothing.
+    Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Made by build(included, excluded) of all keys that it will be asked for, such as the certificates that were
-    revoked and those that were not. includes() is True for every key of the first set and False for every one of
-    the second; for any other key the answer means nothing, which is why there is no `in`. verify() asks for all.
+    build(included, excluded) creates it from all keys that will ever be looked up, such as the certificates that are
+    revoked and those that are not. includes() is True for every key of the first set and False for every key of the
+    second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
 
     Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    s is ten times as many; some 0.03 us a key to build; some cache lines a look-up. Raises ParameterError for sets that
+    s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets that
     overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
 
     >>> from fullbloom import FilterCascade
@@ -2601,25 +2597,25 @@ class FilterCascade(_BoolMembers, _ReprMembers):
 @final
 class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _IorMembers):
     """
-    A static approximate set as a sorted list in few bits: of any rate, and two of them can be merged.
+    A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
 
     Constructed by GolombSet.build(keys, ...), which takes the following; the class is not called.
 
-    fpr: rate of false positives at capacity, any down to 1e-15; 0.01 where bits is not given either.
+    fpr: rate of false positives at capacity, any down to 1e-15; 0.01 by default if bits is not given.
     bits: the rate as 2**-bits, in place of fpr: 1 to 49.
-    capacity: most distinct keys, also after merging: sets to be merged need the same. As many as there are, unless given.
-    rice_bits: P, the bits of a gap that are not in unary; the best for the rate, floor(log2(ln 2 / fpr)), unless given.
+    capacity: most distinct keys, also after merging: sets that will be merged need the same. By default, the number of keys.
+    rice_bits: P, the bits of a gap that are not in unary; by default the best for the rate, floor(log2(ln 2 / fpr)).
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Never misses a key it was built of; nothing can be added or removed. Repeated keys count once, and so do keys that
-    share a value: num_added tells values. The same keys in any order give the same bytes, with any number of threads
-    and any memory; the union of two sets of one capacity those of the set of all their keys.
+    Never misses a key it was built from; nothing can be added or removed. Repeated keys count once, and so do keys that
+    share a value: num_added counts values. The same keys in any order give the same bytes, with any number of threads
+    and any memory; the union of two sets of one capacity has the bytes of the set of all their keys.
 
     Raises ParameterError, also for more keys than capacity, ParameterTypeError, FilterMemoryError; merge raises
     FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits a key and 0.13 for the index of blocks: 8.2 at 1 %, where
-    no filter is below 6.64 and no sorted list below 8.09. A look-up decodes half a block, 64 codes on average; one that
-    follows a smaller hash of the same block goes on where that one stood: sort hashes for contains_hashed. Source:
+    the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average; after
+    a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source:
     Golomb, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
 
     >>> from fullbloom import GolombSet
@@ -2710,11 +2706,11 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
     @property
     def mapped(self, /) -> bool:
         """
-        True when the codes live in a file.
+        True when the codes are in a mapped file.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Merges another filter of this kind: the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity.
+        Merges another filter of this kind: the union of the sorted values: the set of all keys, byte for byte; FilterFull if they exceed the capacity.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2746,7 +2742,7 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: the union of the sorted values: the set of all keys, byte for byte; FilterFull where these are more than capacity.
+        A new filter of this one and all others: the union of the sorted values: the set of all keys, byte for byte; FilterFull if they exceed the capacity.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -2792,18 +2788,18 @@ class InvertibleBloomFilter(
     """
     A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
 
-    capacity: keys, or differences of two tables, up to which decode lists all but once in a thousand tables.
+    capacity: keys, or differences of two tables, that decode lists completely in 999 of 1000 tables.
     fpr: rate of false positives of `in` at capacity keys; more cells than decoding needs below 0.3.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Holds any number of keys, of which each may be added once: the capacity bounds what decode() lists. Where a - b
-    is to be decoded, the keys that both have cancel out. A key that was added twice keeps decode() from being
-    complete, and so do more keys than the capacity; what came out until then is right.
+    Holds any number of keys, each of which may be added once: the capacity bounds only what decode() lists. In a - b,
+    the keys of both cancel out. A key that was added twice makes decode() incomplete, and so do more keys than the
+    capacity; the keys that it lists are still right.
 
-    False negatives: only after removing what was not added, or in a difference. Never warns of its capacity. Raises
-    ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells a key of the capacity and
-    some more where that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
+    False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity. Raises
+    ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the capacity and
+    some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
     tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
 
     >>> from fullbloom import InvertibleBloomFilter
@@ -2846,7 +2842,7 @@ class InvertibleBloomFilter(
         """
     def merge(self, /, other: Self) -> None:
         """
-        Merges another filter of this kind: sums added, cell by cell: the table of both, whose common keys count twice.
+        Merges another filter of this kind: sums added, cell by cell: the table of both sets, in which shared keys count twice.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2891,7 +2887,7 @@ class InvertibleBloomFilter(
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: sums added, cell by cell: the table of both, whose common keys count twice.
+        A new filter of this one and all others: sums added, cell by cell: the table of both sets, in which shared keys count twice.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -2950,20 +2946,14 @@ class KeyedRecords:
         """
         Number of malformed records.
         """
-    def select_new(
-        self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
-    ) -> tuple[int, bytes | None, bytes | None, bytes]:
+    def label(self, /, marks: bytes, new: bytes, old: bytes) -> bytes:
         """
-        As `add`, without changing the filter; the last item has the marks of the new keys, for `remember`.
+        All records, each after `new` if `marks` (from `select_new`) marks it, else after `old`.
         """
     @property
     def lines(self, /) -> int:
         """
         Number of lines of the block.
-        """
-    def label(self, /, marks: bytes, new: bytes, old: bytes) -> bytes:
-        """
-        All records, each after `new` if `marks` (from `select_new`) marks it, else after `old`.
         """
     @staticmethod
     def of_column(filter: _Filter, keys: object) -> KeyedRecords:
@@ -2980,6 +2970,12 @@ class KeyedRecords:
     def remember(self, /, filter: _Filter, marks: bytes | None = None, written: int | None = None) -> None:
         """
         Adds the keys that `marks` marks, only those of the first `written` kept bytes if that is given; without marks, all.
+        """
+    def select_new(
+        self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
+    ) -> tuple[int, bytes | None, bytes | None, bytes]:
+        """
+        As `add`, without changing the filter; the last item has the marks of the new keys, for `remember`.
         """
     @property
     def without_key(self, /) -> int:
@@ -3027,15 +3023,15 @@ class LayeredBloomFilter(
     and its depth is the number of leading layers that hold it.
 
     capacity: distinct keys.
-    fpr: rate of `in` at capacity, and of one more in a depth; two more come more often than at its square
+    fpr: rate of `in` at capacity, and of one more in a depth; two more are more frequent than its square
     (theory.layered_overcount).
-    layers: 1 to 64, the largest count told.
+    layers: 1 to 64, the largest count reported.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
     False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
     ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
-    for each layer that holds the key and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
+    for each layer that holds the key, and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
     Jungang, Jian, ICACTE 2010; every layer a blocked filter.
 
     >>> from fullbloom import LayeredBloomFilter
@@ -3142,14 +3138,14 @@ class PrefixFilter(
 ):
     """
     An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
-    spare filter for the 6 % of the keys that find their bin full.
+    spare filter for the 6 % of keys whose bin is full.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity, at least 1e-6.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Never misses a key that was added; past capacity the rate rises and CapacityWarning is given once, no
+    Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no
     key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     allocated.
     Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
@@ -3176,7 +3172,7 @@ class PrefixFilter(
     @property
     def mapped(self, /) -> bool:
         """
-        True when the bins live in a file.
+        True when the bins are in a mapped file.
         """
     @property
     def num_bins(self, /) -> int:
@@ -3250,19 +3246,19 @@ class QuotientFilter(
     their keys.
 
     capacity: expected number of distinct keys. The number of slots is a power of two of which 95 % may be
-    filled. Every add stores one fingerprint, so that repeated keys take slots as others do.
-    fpr: rate of false positives at capacity; the remainder stored in a slot has the bits that it needs.
-    counting: let up to 256 copies of a fingerprint share a slot, for 8 bits a slot more.
+    filled. Every add stores one fingerprint, so repeated keys take slots too.
+    fpr: rate of false positives at capacity; it determines the bits of the remainder that a slot stores.
+    counting: let up to 256 copies of a fingerprint share a slot, for 8 more bits per slot.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    False negatives: never, unless a key that was not added is removed and takes the fingerprint of
-    one that was. count is never under the truth. Raises ParameterError, ParameterTypeError,
+    False negatives: never, unless a key that was not added is removed, which may take the fingerprint of
+    another key. count is never too low. Raises ParameterError, ParameterTypeError,
     FilterMemoryError, before anything is allocated; add raises FilterFull when no slot may be filled,
-    and earlier keys stay found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
+    and earlier keys are still found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
     a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
-    never are; keys chosen by who knows the hash are (pass secret=), and copies of one key (counting=True).
-    num_added tells distinct fingerprints.
+    never reach it; keys chosen by anyone who knows the hash do (pass secret=), and so do copies of one key
+    (pass counting=True). num_added counts distinct fingerprints.
     Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
     twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
     Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
@@ -3317,11 +3313,11 @@ class QuotientFilter(
     @property
     def mapped(self, /) -> bool:
         """
-        True when the slots live in a file.
+        True when the slots are in a mapped file.
         """
     def merge(self, /, other: Self) -> None:
         """
-        Merges another filter of this kind: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
+        Merges another filter of this kind: the multiset sum: every copy of every fingerprint of both, in tables of any size; raises FilterFull if it does not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3349,7 +3345,7 @@ class QuotientFilter(
     @property
     def quotient_bits(self, /) -> int:
         """
-        Bits of the fingerprint that say where it is at home.
+        Bits of the fingerprint that select its slot.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """
@@ -3366,11 +3362,11 @@ class QuotientFilter(
     @property
     def remainder_bits(self, /) -> int:
         """
-        Bits of the fingerprint that a slot holds.
+        Bits of the fingerprint that a slot stores.
         """
     def union(self, /, *others: Self) -> Self:
         """
-        A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, whose slots may be more or fewer; raises FilterFull where it does not fit.
+        A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, in tables of any size; raises FilterFull if it does not fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -3496,18 +3492,18 @@ class RetouchedBloomFilter(
     _NumBitsMembers,
 ):
     """
-    A Bloom filter whose troublesome false positives are cleared away, at the price of missing some
-    of its members.
+    A Bloom filter from which harmful false positives are removed, at the price of missing some of
+    its members.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity, before any bit is cleared.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Train it: add members, then add_false_positive() keys that are known to be found wrongly, then
-    retouch() those that hurt. False negatives: by design, from the first bit that is cleared; fnr()
-    estimates their rate. Each of the schemes but "random" removes several times as many false
-    positives as it misses members, while few are retouched; clear_random() removes just as many.
+    To train it, add members, register keys that are known false positives by add_false_positive(), then
+    retouch() the harmful ones. False negatives: by design, from the first bit that is cleared; fnr()
+    estimates their rate. Each scheme except "random" removes several times as many false positives as
+    it causes false negatives, while few are retouched; clear_random() removes just as many.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
     two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
     Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
@@ -3631,20 +3627,20 @@ class RetouchedBloomFilter(
 @final
 class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers):
     """
-    A static approximate set of nearly the least size there is, for any rate: 2 % above log2(1/fpr) bits a key.
+    A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
 
     Constructed by RibbonFilter.build(keys, ...), which takes the following; the class is not called.
 
-    fpr: rate of false positives, also between powers of two; 0.01 where bits is not given either.
+    fpr: rate of false positives, also between powers of two; 0.01 by default if bits is not given.
     bits: result bits of every key in place of fpr, 1 to 32: the rate is 2**-bits.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
+    Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
     Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns a key to build; a
-    look-up reads two or three neighbouring cache lines and takes longer by the result bit. Raises ParameterError,
+    lookup reads two or three neighbouring cache lines and takes longer with each result bit. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, SEA 2022; rate
     a 2**-r + (1 - a) 2**-(r + 1), a the share of slots with r bits.
 
@@ -3736,15 +3732,14 @@ class RollingBloomFilter(
 ):
     """
     A window over a stream in several generations: the last `capacity` keys are never missed, in less
-    space than AgingBloomFilter takes.
+    space than AgingBloomFilter needs.
 
     capacity: keys of the window, repeats counted (a repeat within one generation is free; for the last
-    `capacity` *distinct* keys whatever repeats, use AgingBloomFilter). With window=, keys that come
-    within it.
+    `capacity` *distinct* keys, use AgingBloomFilter). With window=, keys added within that time.
     fpr: bound on the rate of false positives, at any time.
-    generations: 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each a look-up.
-    window: seconds for which keys are remembered, instead of a count: time passes by advance(now) only,
-    every generation is made for `capacity` keys, and more of them in one warn (CapacityWarning).
+    generations: 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each per lookup.
+    window: seconds for which keys are remembered, instead of a count: time passes only by advance(now),
+    every generation is sized for `capacity` keys, and more keys in one generation warn (CapacityWarning).
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
@@ -3832,15 +3827,15 @@ class ScalableBloomFilter(
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    A key is stored once, in one stage, and not removed: to find the stage it was added to, a key would
-    have to be told from a false positive of another. DynamicCuckooFilter grows and removes.
+    A key is stored once, in one stage, and cannot be removed: the stage that stores a key cannot be
+    distinguished from one that has a false positive for it. DynamicCuckooFilter grows and removes.
 
-    Every kind has a least rate (64-bit hashes, fingerprints of so many bits). A stage whose share of fpr
-    lies below it has the least rate, which fpr() shows and at_least_rate counts; the whole may then come to
-    more than fpr.
+    Every kind has a least rate (from 64-bit hashes, or the bits of a fingerprint). A stage whose share of fpr
+    is lower gets the least rate, which fpr() includes and at_least_rate counts; the rate of the whole may then
+    exceed fpr.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull past 1024 stages. Cost: a lookup
-    asks the stages, newest first; about log2(n / initial_capacity) of them.
+    searches the stages, newest first; about log2(n / initial_capacity) of them.
     Source: Almeida, Baquero, Preguica, Hutchison, IPL 101(6), 2007; the rate lies between 1 - prod(1 - p_i)
     and the sum of all p_i, by at most 1 % of it above the former at fpr 0.1.
 
@@ -3868,7 +3863,7 @@ class ScalableBloomFilter(
     @property
     def at_least_rate(self, /) -> int:
         """
-        Number of stages whose rate is the least that can be had, above the one planned.
+        Number of stages with the least possible rate, which is above the planned one.
         """
     @staticmethod
     def from_bytes(
@@ -3986,12 +3981,12 @@ class SpatialBloomFilter(
     _CellBitsMembers,
 ):
     """
-    A Bloom filter that tells in which of several areas a key lies; where cells collide the higher
-    label wins, so that errors go upward only.
+    A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label
+    wins, so a label may be too high, never too low.
 
     capacity: distinct keys of all areas together.
-    fpr: rate at capacity at which a key of no area is given one.
-    areas: labels 1 to areas, at most 65535; give the areas that matter most the highest.
+    fpr: rate of false positives at capacity: a key of no area gets one.
+    areas: labels are 1 to areas, at most 65535; give the most important areas the highest labels.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
@@ -4135,20 +4130,20 @@ class SpectralBloomFilter(
     _CounterBitsMembers,
 ):
     """
-    How often each key came, or a little more: counts are never too low.
+    Counts how often each key was added: counts may be too high, never too low.
 
     capacity: expected number of distinct keys.
-    fpr: rate at which absent keys seem to be there, and a bound on the share of wrong counts, at capacity.
-    mode: how keys are added. "minimal-increase" adds to the least of a key's counters only,
-    "recurring-minimum" counts keys apart, exactly from then on, when their counters look like an
+    fpr: rate of false positives, and a bound on the share of wrong counts, at capacity.
+    mode: how keys are added. "minimal-increase" adds only to the least of a key's counters,
+    "recurring-minimum" counts a key separately, exactly from then on, once its counters look like an
     overestimate; both halve the share of wrong counts. "minimum-selection" adds to every counter.
     counter_bits: 8, 16, 32 or 64.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    No key that was added is ever missed, no count is below the truth, in any mode. Keys cannot be
-    removed, for that would break it; CountingBloomFilter is minimum selection with removal.
-    num_added is the number of additions, repeated keys included; the warning past capacity goes by
+    In every mode, an added key is always found, and its count is never too low. Keys cannot be
+    removed, because that would break this; CountingBloomFilter is minimum selection with removal.
+    num_added is the number of additions, repeated keys included; the warning past capacity is based on
     distinct keys.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add
@@ -4189,12 +4184,12 @@ class SpectralBloomFilter(
     @property
     def num_apart(self, /) -> int:
         """
-        Keys that are counted apart ("recurring-minimum" only): O(capacity).
+        Keys that are counted separately ("recurring-minimum" only): O(capacity).
         """
     @property
     def num_saturated(self, /) -> int:
         """
-        Counters at their maximum: a count that such ones tell is "so many or more".
+        Counters at their maximum: a count from these is a lower bound.
         """
     @staticmethod
     def open(
@@ -4240,7 +4235,7 @@ class StableBloomFilter(
 ):
     """
     A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
-    `fpr` for ever and old keys are forgotten gradually.
+    `fpr` permanently and old keys are forgotten gradually.
 
     capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with a
     chance of one half.
@@ -4253,7 +4248,7 @@ class StableBloomFilter(
     The seed also drives the decay, so that the same keys in the same order give the same bytes.
 
     False negatives: by design; only the latest key is certain to be found, see recall(). Use
-    AgingBloomFilter where the last keys must be. Raises ParameterError, ParameterTypeError,
+    AgingBloomFilter if the last keys must be found. Raises ParameterError, ParameterTypeError,
     FilterMemoryError. Cost: about 41 bits a key of capacity at 1 %; num_hashes cache lines and the
     decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the half-life, and P from fpr by
     ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
@@ -4393,16 +4388,16 @@ class VariableIncrementFilter(
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
     increments: L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a
-    sum with that amount in it misses the key.
+    sum that includes that amount shows that the key is absent.
     counter_bits: width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
-    reaches its maximum accepts every key and stays there for ever.
+    reaches its maximum accepts every key and stays there permanently.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    No key is missed that was added more often than removed, as long as only keys were removed that
-    had been added: removing a key that merely seems to be there takes from the counters of others.
-    num_added is the number of additions less that of removals, repeated keys included; the warning
-    past capacity goes by distinct keys. merge() adds the counters of another filter.
+    A key that was added more often than removed is always found, as long as only keys were removed that
+    had been added: removing a false positive decrements the counters of other keys.
+    num_added is the number of additions minus removals, repeated keys included; the warning past
+    capacity is based on distinct keys. merge() adds the counters of another filter.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     remove() raises KeyError for a key that was certainly never added, and changes nothing.
@@ -4444,7 +4439,7 @@ class VariableIncrementFilter(
     @property
     def num_saturated(self, /) -> int:
         """
-        Counters at their maximum, which stay there for ever.
+        Counters at their maximum, which stay there permanently.
         """
     @staticmethod
     def open(
@@ -4589,6 +4584,10 @@ class WireCells(_NumBitsMembers):
         """
         Sets the number of keys of a filter to the estimate from its cells.
         """
+    def reorder(self, /, data: bytes | memoryview) -> bytes:
+        """
+        The bytes of cells in the order in which strings store them.
+        """
     @property
     def scheme(self, /) -> str:
         """
@@ -4603,10 +4602,6 @@ class WireCells(_NumBitsMembers):
     def shards(self, /) -> int:
         """
         Number of strings.
-        """
-    def reorder(self, /, data: bytes | memoryview) -> bytes:
-        """
-        The bytes of cells in the order in which strings store them.
         """
     def write(self, /, filter: BloomFilter, start: int, data: bytes) -> None:
         """
@@ -4684,14 +4679,14 @@ class WireCounterKeys:
     def counts(self, /, keys: ListedKeys) -> list[int]: ...
     @overload
     def counts(self, /, keys: OtherColumns) -> Any: ...
-    def take(self, /, batch: WireCounterBatch) -> None:
-        """
-        Stores the results of a batch.
-        """
     @property
     def results(self, /) -> bytes:
         """
         The results, one byte per key.
+        """
+    def take(self, /, batch: WireCounterBatch) -> None:
+        """
+        Stores the results of a batch.
         """
 
 @final
@@ -4849,19 +4844,19 @@ class XorFilter(
     _NumCellsMembers,
 ):
     """
-    A static approximate set by three cells anywhere: the ancestor of BinaryFuseFilter, which is smaller and faster.
+    A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and faster.
 
     Constructed by XorFilter.build(keys, ...), which takes the following; the class is not called.
 
-    fpr: rate of false positives, rounded down to a power of two; 0.01 where bits is not given either.
+    fpr: rate of false positives, rounded down to a power of two; 0.01 by default if bits is not given.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Never misses a key it was built of; nothing can be added or removed. Repeated keys count once. The same keys in
+    Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
-    Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns a key to build, three cache lines a look-up.
+    Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns a key to build, three cache lines per lookup.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Source: Graf, Lemire, ACM JEA 25, 2020; rate 2**-bits.
 
     >>> from fullbloom import XorFilter
@@ -4945,18 +4940,18 @@ class ZoneFilter(
     """
     A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
 
-    capacity: the zone, members up to which every answer is right; each costs k of log2(universe) bits.
+    capacity: the zone: up to so many members every answer is right; each costs k of log2(universe) bits.
     universe: keys are the ints from 0 to universe - 1, at most 2**60.
     counting: counters in place of bits: keys can be removed, and decode() lists the members.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
 
-    Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it answers are wrong at the rate fpr()
-    tells, and members are still found. A key that is no int of the universe is never a member, but for one of
-    another type in 2**64 / universe; adding it raises ParameterError. Where counting, a key is added as often as it
-    comes, and num_added is the number of these; else keys that are there already do not count, and none can be removed.
+    Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it, members are still found, and other keys are
+    found at the rate fpr(). A key that is not an int of the universe is never a member, except one key of another
+    type in 2**64 / universe; adding it raises ParameterError. With counters, a key may be added repeatedly, and
+    num_added counts every addition; without them, repeated keys count once, and no key can be removed.
 
-    False negatives: only after removing what was not added. Takes no secret, since keys are found by inverting the
+    False negatives: only after a key is removed that was not added. Takes no secret, since keys are found by inverting the
     public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError, FilterMemoryError.
     Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key. Source: Eppstein,
     Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
@@ -5244,7 +5239,6 @@ _Filter: TypeAlias = (
     | DLeftCountingFilter
     | DeletableBloomFilter
     | DynamicCuckooFilter
-    | FilterCascade
     | GolombSet
     | InvertibleBloomFilter
     | LayeredBloomFilter

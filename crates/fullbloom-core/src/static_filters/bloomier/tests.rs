@@ -123,7 +123,7 @@ fn many_shards_have_slots_of_their_own() {
     let number = 2_300_000;
     for mutable in [false, true] {
         let map = create(&pairs((0..number).map(|i| (i, i % 251))), 8, Some(8), mutable, 3).unwrap();
-        assert!(map.instance.bits > 0);
+        assert!(map.facts.bits > 0);
         assert!((0..number).all(|i| map.get_hash(hash(i)) == Some(i % 251)));
         let results = BloomierMap::cell_bytes(number, None, Some(8), Some(8), mutable, 3).unwrap();
         assert!(map.nbytes().abs_diff(results) < results / 100, "{} {results}", map.nbytes());

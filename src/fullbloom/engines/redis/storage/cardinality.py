@@ -104,5 +104,5 @@ class CardinalityExchange:
 
     @property
     def refusals(self) -> list[tuple[int, str]]:
-        """The errors of the server, but for a refused BF.CARD, without which the batch is valid."""
+        """The errors of the server except a refused BF.CARD, without which the batch is valid."""
         return self.batch.refusals

@@ -2,6 +2,8 @@
 
 The page (``make web``) is served from a subfolder with the strict policy of the service. Without it, without
 Playwright or without Chromium the tests are skipped.
+
+Tests import this plugin for its functions before pytest does: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ interface Values {
 
 const FIRST = 500;
 const MOST = 20_000;
-const POINTS = 80;
+const POINTS = 40;
+const XS = Array.from({ length: POINTS + 1 }, (_, i) => Math.round((i * MOST) / POINTS));
 
 interface Stage {
   readonly capacity: number;
@@ -32,16 +33,22 @@ interface Stage {
   readonly target: number;
 }
 
-/** The filter of `n` keys, its stages, and its rate on the way. */
-function grow(n: number, growth: number, fpr: number): { stages: Stage[]; rates: number[]; xs: number[]; rate: number; nbytes: number } {
+/** Rates of a filter while it grows, at each of `XS`. */
+function climb(growth: number, fpr: number): number[] {
   return using(create("scalable", { initial_capacity: FIRST, fpr, growth, layout: "classic" }), (filter) => {
-    const xs = [...new Set(Array.from({ length: POINTS + 1 }, (_, i) => Math.round((i * n) / POINTS)))];
     let at = 0;
-    const rates = xs.map((x) => {
+    return XS.map((x) => {
       filter.addMany(Array.from({ length: x - at }, (_, i) => at + i));
       at = x;
       return (filter.info() as { fpr: number }).fpr;
     });
+  });
+}
+
+/** The filter of `n` keys, its stages and its rate. */
+function grow(n: number, growth: number, fpr: number): { stages: Stage[]; rate: number; nbytes: number } {
+  return using(create("scalable", { initial_capacity: FIRST, fpr, growth, layout: "classic" }), (filter) => {
+    filter.addMany(Array.from({ length: n }, (_, i) => i));
     const info = filter.info() as { stages: number; fpr: number; nbytes: number };
     const file = new Container(filter.toBytes());
     const stages = Array.from({ length: info.stages }, (_, i) => {
@@ -51,20 +58,21 @@ function grow(n: number, growth: number, fpr: number): { stages: Stage[]; rates:
         fill: countOnes(file.section(SECTION.bits, i)) / numBits, target: file.parameter(TAG.fpr, i),
       };
     });
-    return { stages, rates, xs, rate: info.fpr, nbytes: info.nbytes };
+    return { stages, rate: info.fpr, nbytes: info.nbytes };
   });
 }
 
 function Figure({ values, change }: SceneProps<Values>): VNode {
   const { n } = values;
   const [growth, fpr] = [Number(values.growth), Number(values.fpr)];
-  const { stages, rates, xs, rate, nbytes } = useMemo(() => grow(n, growth, fpr), [n, growth, fpr]);
+  const rates = useMemo(() => climb(growth, fpr), [growth, fpr]);
+  const { stages, rate, nbytes } = useMemo(() => grow(n, growth, fpr), [n, growth, fpr]);
   // A filter of one size, made for the first stage's keys at this rate.
   const fixed = useMemo(() => using(create("bloom", { capacity: FIRST, fpr, layout: "classic" }), (filter) => filter.info() as { num_bits: number; num_hashes: number }), [fpr]);
   const series: Series[] = [
     { label: "growing filter", ys: rates, style: "strong" },
-    { label: `fixed filter for ${FIRST} keys`, ys: xs.map((x) => classicFpr(x, fixed.num_bits, fixed.num_hashes)), style: "line" },
-    { label: "target", ys: xs.map(() => fpr), style: "dashed" },
+    { label: `fixed filter for ${FIRST} keys`, ys: XS.map((x) => classicFpr(x, fixed.num_bits, fixed.num_hashes)), style: "line" },
+    { label: "target", ys: XS.map(() => fpr), style: "dashed" },
   ];
   const { playing, toggle } = usePlay(() => {
     const next = Math.min(MOST, Math.round(n * 1.06) + 20);
@@ -94,7 +102,11 @@ function Figure({ values, change }: SceneProps<Values>): VNode {
       </ol>
       <Facts facts={[["stages", String(stages.length)], ["rate now", percent(rate)], ["target", percent(fpr)], ["memory", bytes(nbytes)]]} />
       <Plot
-        xs={xs} series={series} yLog yRange={[1e-5, 1]} xLabel="keys added" yLabel="false-positive rate"
+        xs={XS} series={series} yLog yRange={[1e-5, 1]} xLabel="keys added" yLabel="false-positive rate"
+        handle={{
+          x: n, y: rate, label: "Keys added", shown: `${count(n)} keys, rate ${percent(rate)}`, least: 0, most: MOST, step: 50,
+          change: (x) => { change({ n: x }); },
+        }}
         description={`Rate against keys: the growing filter is at ${percent(rate)} after ${count(n)} keys and stays below ${percent(fpr)}; a fixed filter for ${FIRST} keys climbs towards 100 %.`}
       />
       <Legend series={series} />

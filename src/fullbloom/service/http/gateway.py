@@ -70,6 +70,7 @@ class Gateway:
 
     async def _respond(self, request: Request, sender: Sender) -> None:
         authorize(self._service, request)
+        request.admit_connection(needs_token=self._service.needs_token())
         if request.name is not None and request.action in bulk.ACTIONS:
             response = await self._bulk.respond(request)
             await response.send(sender)

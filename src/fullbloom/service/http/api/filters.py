@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _MAX_PAGE = 1000
 _LATEST = 1 << 62
+#: Bytes that a filter of a page, and a sample of a history, take while the response is built; 7.2 and 2.0 kB
+#: were measured.
+_FILTER_BYTES, _SAMPLE_BYTES = 8 << 10, 3 << 10
 _FILTER = "/v1/filters/{name}"
 
 
@@ -57,13 +60,14 @@ class Filters:
         """Filters in order of their names, one page at a time; their cells are not counted."""
         wanted = {"prefix": prefix, "after": after, "most": limit + 1}
         names = self._names(**wanted, patterns=list(request.grant.patterns))
+        request.budget.grow(_FILTER_BYTES * len(names))
         infos = [info for name in names[:limit] if (info := self._find_info(name)) is not None]
         page = schemas.Page(
             filters=[schemas.Filter(**info) for info in infos],
             next=names[limit - 1] if len(names) > limit else None,
         )
         # Serialized here, in a thread: a thousand filters would block the event loop for too long.
-        return Response(page.model_dump_json(), media_type="application/json")
+        return _make_response(request, page.model_dump_json())
 
     def create(
         self, request: CurrentRequest, new: Annotated[schemas.NewFilter, Body()], response: Response
@@ -132,6 +136,7 @@ class Filters:
 
     def history(
         self,
+        request: CurrentRequest,
         name: NameInPath,
         since: Annotated[int, Query(ge=0, le=_LATEST)] = 0,
         until: Annotated[int, Query(ge=0, le=_LATEST)] = _LATEST,
@@ -139,9 +144,10 @@ class Filters:
     ) -> Response:
         """Statistics over time, the newest first; times in milliseconds since 1970."""
         self._node.find_backend(name).version(name)
+        request.budget.grow(_SAMPLE_BYTES * limit)
         samples = self._node.registry.snapshots.load(name, since=since, until=until, most=limit)
         history = schemas.History(samples=[schemas.Sample(**sample) for sample in samples])
-        return Response(history.model_dump_json(), media_type="application/json")
+        return _make_response(request, history.model_dump_json())
 
     def _names(self, **wanted: Any) -> list[str]:
         both = heapq.merge(self._service.names(**wanted), self._node.shared.names(**wanted))
@@ -163,6 +169,13 @@ class Filters:
             "strict": new.strict,
             "expires": _milliseconds(new.expire),
         }
+
+
+def _make_response(request: CurrentRequest, text: str) -> Response:
+    """Return a response in JSON, which alone is charged to the budget from here on."""
+    body = text.encode()
+    request.budget.resize(len(body))
+    return Response(body, media_type="application/json")
 
 
 def _milliseconds(seconds: float | None) -> int | None:

@@ -1,8 +1,10 @@
 """Single commands while twelve clients fetch a filter of 240 MB and one of 480 MB is merged into another.
 
 A process of its own sends a command of each kind every millisecond, and a PING to an idle `redis-server`,
-where one is installed, as the control of how busy the machine is.
-`DURATION=120 python -m benchmarks.service fetch` measures for longer.
+where one is installed, as the control of how busy the machine is; another thread of it asks HTTP for
+`/metrics`, and adds to another filter, while 64 clients add to the merged filter over HTTP.
+`DURATION=120 python -m benchmarks.service fetch` measures for longer; `KIND=counting` takes filters of that
+kind, of 240 MB each, whose additions wait for copies and merges.
 """
 
 from __future__ import annotations
@@ -27,8 +29,20 @@ if TYPE_CHECKING:
 
 READERS = int(os.environ.get("READERS", "12"))
 DURATION = float(os.environ.get("DURATION", "30"))
-#: Keys at 1 %, 10.1 bits each: 240 and 480 MB.
-CAPACITIES = {"fetched": 190_000_000, "into": 380_000_000, "from": 380_000_000, "other": 1_000_000}
+KIND = os.environ.get("KIND", "bloom")
+#: Keys at 1 %: 240 and 480 MB of kind bloom, with 10.1 bits each; 240 MB of others.
+CAPACITIES = {
+    "bloom": {"fetched": 190_000_000, "into": 380_000_000, "from": 380_000_000},
+    "counting": {"fetched": 47_000_000, "into": 47_000_000, "from": 47_000_000},
+    "cuckoo": {"fetched": 160_000_000, "into": 160_000_000, "from": 160_000_000},
+}
+#: Requests to the HTTP port that are timed.
+REQUESTS = {
+    "GET /metrics": ("GET", "/metrics", None),
+    "POST add to another filter": ("POST", "/v1/filters/other/add", '{"key": 1}'),
+}
+#: Clients that add to the merged filter over HTTP.
+ADDERS = 64
 PERIOD = 0.001
 
 
@@ -36,8 +50,8 @@ def run(folder: Path) -> str:
     """The latencies, idle and under load."""
     with yardstick() as redis, running(folder) as service:
         connection = service.connect()
-        for name, capacity in CAPACITIES.items():
-            ask(connection, "BLOOM.CREATE", name, "KIND", "bloom", "SEED", "5", "capacity", str(capacity))
+        for name, capacity in {**CAPACITIES[KIND], "other": 1_000_000}.items():
+            ask(connection, "BLOOM.CREATE", name, "KIND", KIND, "SEED", "5", "capacity", str(capacity))
             for start in range(0, 200_000, 10_000):
                 ask(connection, "BF.MADD", name, *keys(10_000, start))
         control = redis.getpeername()[1] if redis is not None else None
@@ -70,7 +84,9 @@ class Load:
         address = self._service.addresses["http"]
         self._reader = multiprocessing.Process(target=read, args=(address, self._end, self._taken))
         self._merger = threading.Thread(target=self._merge)
+        self._adders = multiprocessing.Process(target=add, args=(address, self._end))
         self._reader.start()
+        self._adders.start()
         self._merger.start()
         time.sleep(1.0)
 
@@ -89,6 +105,7 @@ class Load:
         self._end.set()
         self.taken = self._taken.get()
         self._reader.join()
+        self._adders.join()
         self._merger.join()
 
 
@@ -116,6 +133,26 @@ def read(address: str, end: Event, taken: multiprocessing.Queue[int]) -> None:
     taken.put(sum(counts))
 
 
+def add(address: str, end: Event) -> None:
+    """Adds to the merged filter on many threads until the end."""
+
+    def one(at: int) -> None:
+        connection, number = http.client.HTTPConnection(address.removeprefix("http://"), timeout=600), 0
+        while not end.is_set():
+            number += 1
+            connection.request("POST", "/v1/filters/into/add", json.dumps({"key": [at, number]}))
+            answer = connection.getresponse()
+            answer.read()
+            # The service closes the connection with a refusal; 64 clients need not add more than this.
+            time.sleep(0.5 if answer.status == 503 else 0.1)
+
+    threads = [threading.Thread(target=one, args=(at,)) for at in range(ADDERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def measured(
     service: Running,
     control: int | None,
@@ -125,7 +162,7 @@ def measured(
     """Latencies by name, taken by another process."""
     with load():
         results: multiprocessing.Queue[str] = multiprocessing.Queue()
-        words = (service.addresses["resp"], control, seconds, results)
+        words = (service.addresses, control, seconds, results)
         asks = multiprocessing.Process(target=_ask, args=words)
         asks.start()
         times: dict[str, list[float]] = json.loads(results.get())
@@ -133,7 +170,9 @@ def measured(
     return times
 
 
-def _ask(address: str, control: int | None, seconds: float, results: multiprocessing.Queue[str]) -> None:
+def _ask(
+    addresses: dict[str, str], control: int | None, seconds: float, results: multiprocessing.Queue[str]
+) -> None:
     import socket  # the process has it alone
 
     def connect(address: tuple[str, int]) -> socket.socket:
@@ -141,7 +180,7 @@ def _ask(address: str, control: int | None, seconds: float, results: multiproces
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    host, _, port = address.rpartition(":")
+    host, _, port = addresses["resp"].rpartition(":")
     cases = {"PING": b"PING\r\n"}
     titles = {"other": "another filter", "fetched": "the fetched filter", "into": "the merged filter"}
     cases |= {f"ADD to {title}": name.encode() for name, title in titles.items()}
@@ -164,9 +203,25 @@ def _ask(address: str, control: int | None, seconds: float, results: multiproces
             times[name].append(now - begun)
             time.sleep(max(0.0, begun + PERIOD - now))
 
+    times |= {name: [] for name in REQUESTS}
     threads = [threading.Thread(target=one, args=(name,)) for name in cases]
+    web = addresses["http"].removeprefix("http://")
+    threads += [threading.Thread(target=_request, args=(web, name, end, times)) for name in REQUESTS]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     results.put(json.dumps(times))
+
+
+def _request(address: str, name: str, end: float, times: dict[str, list[float]]) -> None:
+    """Times one request over and over."""
+    connection = http.client.HTTPConnection(address, timeout=600)
+    while (begun := time.perf_counter()) < end:
+        connection.request(*REQUESTS[name])
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != http.HTTPStatus.OK:
+            raise SystemExit(f"{name} was refused: {answer.status}")
+        times[name].append(time.perf_counter() - begun)
+        time.sleep(10 * PERIOD)

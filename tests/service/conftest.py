@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from service.forks import spawn, wait_for_file
+from service.slow_disk import SlowDisk
 
 
 class ServiceRunner:
@@ -88,3 +89,9 @@ def service(tmp_path_factory):
     one = ServiceRunner(tmp_path_factory.mktemp("service"))
     yield one
     one.kill()
+
+
+@pytest.fixture(scope="session")
+def slow_disk(tmp_path_factory):
+    """A disk whose syncs can be paused."""
+    return SlowDisk(tmp_path_factory.mktemp("slow"))

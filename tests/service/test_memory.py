@@ -8,6 +8,7 @@ import json
 import os
 import random
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -44,6 +45,8 @@ LIMITS = {
     "FULLBLOOM_LOG_LEVEL": "error",
 }
 FILTER = 16 * MIB
+#: Filters whose page takes 8 MiB while it is built.
+FILTERS_OF_A_PAGE = 999
 TEXT, JSON = "text/plain", "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -106,6 +109,8 @@ def rows():
         ],
         "put": [post(b"/v1/filters/put/dump?replace=true", filled(b"x"), method=b"PUT"), DUMP],
         "freeze": [post(freeze, filled(b"12345678\n", nbytes=9 * 10**6), TEXT)],
+        "page": [b"GET /v1/filters?limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+        "history": [b"GET /v1/filters/big/history?limit=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
         "dump": [b"GET /v1/filters/big/dump HTTP/1.1\r\nHost: localhost\r\n\r\n"],
         "repeats": [
             post(add, json.dumps({"keys": list(range(9000))}).encode(), idempotency_key=key)
@@ -123,10 +128,24 @@ def rss(service, what="VmRSS"):
     return int(status.partition(f"{what}:")[2].split()[0]) << 10
 
 
+def fill_history(service, name, count):
+    """Insert samples, as they would be after a week."""
+    with contextlib.closing(sqlite3.connect(service.folder / "data" / "registry.db", timeout=30)) as registry:
+        (row,) = registry.execute("SELECT id FROM filters WHERE name = ?", (name,)).fetchone()
+        columns = "filter_id, sampled_at, estimated_items, fpr_estimate, fill, bytes, hits, misses, adds"
+        columns += ", new, removed"
+        samples = ((row, at, 1e6, 0.01, 0.5, *[10**6 + at] * 6) for at in range(count))
+        registry.executemany(f"INSERT INTO snapshots ({columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", samples)
+        registry.commit()
+
+
 @pytest.fixture(scope="module")
 def bounded(new_service):
     service = new_service(**LIMITS)
     service.create("big", capacity=FILTER * 8 // 10, fpr=0.01)
+    for number in range(FILTERS_OF_A_PAGE):
+        service.create(f"small:{number}", capacity=10)
+    fill_history(service, "big", 10_000)
     # What each route loads is there before anything is measured.
     warm = {"content-type": TEXT}
     service.http.post("/v1/filters/big/check", content=b"a\nb", headers=warm)
@@ -183,6 +202,30 @@ def test_every_memory_limit_of_the_table_holds(bounded, row):
         assert time.monotonic() < deadline, "what clients held did not come back"
         time.sleep(0.1)
     assert bounded.http.post("/v1/filters/big/check", json={"key": "a"}).status_code == 200
+
+
+def test_records_that_wait_for_a_slow_disk_come_from_the_budget(start, slow_disk):
+    limits = {"FULLBLOOM_LIMITS__MEMORY_BYTES": str(BUDGET), "FULLBLOOM_LIMITS__RECEIVE": "60"}
+    service = start("--durability", "everysec", **limits, **slow_disk.environment)
+    service.create("big", capacity=FILTER * 8 // 10, fpr=0.01)
+    hashes = {"content-type": "application/x-fullbloom-hashes"}
+    batch = bytes(8 * 900_000)
+    assert service.http.post("/v1/filters/big/add", content=batch, headers=hashes).status_code == 200
+    before, path = rss(service), "/v1/filters/big/add"
+    with slow_disk.paused("writes"):
+        answers = [service.http.post(path, content=batch, headers=hashes) for _ in range(40)]
+        assert rss(service, "VmHWM") < before + BUDGET + BEYOND
+    refused = [answer for answer in answers if answer.status_code != 200]
+    assert {answer.status_code for answer in refused} == {503}
+    assert any("limits.memory_bytes" in answer.json()["detail"] for answer in refused)
+    assert 4 < len(answers) - len(refused) < 20
+    deadline = time.monotonic() + 60
+    while service.http.post("/v1/filters/big/add", content=batch, headers=hashes).status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    while "fullbloom_memory_held_bytes 0.0" not in service.http.get("/metrics").text:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_memory_held_for_clients_comes_from_one_budget():

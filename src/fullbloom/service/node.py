@@ -60,8 +60,8 @@ class Node:
         #: Names of this store that another node owned at the last sync.
         self._conflicts: set[str] = set()
         self._sync_lock = threading.Lock()
-        #: Names that requests of this process are about to assign.
-        self._claims: set[str] = set()
+        #: Names that requests of this process are about to assign, and what is set once they have.
+        self._claims: dict[str, threading.Event] = {}
         self._claims_lock = threading.Lock()
         #: Names of filters in Redis that the RESP port refuses.
         self._announced: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ class Node:
         if any(isinstance(self.find_backend(one), RedisFilter) for one in (old, new)):
             raise unsupported("cannot be renamed")
         self.service.version(old)
-        with self._sync_lock, self._claim(new, replace=replace):
+        with self._claim(new, replace=replace), self._sync_lock:
             self.service.rename(old, new, replace=replace, versions=versions, expires=expires)
             self.registry.filters.rename(old, new, self.id)
 
@@ -200,12 +200,19 @@ class Node:
 
         With ``replace``, a name of this node counts as free.
         """
-        with self._claims_lock:
-            begun = name in self._claims
-            if not replace and (begun or name in self):
-                raise _name_taken(name)
-            if not begun:
-                self._claims.add(name)
+        deadline = time.monotonic() + self.settings.limits.receive
+        while True:
+            with self._claims_lock:
+                claim = self._claims.get(name)
+                begun = claim is not None
+                if not replace and not begun and name in self:
+                    raise _name_taken(name)
+                if claim is None or replace:
+                    ended = self._claims.setdefault(name, threading.Event())
+                    break
+            # The other request may fail yet, on a full disk for example: then the name is free.
+            if not claim.wait(deadline - time.monotonic()):
+                raise Refused("overloaded", f"another request is about to create {name}; try again")
         try:
             is_new = not begun and self._reserve(name, kind, replace=replace)
             try:
@@ -217,7 +224,8 @@ class Node:
         finally:
             if not begun:
                 with self._claims_lock:
-                    self._claims.discard(name)
+                    del self._claims[name]
+                ended.set()
 
     def _reserve(self, name: str, kind: str, *, replace: bool) -> bool:
         """Claim a name in the registry; return False if this node owns it and may replace its filter."""
@@ -289,7 +297,8 @@ class Node:
     def _rename_conflicting(self, name: str) -> None:
         """Rename a filter whose name another node owns, so that nothing is lost and the name is unique."""
         own = _INVALID.sub("-", self.id[:16])
-        new = next(new for number in count(1) if (new := f"{name[:90]}.{own}.{number}") not in self)
+        names = (f"{name[:90]}.{own}.{number}" for number in count(1))
+        new = next(new for new in names if new not in self and new not in self._claims)
         with self._claim(new):
             self.service.rename(name, new)
         self._conflicts.discard(name)

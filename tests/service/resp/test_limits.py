@@ -25,6 +25,8 @@ CELLS = 192 << 20
 #: What the process has beside: itself, its threads, and buffers that are not worth counting.
 BESIDE = 64 << 20
 PIECE = 1 << 20
+#: Seconds in which 99 % of PINGs are answered. A busy machine may hold the test up by itself.
+BOUND = 0.25 if SCALE > 1 else 1.0
 
 
 def bulk(*words: bytes) -> bytes:
@@ -147,7 +149,7 @@ def test_memory_stays_within_the_budget_under_hostile_clients(start, seed, row):
     before = service.memory()
     client.execute_command("BF.RESERVE", "small", 0.01, 1000)
     client.execute_command("BF.RESERVE", "large", 0.01, 20_000_000)  # 24 MB
-    slowest, asked = 0.0, 0
+    times = []
     fork = multiprocessing.get_context("fork")  # so that their own work holds up none of the questions
     over = fork.Event()
     processes = [
@@ -159,7 +161,7 @@ def test_memory_stays_within_the_budget_under_hostile_clients(start, seed, row):
     while time.monotonic() < until:
         begun = time.monotonic()
         assert client.ping()
-        slowest, asked = max(slowest, time.monotonic() - begun), asked + 1
+        times.append(time.monotonic() - begun)
         time.sleep(0.005)
     over.set()
     for process in processes:
@@ -168,8 +170,10 @@ def test_memory_stays_within_the_budget_under_hostile_clients(start, seed, row):
     memory = client.info("memory")
     held, cells = int(memory["clients_memory_peak"]), CELLS + BUDGET + BESIDE
     figures = f"{row}: {highest - before} bytes of {cells}, {held} of them for clients, "
-    figures += f"PING {slowest * 1000:.0f} ms at most of {asked}"
+    late = sorted(times)[int(0.99 * len(times))]
+    figures += f"PING p99 {late * 1000:.0f} ms, {max(times) * 1000:.0f} ms at most of {len(times)}"
     print(figures)
+    assert late < BOUND, figures
     assert highest - before < cells, figures
     # All of it comes back with the clients, but for the copy of a filter whose dumps may go on for a minute.
     deadline = time.monotonic() + 10

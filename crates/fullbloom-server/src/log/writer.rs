@@ -16,13 +16,16 @@ use super::segment::{self, Header};
 use super::start::{Start, begin};
 use super::synced::{CurrentSegment, Progress, Synced, SyncedFile, stopping_fault};
 use super::{Durability, Record};
+use crate::budget::{Budget, Held};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 
 /// The most bytes that may wait to be written. Beyond that changes are refused, because the disk is too slow.
 const MAX_PENDING: usize = 256 << 20;
-/// The buffer kept while there are no changes.
+/// The buffer kept while there are no changes. A larger one is charged to the budget.
 const KEPT: usize = 4 << 20;
+/// The bytes by which a larger buffer grows. The largest record takes half of them.
+const STEP: usize = 16 << 20;
 /// Except in `always`, how long changes are collected before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(10);
 /// In `everysec`, the time from the start of a sync to the start of the next one.
@@ -35,6 +38,8 @@ const RETRY: Duration = Duration::from_millis(500);
 struct Pending {
     /// A block: an empty head, then records.
     block: Vec<u8>,
+    /// The memory charged for it.
+    held: Option<Held>,
     records: u32,
     /// The number of the next record.
     next: u64,
@@ -45,6 +50,27 @@ struct Pending {
     /// True if the new segment could not be created.
     refused: bool,
     stop: bool,
+}
+
+impl Pending {
+    /// Makes a large block grow in steps, so that little of it is not charged yet.
+    fn make_room(&mut self) {
+        let (len, capacity) = (self.block.len(), self.block.capacity());
+        if capacity > KEPT && capacity - len < STEP / 2 {
+            self.block.reserve_exact(STEP);
+        }
+    }
+
+    /// Charges the memory of the block; false if it takes too much.
+    fn charge(&mut self) -> bool {
+        let bytes = self.block.capacity();
+        match &mut self.held {
+            Some(held) if bytes > KEPT && bytes as u64 > held.bytes() => {
+                bytes <= MAX_PENDING && held.set(bytes as u64).is_ok()
+            }
+            _ => true,
+        }
+    }
 }
 
 struct Shared {
@@ -80,13 +106,17 @@ impl Log {
         Log { mode: Durability::Off, shared: new_shared(1), threads: Mutex::default(), folder: None }
     }
 
-    /// Opens a log in `folder`, which continues in a new or empty segment.
-    pub fn open(folder: &Path, mode: Durability, mut start: Start) -> Result<Self> {
+    /// Opens a log in `folder`, which continues in a new or empty segment. Records that wait for the disk are charged
+    /// to `budget`.
+    pub fn open(folder: &Path, mode: Durability, mut start: Start, budget: &Arc<Budget>) -> Result<Self> {
         let (file, header) = start.begin(folder)?;
         let shared = new_shared(start.next);
         let written = Synced { newest: header.first, record: start.next - 1 };
         *shared.syncing.lock() = Some(SyncedFile::open(folder, written));
-        shared.pending.lock().boundary = header.first;
+        {
+            let mut pending = shared.pending.lock();
+            (pending.boundary, pending.held) = (header.first, Some(budget.empty()));
+        }
         let file = Arc::new(file);
         shared.segment.lock().file = Some(file.clone());
         let mut writer = Writer {
@@ -96,6 +126,7 @@ impl Log {
             file,
             header,
             length: segment::HEADER as u64,
+            held: Some(budget.empty()),
             unsynced: false,
         };
         let log = Log { mode, shared: shared.clone(), threads: Mutex::default(), folder: Some(folder.to_owned()) };
@@ -132,7 +163,12 @@ impl Log {
     #[cold]
     fn refusal(&self) -> Fault {
         let why = self.shared.progress.borrow().trouble.clone();
-        Fault::new(Code::ReadOnly, why.unwrap_or_else(|| "the disk is slower than changes come; try again".into()))
+        Fault::new(
+            Code::ReadOnly,
+            why.unwrap_or_else(|| {
+                "the disk is slower than changes come; try again later, or raise limits.memory_bytes".into()
+            }),
+        )
     }
 
     /// Why changes are refused at present.
@@ -171,12 +207,13 @@ impl Log {
             self.shared.work.notify_one();
         }
         for record in records {
+            pending.make_room();
             let at = pending.block.len();
             record.write(&mut pending.block);
             pending.block[at + OPERATION] |= flag;
         }
         pending.records += records.len() as u32;
-        if pending.block.len() > MAX_PENDING {
+        if !pending.charge() {
             self.shared.troubled.store(true, Ordering::Release);
         }
         Ok(number)
@@ -349,6 +386,8 @@ struct Writer {
     header: Header,
     /// The length of the segment, in complete blocks.
     length: u64,
+    /// The memory charged for the block that is being written.
+    held: Option<Held>,
     unsynced: bool,
 }
 
@@ -367,6 +406,7 @@ impl Writer {
                 if block.capacity() > KEPT {
                     block = Vec::new();
                 }
+                self.held.iter_mut().for_each(Held::release);
                 self.record_written(last);
             }
             if self.unsynced && (self.mode == Durability::Always || rotate || stop) {
@@ -401,6 +441,7 @@ impl Writer {
             pending = self.shared.pending.lock();
         }
         std::mem::swap(&mut pending.block, block);
+        std::mem::swap(&mut pending.held, &mut self.held);
         let records = std::mem::take(&mut pending.records);
         let slow = !self.shared.broken.load(Ordering::Acquire) && self.shared.progress.borrow().trouble.is_none();
         if slow {

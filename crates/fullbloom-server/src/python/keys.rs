@@ -10,7 +10,7 @@ use crate::fault::{Code, Fault, Result};
 use crate::json::{self, Body, Caps, Hashing};
 use crate::kind::{Kind, value_if_present};
 use crate::limits::Limits;
-use crate::store::{Entry, Store};
+use crate::store::{Entry, Lsn, Store};
 use fullbloom_core::key::{BaseHash, KeyDomains, KeyHasher};
 
 #[derive(Clone, Copy)]
@@ -189,6 +189,9 @@ fn pack_bits(answers: &[u8]) -> Vec<u8> {
 /// "pairs"), whether the filter exceeds its capacity, and the warning of [`type_warning`].
 type Answers<'py> = (Bound<'py, PyBytes>, usize, u64, &'static str, bool, Option<String>);
 
+/// The result of a change that would have had to wait: none, and no record to wait for.
+const UNCHANGED: (Option<BatchResult>, Lsn) = (None, Lsn(0));
+
 struct BatchResult {
     results: Vec<u8>,
     body_kind: &'static str,
@@ -335,7 +338,8 @@ pub(super) fn numbers_text<'py>(
 #[pymethods]
 impl Service {
     /// Adds keys; returns for each whether it was certainly new. A JSON body may contain a label or value for each.
-    #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
+    /// Without `wait`, returns None, and adds none, while a task reads the whole filter.
+    #[pyo3(signature = (name, form, body, *, pack=true, wait=true, versions=None, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn add<'py>(
         &self,
@@ -344,12 +348,20 @@ impl Service {
         form: &str,
         body: &[u8],
         pack: bool,
+        wait: bool,
         versions: Versions,
         of: Option<u64>,
-    ) -> PyResult<Answers<'py>> {
+    ) -> PyResult<Option<Answers<'py>>> {
         let done = self.change(py, |store| {
             let entry = find_filter(store, name, of)?;
+            if !wait && entry.is_being_read() {
+                return Ok(UNCHANGED);
+            }
             let body = hash_keys(store, &entry, parse_form(form)?, body, true)?.unwrap_or_default();
+            // Hashing a million keys takes long enough for a task to begin.
+            if !wait && entry.is_being_read() {
+                return Ok(UNCHANGED);
+            }
             let at = entry.at(versions.as_deref()).with_domains(body.domains);
             let mut new = zeros_per_key(&entry, &body.words);
             let (lsn, body_kind) = match &body.values {
@@ -360,9 +372,10 @@ impl Service {
                 }
                 None => (store.add(at, &body.words, &mut new)?, body_kind(body.single)),
             };
-            Ok((BatchResult { results: new, body_kind, over: entry.read().is_over_capacity(), warning: None }, lsn))
+            let over = entry.read().is_over_capacity();
+            Ok((Some(BatchResult { results: new, body_kind, over, warning: None }), lsn))
         })?;
-        Ok(to_answers(py, done, pack))
+        Ok(done.map(|done| to_answers(py, done, pack)))
     }
 
     /// Looks up keys; returns for each whether it is probably present. Without `wait`, returns None while the filter is
@@ -404,8 +417,9 @@ impl Service {
         Ok(found.map(|done| to_answers(py, done, pack)))
     }
 
-    /// Removes keys; returns for each whether it was not certainly absent.
-    #[pyo3(signature = (name, form, body, *, pack=true, versions=None, of=None))]
+    /// Removes keys; returns for each whether it was not certainly absent. Without `wait`, returns None, and removes
+    /// none, while a task reads the whole filter.
+    #[pyo3(signature = (name, form, body, *, pack=true, wait=true, versions=None, of=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn remove<'py>(
         &self,
@@ -414,27 +428,27 @@ impl Service {
         form: &str,
         body: &[u8],
         pack: bool,
+        wait: bool,
         versions: Versions,
         of: Option<u64>,
-    ) -> PyResult<Answers<'py>> {
+    ) -> PyResult<Option<Answers<'py>>> {
         let done = self.change(py, |store| {
             let entry = find_filter(store, name, of)?;
+            if !wait && entry.is_being_read() {
+                return Ok(UNCHANGED);
+            }
             let body = hash_unpaired(store, &entry, form, body)?;
+            if !wait && entry.is_being_read() {
+                return Ok(UNCHANGED);
+            }
             let mut removed = zeros_per_key(&entry, &body.words);
             let lsn = store.remove(entry.at(versions.as_deref()), &body.words, &mut removed)?;
             let filter = entry.read();
             let warning = type_warning(filter.as_ref(), body.domains);
-            Ok((
-                BatchResult {
-                    results: removed,
-                    body_kind: body_kind(body.single),
-                    over: filter.is_over_capacity(),
-                    warning,
-                },
-                lsn,
-            ))
+            let (body_kind, over) = (body_kind(body.single), filter.is_over_capacity());
+            Ok((Some(BatchResult { results: removed, body_kind, over, warning }), lsn))
         })?;
-        Ok(to_answers(py, done, pack))
+        Ok(done.map(|done| to_answers(py, done, pack)))
     }
 
     /// The number of occurrences of each key, as bytes of 8 per key.

@@ -5,7 +5,8 @@
 //!
 //! * `service`: the service, opened and closed; `port`, `listener`: the RESP port; `auth`: tokens;
 //! * `catalogue`: create, find and drop filters; `keys`: batches of keys; `stats`: what a filter reports about itself;
-//! * `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python.
+//! * `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python;
+//! * `waiting`: waiting for a filter or the disk, without a thread or in one.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -23,10 +24,12 @@ mod memory;
 mod port;
 mod service;
 mod stats;
+mod waiting;
 
 pub(crate) use files::Dump;
 pub(crate) use memory::Held;
 pub(crate) use service::Service;
+pub(crate) use waiting::Waiting;
 
 create_exception!(fullbloom_server, Fault, PyException, "A refusal; `code` says which, the text why.");
 
@@ -74,6 +77,8 @@ mod fullbloom_server {
     use super::Held;
     #[pymodule_export]
     use super::Service;
+    #[pymodule_export]
+    use super::Waiting;
     #[pymodule_export]
     use super::keys::{flags_text, hash_body, numbers_text};
     use pyo3::prelude::*;

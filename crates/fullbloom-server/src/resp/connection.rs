@@ -13,11 +13,12 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::task::coop::{consume_budget, unconstrained};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::clients::ClientGuard;
 use super::commands;
 use super::parser::Parser;
+use super::places::Place;
 use super::server::{Buffers, Server};
 use super::server::{Shutdown, wait_for_shutdown};
 use super::session::{NextStep, Session};
@@ -45,6 +46,8 @@ struct Connection {
     buffers: Buffers,
     /// The memory charged for the input.
     held: Held,
+    place: Arc<Place>,
+    since: Instant,
     /// When the rest of an incomplete command must have arrived.
     deadline: Option<Instant>,
 }
@@ -54,13 +57,15 @@ pub(super) async fn serve(
     server: Arc<Server>,
     stream: Stream,
     (address, local): (SocketAddr, SocketAddr),
+    place: Arc<Place>,
     shutdown: &mut watch::Receiver<Shutdown>,
 ) {
     let present = ClientGuard::new(server.clients.clone(), address, local);
-    let session = Session::new(server.clone(), commands::table(), present.client.clone());
+    let session = Session::new(server.clone(), commands::table(), present.client.clone(), place.clone());
     let (parser, buffers) = (Parser::default(), Buffers::default());
     let held = server.store.budget().empty();
-    let mut connection = Connection { server, stream, session, parser, buffers, held, deadline: None };
+    let since = Instant::now();
+    let mut connection = Connection { server, stream, session, parser, buffers, held, place, since, deadline: None };
     let _ = connection.run(shutdown).await;
     let _ = timeout(FAREWELL, connection.stream.shutdown()).await;
 }
@@ -80,10 +85,13 @@ impl Connection {
                 self.buffers = self.server.buffers();
             } else if self.buffers.input.is_empty() {
                 self.release();
+                self.server.places.wait_for(&self.place);
+                let deadline = self.first_command_deadline();
                 tokio::select! {
                     biased;
                     ready = self.stream.readable() => ready?,
                     () = wait_for_shutdown(shutdown, Shutdown::Drain) => return Ok(()),
+                    () = sleep_until(deadline.unwrap_or(self.since)), if deadline.is_some() => return Ok(()),
                 }
                 self.buffers = self.server.buffers();
             } else {
@@ -92,11 +100,17 @@ impl Connection {
                 }
                 let receive = self.server.store.options.limits.receive;
                 let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + receive);
+                let deadline = self.first_command_deadline().map_or(deadline, |first| first.min(deadline));
+                self.server.places.wait_for(&self.place);
                 match timeout_at(deadline, self.stream.readable()).await {
                     Ok(ready) => ready?,
                     Err(_) => return Ok(()),
                 }
             }
+            if !self.place.work() {
+                return Ok(());
+            }
+            self.server.places.note_activity(&self.place);
             loop {
                 let Some(room) = self.reserve_input() else { return self.refuse().await };
                 let Some(read) = self.read_now()? else {
@@ -112,6 +126,12 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// When the first command of a stranger must have arrived.
+    fn first_command_deadline(&self) -> Option<Instant> {
+        let receive = self.server.store.options.limits.receive;
+        (!self.session.is_admitted()).then(|| self.since + receive)
     }
 
     /// Frees what an idle connection does not need.
@@ -249,7 +269,9 @@ impl Connection {
                     stream.write_all(rest).await?;
                     stream.flush().await
                 };
-                timeout_at(until, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+                self.server.places.wait_for(&self.place);
+                let sent = timeout_at(until, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+                if self.place.work() { sent } else { Err(io::ErrorKind::ConnectionAborted.into()) }
             }
         }
     }

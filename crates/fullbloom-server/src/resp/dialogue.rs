@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use super::clients::ClientGuard;
 use super::commands;
 use super::parser::Parser;
+use super::places::PlaceGuard;
 use super::server::{Buffers, Options, Server};
 use super::session::{NextStep, Session};
 use crate::store::Store;
@@ -19,6 +20,7 @@ pub struct Dialogue {
     buffers: Buffers,
     open: bool,
     _present: ClientGuard,
+    _place: PlaceGuard,
 }
 
 impl Dialogue {
@@ -27,9 +29,10 @@ impl Dialogue {
         let server = Arc::new(Server::new(store, options, 0));
         let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let present = ClientGuard::new(server.clients.clone(), nobody, nobody);
-        let session = Session::new(server, commands::table(), present.client.clone());
+        let place = server.places.take();
+        let session = Session::new(server, commands::table(), present.client.clone(), place.place.clone());
         let (parser, buffers) = (Parser::default(), Buffers::default());
-        Dialogue { session, parser, buffers, open: true, _present: present }
+        Dialogue { session, parser, buffers, open: true, _present: present, _place: place }
     }
 
     /// Sends bytes, which may be incomplete commands, and appends the replies to `answers`; false once the connection

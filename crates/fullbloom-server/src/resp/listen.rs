@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection;
+use super::places::PlaceGuard;
 use super::server::{Options, Server};
 use super::server::{Shutdown, wait_for_shutdown};
 use super::stream::Stream;
@@ -93,12 +94,23 @@ impl Listener {
     }
 }
 
-/// Counts a connection until it is dropped.
-struct ConnectionGuard(Arc<Server>);
+/// Counts a connection, which has a place, until it is dropped.
+struct ConnectionGuard {
+    server: Arc<Server>,
+    place: PlaceGuard,
+}
+
+impl ConnectionGuard {
+    fn new(server: Arc<Server>, place: PlaceGuard) -> Self {
+        server.counters.connected.fetch_add(1, Ordering::AcqRel);
+        server.counters.connections.fetch_add(1, Ordering::Relaxed);
+        ConnectionGuard { server, place }
+    }
+}
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.0.counters.connected.fetch_sub(1, Ordering::AcqRel);
+        self.server.counters.connected.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -131,16 +143,13 @@ async fn accept(
             tokio::time::sleep(RETRY_AFTER).await;
             continue;
         };
-        let counters = &server.counters;
-        if counters.connected.fetch_add(1, Ordering::AcqRel) >= server.store.options.limits.connections {
-            counters.connected.fetch_sub(1, Ordering::AcqRel);
-            counters.rejected.fetch_add(1, Ordering::Relaxed);
+        let Some(place) = server.places.enter().await else {
+            server.counters.rejected.fetch_add(1, Ordering::Relaxed);
             reject(socket);
             continue;
-        }
-        counters.connections.fetch_add(1, Ordering::Relaxed);
+        };
         tokio::spawn(serve_connection(
-            ConnectionGuard(server.clone()),
+            ConnectionGuard::new(server.clone(), place),
             socket,
             address,
             acceptor.clone(),
@@ -175,7 +184,7 @@ async fn serve_connection(
     acceptor: Option<TlsAcceptor>,
     mut shutdown: watch::Receiver<Shutdown>,
 ) {
-    let server = guard.0.clone();
+    let (server, place) = (guard.server.clone(), guard.place.place.clone());
     let _ = socket.set_nodelay(true);
     let Ok(local) = socket.local_addr() else { return };
     let mut now = shutdown.clone();
@@ -190,10 +199,11 @@ async fn serve_connection(
                 }
             }
         };
-        connection::serve(server, stream, (address, local), &mut shutdown).await;
+        connection::serve(server, stream, (address, local), place.clone(), &mut shutdown).await;
     };
     tokio::select! {
         () = whole => {}
+        () = place.evicted() => {}
         () = wait_for_shutdown(&mut now, Shutdown::Now) => {}
     }
 }

@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`parser`], [`reply`] | commands from bytes, replies to bytes |
-//! | `clients`, [`server`] | the connected clients; what all connections share |
+//! | `clients`, `places`, [`server`] | the connected clients; their places; what all connections share |
 //! | `error`, `command` | why a command failed; a row of the command table |
 //! | `transaction`, `transfer` | queued commands; filters sent and received in chunks |
 //! | `session` | the state of one client, and the execution of its commands; nothing waits_for_disk here |
@@ -22,6 +22,7 @@ mod durability_tests;
 mod error;
 pub mod listen;
 pub mod parser;
+mod places;
 pub mod reply;
 pub mod server;
 mod session;

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 use super::clients::Clients;
 use super::parser::Span;
+use super::places::Places;
 use super::transfer::Transfers;
 use crate::auth::Authenticator;
 use crate::store::{self, Store};
@@ -98,6 +99,7 @@ pub struct Server {
     /// Notified at the end of each transaction.
     pub(super) transaction_ended: Notify,
     pub(super) clients: Arc<Clients>,
+    pub(super) places: Arc<Places>,
     /// Random for each start: 40 hexadecimal digits.
     pub(super) run_id: String,
     port: u16,
@@ -115,6 +117,7 @@ impl Server {
     /// The state of a listener on `port`.
     pub fn new(store: Arc<Store>, options: Options, port: u16) -> Self {
         let now = store::now();
+        let places = Places::new(store.options.limits.connections);
         Server {
             store,
             options,
@@ -126,6 +129,7 @@ impl Server {
             slow_slots: Arc::new(Semaphore::new(SLOW)),
             transaction_ended: Notify::new(),
             clients: Arc::default(),
+            places,
             run_id: run_id(port),
             port,
             spare: Mutex::new(Vec::new()),

@@ -139,6 +139,28 @@ impl Drop for TaskGuard<'_> {
     }
 }
 
+/// A client that waits for the tasks that read a whole filter, without a thread; tasks let it through from time to time.
+pub struct Waiting(Arc<Entry>);
+
+impl Waiting {
+    /// Counts a client that waits for a filter.
+    pub fn new(entry: Arc<Entry>) -> Self {
+        entry.waiting.fetch_add(1, Ordering::AcqRel);
+        Waiting(entry)
+    }
+
+    /// True as long as a change would wait.
+    pub fn goes_on(&self) -> bool {
+        self.0.is_being_read()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// Counts a waiting connection, even if the connection ends in the meantime.
 struct WaiterGuard<'a>(&'a AtomicUsize);
 
@@ -305,6 +327,12 @@ impl Entry {
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.long_reads.load(Ordering::Acquire) + self.changing.load(Ordering::Acquire) > 0
+    }
+
+    /// True while a task reads the whole filter, for which a change would wait: a copy, a merge, a count of cells.
+    #[inline]
+    pub fn is_being_read(&self) -> bool {
+        self.long_reads.load(Ordering::Acquire) > 0
     }
 
     /// True while a change of the whole filter runs, for which a lookup would wait.

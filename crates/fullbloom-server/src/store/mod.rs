@@ -60,7 +60,7 @@ use cells::Cells;
 
 pub use crate::kind::{Flavour, Settings};
 pub use catalogue::RenameOptions;
-pub use entry::{Counters, Entry};
+pub use entry::{Counters, Entry, Waiting};
 pub use notes::{NoteExpiry, NoteUpdate};
 pub use operations::Lsn;
 pub use secrets::{Master, random};

@@ -92,7 +92,7 @@ impl Store {
             fingerprint: store.master.fingerprint(),
             filter_bytes: limit,
         };
-        store.log = Log::open(&log_dir(&folder), store.options.durability, start)?;
+        store.log = Log::open(&log_dir(&folder), store.options.durability, start, &store.budget)?;
         if !store.skipped.is_empty() {
             store.checkpoint()?;
         } else if manifest.fingerprint.is_none() || manifest.boundary == 0 {

@@ -16,6 +16,8 @@ Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 PROBLEM = b"application/problem+json"
+#: Statuses of refusals that depend on the changes of others: the filter is gone, exists, or was changed.
+DEPENDENT = frozenset({404, 409, 412})
 #: Bytes of a response that are handed to the server at a time.
 CHUNK = 1 << 16
 
@@ -48,14 +50,35 @@ class Sender:
 
     status = 499
     has_started = False
+    _is_replaced = False
 
-    def __init__(self, send: Send, request_id: str, on_start: Callable[[], None]) -> None:
-        """Wrap ``send``; ``on_start`` is called once a response starts."""
+    def __init__(
+        self,
+        send: Send,
+        request_id: str,
+        on_start: Callable[[], None],
+        settle: Callable[[], Awaitable[Response | None]] | None = None,
+    ) -> None:
+        """Wrap ``send``; ``on_start`` is called once a response starts.
+
+        ``settle`` is awaited before a refusal that depends on the changes of others; if it returns a
+        response, that one is sent instead.
+        """
         self._send, self._request_id, self._on_start = send, request_id.encode(), on_start
+        self._settle = settle
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         """Send a message."""
+        if self._is_replaced:
+            return
         if message["type"] == "http.response.start":
+            if self._settle is not None and message["status"] in DEPENDENT:
+                settle, self._settle = self._settle, None
+                instead = await settle()
+                if instead is not None:
+                    await instead.send(self)
+                    self._is_replaced = True
+                    return
             self.has_started, self.status = True, message["status"]
             message["headers"] = [*message["headers"], (b"x-request-id", self._request_id)]
             self._on_start()

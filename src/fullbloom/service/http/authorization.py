@@ -15,8 +15,6 @@ _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json", "/"})
 #: Paths and actions that need the scope admin.
 _ADMIN_PATHS = ("/v1/tokens", "/v1/backup", "/v1/checkpoint", "/v1/nodes")
 _ADMIN_ACTIONS = frozenset({"secret"})
-#: Actions that only read, although their method is POST.
-_READ_ACTIONS = frozenset({"check", "count", "values"})
 #: Values of ``Sec-Fetch-Site`` that a browser sends for requests that no other site caused.
 _OWN_SITE = frozenset({b"same-origin", b"none"})
 _LOCAL_HOSTS = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
@@ -63,4 +61,4 @@ def _is_local(host: bytes | None) -> bool:
 def _required_scope(request: Request) -> int:
     if request.path.startswith(_ADMIN_PATHS) or request.action in _ADMIN_ACTIONS:
         return ADMIN
-    return READ if request.is_safe or request.action in _READ_ACTIONS else WRITE
+    return WRITE if request.is_change else READ

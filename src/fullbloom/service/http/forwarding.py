@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
     from fullbloom.service.http.asgi import App, Receive, Send
     from fullbloom.service.http.request import Request
+    from fullbloom.service.http.turns import Turns
     from fullbloom.service.node import Node
 
 #: Actions whose handlers read the body themselves, within limits of their own.
 _STREAMED_ACTIONS = frozenset({"dump", "freeze"})
+#: Actions that change the filter under its lock, for which they would wait in a thread.
+_CHANGES = frozenset({"", "clear", "advance", "merge"})
 #: Most bytes of any other JSON body: names, settings. FastAPI parses it on the event loop.
 _MAX_JSON = 1 << 16
 _FORM = b"application/x-www-form-urlencoded"
@@ -27,9 +30,9 @@ _FORM = b"application/x-www-form-urlencoded"
 class Forwarder:
     """Hands requests to the FastAPI app."""
 
-    def __init__(self, node: Node, app: App) -> None:
+    def __init__(self, node: Node, app: App, turns: Turns) -> None:
         """Forward to ``app``."""
-        self._node, self._app = node, app
+        self._node, self._app, self._turns = node, app, turns
         self._max_bytes = min(_MAX_JSON, node.settings.limits.request_bytes)
 
     async def forward(self, request: Request, send: Send) -> None:
@@ -49,9 +52,27 @@ class Forwarder:
             await asyncio.to_thread(self._check_condition, request.name, request)
         scope["fullbloom"] = request
         try:
-            await self._app(scope, receive, send)
+            if request.name is None or (request.action in _STREAMED_ACTIONS and not request.is_safe):
+                await self._app(scope, receive, send)
+            else:
+                await self._forward_in_turn(request.name, request, receive, send)
         finally:  # `receive` refers to the scope: the cycle would wait for the garbage collector
             del scope["fullbloom"]
+
+    async def _forward_in_turn(self, name: str, request: Request, receive: Receive, send: Send) -> None:
+        """Have FastAPI respond, but have few requests to one filter in its threads at a time."""
+        give_back = await self._turns.take(name, reads=request.is_safe)
+
+        async def release_and_send(message: MutableMapping[str, Any]) -> None:
+            give_back()  # the work is done: the client may take its time to read the response
+            await send(message)
+
+        try:
+            if request.action in _CHANGES and not request.is_safe:
+                await self._turns.wait_for(name)
+            await self._app(request.scope, receive, release_and_send)
+        finally:
+            give_back()
 
     def _check_condition(self, name: str, request: Request) -> None:
         check_if_match(self._node.find_backend(name), request)

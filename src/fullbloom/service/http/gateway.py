@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from fullbloom.service.http.bodies import Disconnected
 from fullbloom.service.http.forwarding import Forwarder
 from fullbloom.service.http.pages import Pages
 from fullbloom.service.http.request import SAFE_METHODS, Request
+from fullbloom.service.http.turns import Turns
 
 if TYPE_CHECKING:
     from fullbloom.service.http.asgi import App, Receive, Scope, Send
@@ -33,9 +35,11 @@ class Gateway:
     def __init__(self, node: Node, app: App, metrics: Metrics) -> None:
         """Wrap the FastAPI app."""
         self._node, self._service, self._metrics = node, node.service, metrics
-        self._bulk, self._forwarder = bulk.BulkHandler(node), Forwarder(node, app)
         self._pages = Pages()
         self._max_requests = node.settings.limits.requests
+        turns = Turns(node.service, self._max_requests)
+        self._bulk, self._forwarder = bulk.BulkHandler(node, turns), Forwarder(node, app, turns)
+        self._waits_for_disk = node.service.durability == "always"
         self._numbers, self._run = count(), secrets.token_hex(4)
         self._active = 0
 
@@ -50,7 +54,8 @@ class Gateway:
         start = time.perf_counter()
         request = Request(scope, receive, f"{self._run}-{next(self._numbers):x}")
         self._active += 1
-        sender = Sender(send, request.id, self._end_work)
+        depends = self._waits_for_disk and request.is_change
+        sender = Sender(send, request.id, self._end_work, partial(self._settle, request) if depends else None)
         try:
             self._check_load()
             with self._service.hold(0) as request.budget:
@@ -73,6 +78,7 @@ class Gateway:
     async def _respond(self, request: Request, sender: Sender) -> None:
         is_page = request.path in self._pages
         authorize(self._service, request, is_open=is_page)
+        request.admit_connection(needs_token=self._service.needs_token())
         if is_page:
             response = await self._pages.respond(request)
             await response.send(sender)
@@ -81,6 +87,14 @@ class Gateway:
             await response.send(sender)
         else:
             await self._forwarder.forward(request, sender)
+
+    async def _settle(self, request: Request) -> Response | None:
+        """Wait until the disk has the changes that a refusal depends on; return an error if that fails."""
+        try:
+            await asyncio.to_thread(self._service.settle)
+        except Fault as fault:
+            return make_problem(fault.code, str(fault), request=request.id)
+        return None
 
     def _check_load(self) -> None:
         if self._active > self._max_requests:

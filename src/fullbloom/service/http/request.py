@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: Methods that change nothing.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Actions that only read, although their method is POST.
+_READ_ACTIONS = frozenset({"check", "count", "values"})
 _FILTERS = "/v1/filters/"
 
 
@@ -38,6 +40,20 @@ class Request:
     def is_safe(self) -> bool:
         """Whether the request changes nothing."""
         return self.method in SAFE_METHODS
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the request may change a filter or a name."""
+        return not self.is_safe and self.action not in _READ_ACTIONS
+
+    def admit_connection(self, *, needs_token: bool) -> None:
+        """Tell the connection that this request is authorized, so that strangers make room before it.
+
+        Paths that need no token say nothing about a client.
+        """
+        connection = self.scope.get("state", {}).get("connection")
+        if connection is not None and (self.grant.token or not needs_token):
+            connection.admit(has_token=self.grant.token != 0)
 
     @property
     def media_type(self) -> str:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fullbloom.service.http.connections import Connections
+from fullbloom.service.http.tls import Handshake, TlsListener
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -52,6 +55,15 @@ class GuardedProtocol(HttpToolsProtocol):
     head = 0
     #: Since when the client has not read what was written; None if it reads.
     stuck: float | None = None
+    #: Whether a request of this connection was authorized, and whether by a token.
+    is_known = has_token = False
+    #: The handshake that precedes an encrypted connection, while it has the connection's place.
+    handshake: Handshake | None = None
+
+    def __init__(self, open_connections: Connections, **named: Any) -> None:
+        """Create the protocol of one connection of the port."""
+        super().__init__(**named, app_state={"connection": self})
+        self._open = open_connections
 
     def connection_made(self, transport: Any) -> None:
         """Start the deadline: a silent client has as long as a slow one."""
@@ -59,17 +71,50 @@ class GuardedProtocol(HttpToolsProtocol):
         # The unread response of a client that reads nothing takes little memory.
         transport.set_write_buffer_limits(high=_UNREAD)
         self.begun = self.loop.time()
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
-            self.cut()  # idle ones count: each has a descriptor, and at the limit requests get 503
+        self.end_handshake()
+        self._open.add(self)
+
+    def end_handshake(self) -> None:
+        """Leave the place of the handshake, if there was one."""
+        if self.handshake is not None:
+            self._open.remove(self.handshake)
+            self.handshake = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave the place to another connection."""
+        self._open.remove(self)
+        super().connection_lost(exc)
+        # The last scope refers to the connection: the cycle would wait for the garbage collector.
+        scope: Any = self.scope  # None before the first request
+        if scope is not None:
+            scope["state"].clear()
+        self.app_state.clear()
 
     def data_received(self, data: bytes) -> None:
         """Record when a request began; close the connection if its head is too large."""
         if self.begun is None:
             self.begun = self.loop.time()
+        if not self.has_token:
+            self._open.note_activity(self)
         self.head += len(data)
         super().data_received(data)
         if self.head > _HEAD:
             self.cut()
+
+    def admit(self, *, has_token: bool) -> None:
+        """Record that the current request is authorized: the client is no stranger."""
+        self.is_known, self.has_token = True, has_token
+        self._protect()
+
+    def _protect(self) -> None:
+        """Keep the connection during an authorized request; without a token, once all of it has arrived."""
+        if self.is_known and (self.has_token or self.begun is None):
+            self._open.protect(self)
+
+    def _wait(self) -> None:
+        """Let a client without a token make room for others while the service waits for it."""
+        if self.is_known and not self.has_token:
+            self._open.wait_for(self)
 
     def send_400_response(self, msg: str) -> None:
         """Report a malformed request, and drop a response that is in progress."""
@@ -98,21 +143,33 @@ class GuardedProtocol(HttpToolsProtocol):
         """End the head of a request."""
         # Far below the limit: the body that follows has its own.
         self.head = -(1 << 62)
+        self.has_token = False  # until this request is authorized, too
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """End a request."""
         self.begun, self.head = None, 0
+        self._protect()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        if not self.pipeline:
+            self._wait()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Start the deadline of a client that does not read its response."""
         self.stuck = self.loop.time()
+        self._wait()
         super().pause_writing()
 
     def resume_writing(self) -> None:
         """End that deadline."""
         self.stuck = None
+        cycle: Any = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._protect()
         super().resume_writing()
 
 
@@ -122,6 +179,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: App, settings: Settings, ready: Callable[[], None]) -> None:
         """Configure uvicorn; ``ready`` is called once it listens."""
         self._receive, self._ready = settings.limits.receive, ready
+        self._open = Connections(settings.limits.connections)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -132,7 +190,6 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,
-                limit_concurrency=settings.limits.connections,
                 backlog=1024,
                 timeout_keep_alive=_IDLE,
                 timeout_graceful_shutdown=_DRAIN,
@@ -150,13 +207,16 @@ class Server(uvicorn.Server):
         """Listen, and call ``ready``. A TLS handshake has the same deadline as a request."""
         loop, config = asyncio.get_running_loop(), self.config
 
-        def protocol() -> asyncio.Protocol:
-            return GuardedProtocol(config=config, server_state=self.server_state, app_state={})
+        def protocol() -> GuardedProtocol:
+            return GuardedProtocol(self._open, config=config, server_state=self.server_state)
 
-        named: dict[str, Any] = {"ssl": config.ssl, "backlog": config.backlog}
-        if config.ssl is not None:
-            named |= {"ssl_handshake_timeout": self._receive, "ssl_shutdown_timeout": self._receive}
-        self.servers = [await loop.create_server(protocol, sock=one, **named) for one in sockets]
+        servers: list[Any] = []
+        self.servers = servers
+        for one in sockets:
+            if config.ssl is None:
+                servers.append(await loop.create_server(protocol, sock=one, backlog=config.backlog))
+            else:
+                servers.append(TlsListener(one, self._open, protocol, config.ssl, self._receive))
         self.started = True
         self._ready()
 

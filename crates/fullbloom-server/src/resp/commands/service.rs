@@ -97,6 +97,7 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
                 ("total_connections_received", counters.connections.load(Ordering::Relaxed).to_string()),
                 ("total_commands_processed", counters.commands.load(Ordering::Relaxed).to_string()),
                 ("rejected_connections", counters.rejected.load(Ordering::Relaxed).to_string()),
+                ("evicted_clients", server.places.num_evicted().to_string()),
             ],
         ),
         ("Replication", vec![("role", text("master")), ("connected_slaves", text("0"))]),

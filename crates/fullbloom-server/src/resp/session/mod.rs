@@ -12,6 +12,7 @@ use super::clients::Client;
 use super::command::{Command, Table, flag};
 use super::error::{CommandError, CommandResult};
 use super::parser::{Args, Caps, ParseError, Parser, Progress, Span};
+use super::places::Place;
 use super::reply::Reply;
 use super::server::{Buffers, Server};
 use super::transaction::Transaction;
@@ -64,6 +65,9 @@ pub(super) struct Session {
     /// Its token, and the authenticator's epoch at login.
     token: Option<(Vec<u8>, u64)>,
     caps: Caps,
+    place: Arc<Place>,
+    /// True once a whole command was authorized: the client is no stranger.
+    admitted: bool,
     pub(super) transaction: Option<Transaction<&'static Command<Session>>>,
     /// True while `EXEC` has exclusive access to the filters.
     pub(super) exclusive: bool,
@@ -95,7 +99,12 @@ impl From<CommandError> for NextStep {
 }
 
 impl Session {
-    pub(super) fn new(server: Arc<Server>, table: &'static Table<Session>, client: Arc<Client>) -> Self {
+    pub(super) fn new(
+        server: Arc<Server>,
+        table: &'static Table<Session>,
+        client: Arc<Client>,
+        place: Arc<Place>,
+    ) -> Self {
         let waits_for_disk = server.store.durability() == Durability::Always;
         let reply = Reply { held: Some(server.store.budget().empty()), ..Reply::default() };
         let mut session = Session {
@@ -108,6 +117,8 @@ impl Session {
             grant: None,
             token: None,
             caps: Caps::before_auth(),
+            place,
+            admitted: false,
             transaction: None,
             exclusive: false,
             closing: false,
@@ -138,6 +149,7 @@ impl Session {
         };
         self.reply.is_resp3 = false;
         self.transaction = None;
+        self.place.set_token(false);
         self.refresh_caps();
     }
 
@@ -158,6 +170,7 @@ impl Session {
         let Some(grant) = authenticator.authenticate(token) else { return false };
         self.grant = Some(grant);
         self.token = Some((token.to_vec(), epoch));
+        self.place.set_token(!token.is_empty());
         self.refresh_caps();
         true
     }
@@ -169,9 +182,24 @@ impl Session {
         let now = authenticator.epoch();
         if now != *epoch {
             self.grant = authenticator.authenticate(token);
+            self.place.set_token(self.grant.is_some() && !token.is_empty());
             self.token = self.grant.is_some().then(|| (token.clone(), now));
             self.refresh_caps();
         }
+    }
+
+    /// True once a whole command was authorized.
+    pub(super) fn is_admitted(&self) -> bool {
+        self.admitted
+    }
+
+    /// Records that the client is no stranger, once it has a grant; false if the connection must close instead.
+    fn admit(&mut self) -> bool {
+        if !self.admitted && self.grant.is_some() {
+            self.admitted = self.server.places.admit(&self.place);
+            return self.admitted;
+        }
+        true
     }
 
     /// The bytes of the incomplete command that are still missing, as far as the parser knows.
@@ -271,6 +299,10 @@ impl Session {
                 }
                 Err(error)
             }
+            Ok(_) if !self.admit() => {
+                self.closing = true;
+                return Ok(());
+            }
             Ok(command) => match &mut self.transaction {
                 Some(transaction) if !command.is(flag::AT_ONCE) => transaction.queue(command, args, &mut self.reply),
                 _ => self.schedule(command, args, length, guard, server),
@@ -291,6 +323,8 @@ impl Session {
         if self.recorded {
             self.pending_replies.push(from..self.reply.out.len());
         }
+        // The command may have been `AUTH`.
+        self.closing |= !self.admit();
         Ok(())
     }
 

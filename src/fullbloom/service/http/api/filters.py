@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _MAX_PAGE, _MAX_PAGES = 1000, 100_000
 _LATEST = 1 << 62
+#: Bytes that a filter of a page, and a sample of a history, take while the response is built; 7.2 and 2.0 kB
+#: were measured.
+_FILTER_BYTES, _SAMPLE_BYTES = 8 << 10, 3 << 10
 _FILTER = "/v1/filters/{name}"
 
 
@@ -80,10 +83,11 @@ class Filters:
             names = self._listing.names(wanted, after=after, most=limit + 1)
             following = names[limit - 1] if len(names) > limit else None
             names = names[:limit]
+        request.budget.grow(_FILTER_BYTES * len(names))
         infos = self._listing.infos(names, figures=figures)
         found = schemas.Page(filters=[schemas.Filter(**info) for info in infos], next=following, total=total)
         # Serialized here, in a thread: a thousand filters would block the event loop for too long.
-        return Response(found.model_dump_json(), media_type="application/json")
+        return _make_response(request, found.model_dump_json())
 
     def create(
         self, request: CurrentRequest, new: Annotated[schemas.NewFilter, Body()], response: Response
@@ -158,6 +162,7 @@ class Filters:
 
     def history(
         self,
+        request: CurrentRequest,
         name: NameInPath,
         since: Annotated[int, Query(ge=0, le=_LATEST)] = 0,
         until: Annotated[int, Query(ge=0, le=_LATEST)] = _LATEST,
@@ -165,9 +170,10 @@ class Filters:
     ) -> Response:
         """Statistics over time, the newest first; times in milliseconds since 1970."""
         self._node.find_backend(name).version(name)
+        request.budget.grow(_SAMPLE_BYTES * limit)
         samples = self._node.registry.snapshots.load(name, since=since, until=until, most=limit)
         history = schemas.History(samples=[schemas.Sample(**sample) for sample in samples])
-        return Response(history.model_dump_json(), media_type="application/json")
+        return _make_response(request, history.model_dump_json())
 
     def _settings(self, new: schemas.NewFilter, kind: str) -> dict[str, Any]:
         return {
@@ -176,6 +182,13 @@ class Filters:
             "strict": new.strict,
             "expires": _milliseconds(new.expire),
         }
+
+
+def _make_response(request: CurrentRequest, text: str) -> Response:
+    """Return a response in JSON, which alone is charged to the budget from here on."""
+    body = text.encode()
+    request.budget.resize(len(body))
+    return Response(body, media_type="application/json")
 
 
 def _milliseconds(seconds: float | None) -> int | None:

@@ -1,0 +1,196 @@
+"""Requests that wait for a filter keep nobody else waiting; refusals wait for the disk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+#: Seconds in which a request is answered that need not wait, on a busy machine; in which another one is not.
+SOON, WAITS = 2.0, 0.5
+#: Kinds whose adds wait for a merge into their filter.
+KINDS = ["counting", "cuckoo"]
+ADDS = 64
+
+
+def begun(call):
+    """Run a call in a thread; its future."""
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(call)
+    pool.shutdown(wait=False)
+    return future
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def paused_merge(start, slow_disk):
+    """A function that starts a service in which a merge into "into" waits for the disk."""
+
+    def begin(kind, **environment):
+        service = start("--durability", "everysec", **slow_disk.environment, **environment)
+        for name in ("into", "from", "other"):
+            service.create(name, kind=kind, capacity=2_000_000, seed=7, keyed=False)
+        pause = slow_disk.paused("filters")
+        pause.__enter__()
+        merge = begun(lambda: post(service, "into/merge", {"source": "from"}))
+        # A lookup goes on; an add waits once the merge has the filter.
+        wait_until(lambda: is_waiting(service))
+        return service, merge, pause
+
+    return begin
+
+
+def post(service, path, body, timeout=60):
+    return httpx.post(f"{service.url}/v1/filters/{path}".rstrip("/"), json=body, timeout=timeout)
+
+
+def is_waiting(service):
+    try:
+        post(service, "into/add", {"key": "first"}, timeout=WAITS)
+    except httpx.ReadTimeout:
+        return True
+    return False
+
+
+def soon(call):
+    begin = time.monotonic()
+    answer = call()
+    assert time.monotonic() - begin < SOON
+    return answer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_requests_for_other_filters_are_answered_during_a_merge(paused_merge, kind):
+    service, merge, pause = paused_merge(kind)
+    with ThreadPoolExecutor(ADDS * 2) as clients:
+        adds = [clients.submit(post, service, "into/add", {"key": number}) for number in range(ADDS // 2)]
+        adds += [clients.submit(post, service, "into/remove", {"key": "none"}) for _ in range(ADDS // 4)]
+        merges = [clients.submit(post, service, "into/merge", {"source": "from"}) for _ in range(ADDS // 8)]
+        merges += [
+            clients.submit(httpx.patch, f"{service.url}/v1/filters/into", json={"expire": 600}, timeout=60)
+            for _ in range(ADDS // 16)
+        ]
+        time.sleep(WAITS)
+        for _ in range(5):
+            assert soon(lambda: post(service, "other/add", {"key": "x"})).status_code == 200
+            assert soon(lambda: httpx.get(f"{service.url}/metrics")).status_code == 200
+            assert soon(lambda: httpx.get(f"{service.url}/v1/filters/other")).status_code == 200
+            # Lookups do not queue behind changes that wait.
+            assert soon(lambda: post(service, "into/check", {"keys": list(range(20_000))})).status_code == 200
+            assert soon(lambda: httpx.get(f"{service.url}/v1/filters?limit=10")).status_code == 200
+        assert not any(one.done() for one in (merge, *adds, *merges))
+        pause.__exit__(None, None, None)
+        assert {one.result().status_code for one in (merge, *adds, *merges)} == {200}
+    found = post(service, "into/check", {"keys": list(range(ADDS // 2))}).json()["found"]
+    assert all(found)
+
+
+def test_few_requests_wait_for_one_filter(paused_merge):
+    service, merge, pause = paused_merge("counting", FULLBLOOM_LIMITS__REQUESTS="40")
+    with ThreadPoolExecutor(30) as clients:
+        adds = [clients.submit(post, service, "into/add", {"key": number}) for number in range(30)]
+        time.sleep(WAITS)
+        refused = [one.result() for one in adds if one.done()]
+        assert len(refused) >= 20
+        assert {(one.status_code, one.json()["code"], one.headers["retry-after"]) for one in refused} == {
+            (503, "overloaded", "1")
+        }
+        assert soon(lambda: post(service, "other/add", {"key": "x"})).status_code == 200
+        pause.__exit__(None, None, None)
+        statuses = sorted(one.result().status_code for one in adds)
+    assert merge.result().status_code == 200
+    assert statuses.count(200) + len(refused) == 30
+
+
+REFUSALS = {
+    "create a name that exists": (409, "POST", "/v1/filters", {"name": "new", "capacity": 10}),
+    "clone to it": (409, "POST", "/v1/filters/old/clone", {"name": "new"}),
+    "rename to it": (409, "PATCH", "/v1/filters/old", {"name": "new"}),
+    "rename what is gone": (404, "PATCH", "/v1/filters/gone", {"name": "another"}),
+    "delete it": (404, "DELETE", "/v1/filters/gone", None),
+    "expire it": (404, "PATCH", "/v1/filters/gone", {"expire": 10}),
+    "add to it": (404, "POST", "/v1/filters/gone/add", {"key": "a"}),
+    "add to an older version": (412, "POST", "/v1/filters/old/add", {"key": "a"}),
+    "clear it": (412, "POST", "/v1/filters/old/clear", {}),
+    "delete the older version": (412, "DELETE", "/v1/filters/old", None),
+}
+
+
+def test_refusals_wait_for_the_changes_that_they_depend_on(start, slow_disk):
+    service = start("--durability", "always", **slow_disk.environment)
+    for name in ("old", "gone"):
+        service.create(name)
+    tag = {"if-match": service.http.get("/v1/filters/old").headers["etag"]}
+
+    def request(method, path, body, headers=None):
+        given = {} if body is None else {"json": body}
+        return httpx.request(method, service.url + path, headers=headers, timeout=60, **given)
+
+    with slow_disk.paused("log"), ThreadPoolExecutor(32) as clients:
+        changes = [
+            clients.submit(request, "POST", "/v1/filters", {"name": "new", "capacity": 10}),
+            clients.submit(request, "DELETE", "/v1/filters/gone", None),
+            clients.submit(request, "POST", "/v1/filters/old/add", {"key": "ada"}),
+        ]
+        wait_until(lambda: request("POST", "/v1/filters/old/check", {"key": "ada"}).json() == {"found": True})
+        wait_until(lambda: request("GET", "/v1/filters/gone", None).status_code == 404)
+        wait_until(lambda: request("GET", "/v1/filters/new", None).status_code == 200)
+        refusals = {
+            what: clients.submit(request, method, path, body, tag if status == 412 else None)
+            for what, (status, method, path, body) in REFUSALS.items()
+        }
+        time.sleep(1.0)
+        told = [what for what, one in refusals.items() if one.done()]
+        # Requests that change nothing do not wait.
+        assert soon(lambda: request("GET", "/v1/filters/gone", None)).status_code == 404
+        assert soon(lambda: request("POST", "/v1/filters/gone/check", {"key": "a"})).status_code == 404
+        assert not told, told
+        assert not any(one.done() for one in changes)
+        service.kill()
+    service.start()
+    # What was not told was not promised: the disk may have it or not, and nobody relied on it.
+    service.create("after")
+
+
+def test_refusals_are_told_once_the_disk_has_the_changes(start, slow_disk):
+    service = start("--durability", "always", **slow_disk.environment)
+    service.create("old")
+    tag = {"if-match": service.http.get("/v1/filters/old").headers["etag"]}
+    with ThreadPoolExecutor(4) as clients:
+        with slow_disk.paused("log"):
+            add = clients.submit(post, service, "old/add", {"key": "ada"})
+            wait_until(lambda: post(service, "old/check", {"key": "ada"}).json() == {"found": True})
+            url = f"{service.url}/v1/filters/old"
+            drop = clients.submit(httpx.delete, url, headers=tag, timeout=60)
+            one = clients.submit(post, service, "", {"name": "new", "capacity": 10})
+            two = clients.submit(post, service, "", {"name": "new", "capacity": 10})
+            time.sleep(WAITS)
+            assert not any(request.done() for request in (add, drop, one, two))
+        assert (add.result().status_code, drop.result().status_code) == (200, 412)
+        assert sorted(request.result().status_code for request in (one, two)) == [201, 409]
+
+
+def test_a_claim_that_fails_leaves_the_name_to_the_next_request(start):
+    """The second of two creations is not told that the name is taken while the first may fail yet."""
+    service = start(FULLBLOOM_LIMITS__TOTAL_BYTES=str(1 << 20), FULLBLOOM_LIMITS__FILTER_BYTES=str(1 << 20))
+    together = threading.Barrier(2)
+
+    def create(capacity):
+        together.wait(30)
+        return post(service, "", {"name": "new", "capacity": capacity})
+
+    with ThreadPoolExecutor(2) as clients:
+        for _ in range(20):
+            large, small = clients.submit(create, 100_000_000), clients.submit(create, 1000)
+            assert large.result().status_code in {409, 413}
+            assert small.result().status_code == 201
+            assert service.http.delete("/v1/filters/new").status_code == 204

@@ -49,6 +49,8 @@ class Commands(Mapping[str, Command]):
         "check",
         "info",
         "merge",
+        "convert",
+        "parquet",
         "delta",
         "sync",
         "serve",

@@ -59,15 +59,13 @@ def run(options: ParquetOptions) -> int:
 
 
 def _list(options: ParquetOptions) -> int:
-    from fullbloom.cli.report import report
     from fullbloom.formats.parquet import list_filters
 
     if options.keys is not None or options.arrow is not None:
         raise Refusal("--keys and --arrow are for probe")
     places = [place for place in list_filters(options.files, options.column) if place.offset is not None]
-    lines = [
-        f"{place.file}\t{place.row_group}\t{place.column}\t{place.physical_type}\t{_length(place)}"
-        for place in places
+    lines: list[list[Any]] = [
+        [place.file, place.row_group, place.column, place.physical_type, _length(place)] for place in places
     ]
     stats = {
         "filters": [
@@ -82,8 +80,20 @@ def _list(options: ParquetOptions) -> int:
             for place in places
         ]
     }
-    report(options, stats, lines, stdout_is_free=True)
+    _print(options, stats, lines)
     return 0
+
+
+def _print(options: ParquetOptions, stats: dict[str, Any], lines: list[list[Any]]) -> None:
+    """Print one JSON object, or lines of fields with tabs between them."""
+    from fullbloom.cli.printable import printable
+    from fullbloom.cli.report import report
+    from fullbloom.cli.standard import flush
+
+    if options.json:
+        report(options, stats, [], stdout_is_free=True)
+    else:
+        flush("".join("\t".join(printable(str(field)) for field in line) + "\n" for line in lines))
 
 
 def _length(place: FilterPlace) -> str:
@@ -92,7 +102,6 @@ def _length(place: FilterPlace) -> str:
 
 def _probe(options: ParquetOptions) -> int:
     from fullbloom.cli.progress import Progress
-    from fullbloom.cli.report import report
     from fullbloom.formats.parquet import list_matches, probe_filters
     from fullbloom.formats.sources import expand
 
@@ -100,7 +109,7 @@ def _probe(options: ParquetOptions) -> int:
     keys = _read_keys(options, files)
     progress = Progress(None, quiet=options.quiet)
     matches: list[dict[str, Any]] = []
-    lines: list[str] = []
+    lines: list[list[Any]] = []
     for number, file in enumerate(files):
         progress.show(f"{number:,} of {len(files):,} files, {len(lines):,} matches")
         for probe in probe_filters(file, options.column or "", keys):
@@ -110,10 +119,10 @@ def _probe(options: ParquetOptions) -> int:
             group = probe.place.row_group
             has_filter = probe.found is not None
             matches.append({"file": file, "row_group": group, "has_filter": has_filter, "keys": found})
-            lines += [f"{file}\t{group}\t{key}" for key in found]
+            lines += [[file, group, key] for key in found]
     progress.clear()
     stats = {"files": len(files), "keys": len(keys), "matches": matches}
-    report(options, stats, lines, stdout_is_free=True)
+    _print(options, stats, lines)
     return 0 if matches else 1
 
 

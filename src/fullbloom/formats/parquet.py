@@ -191,7 +191,7 @@ def _list_places(file: RangedFile, column: str | None) -> list[FilterPlace]:
         chunks = _core.parquet_chunks(footer, file.size, column)
     except FormatError as error:
         raise FormatError(f"{file.name}: {error}") from None
-    return [FilterPlace(file.name, group, num, name, *rest) for group, num, name, *rest in chunks]
+    return [FilterPlace(file.name, *chunk) for chunk in chunks]
 
 
 def _require_places(file: RangedFile, column: str) -> list[FilterPlace]:

@@ -27,7 +27,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-rivals fuzz asan tsan check bench docs docs-check docs-serve stubs \
+.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench docs docs-check docs-serve stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -63,6 +63,10 @@ test-engines: build  ## Run the tests of engines on real servers; as root instal
 	scripts/engines.sh
 	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
 		tests/service/test_redis_backend_failures.py
+
+test-formats: build  ## Run the tests of other programs' formats against Spark and Guava; installs pyspark (400 MB), needs Java
+	$(BIN)/python -m pip install --quiet -r requirements/formats.txt
+	$(BIN)/python -m pytest -q tests/compat tests/cli/test_foreign_filters.py
 
 test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
 	$(BIN)/python -m pip install --quiet -r requirements/rivals.txt

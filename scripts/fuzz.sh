@@ -74,7 +74,7 @@ run() {
 
 targets=("$@")
 if ((${#targets[@]} == 0)); then
-    targets=(container delta text resp keys arrow buffers readers)
+    targets=(container delta text resp foreign keys arrow buffers readers)
 fi
 build_rust
 for target in "${targets[@]}"; do

@@ -115,6 +115,8 @@ def update_package() -> str:
         sys.exit(f"stubs: {PACKAGE} does not import from fullbloom._core")
     native = set(re.findall(r"\w+", imported[1]))
     functions = {name for name in native if inspect.isbuiltin(getattr(_core, name, None))}
+    # Classes without a row: filters of other programs.
+    classes |= {name for name in native if isinstance(getattr(_core, name, None), type)}
     others = set(re.findall(r'^    "(\w+)",$', text, re.MULTILINE)) - native
     lists = {
         imported[0]: f"from fullbloom._core import ({', '.join(sorted(classes | functions))})",

@@ -45,6 +45,7 @@ __all__ = [
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
     "FilterCascade",
+    "ForeignFilter",
     "GolombSet",
     "InvertibleBloomFilter",
     "KeyBuffer",
@@ -78,8 +79,10 @@ __all__ = [
     "add_lines",
     "capacity_at",
     "check_lines",
+    "detect_foreign",
     "fast_paths",
     "force_isa",
+    "foreign_formats",
     "format_numbers",
     "fpr_at",
     "hash_key",
@@ -92,6 +95,9 @@ __all__ = [
     "least_fpr",
     "loads",
     "open",
+    "parquet_chunks",
+    "parquet_filter_len",
+    "parquet_footer_len",
     "shapes_within",
     "size_for",
     "variants",
@@ -105,9 +111,6 @@ class _BoolMembers:
         True when num_added is above 0. False after creation or clear(), or when all keys were removed or have expired:
         then the filter has no key.
         """
-    def __copy__(self, /) -> Self: ...
-    def __deepcopy__(self, memo: object, /) -> Self: ...
-    def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """
         Pickles as its file's bytes. A keyed filter is refused: a pickle must not contain the secret.
@@ -125,21 +128,12 @@ class _BoolMembers:
         """
         An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are damaged.
         """
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
     def fpr(self, /, items: float | None = None) -> float:
         """
         Model rate of false positives at the present load, which counts the set bits: O(nbytes).
 
         items: the rate at this many distinct keys instead, added to an empty filter of this shape; for structures with
         such a law, which are sized for a number of keys and have no stages and no window. Others raise ParameterError.
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
         """
     @property
     def key_domains(self, /) -> str:
@@ -239,6 +233,20 @@ class _ContainsMembers:
     def add_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
     def add_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
+
+class _CopyMembers:
+    def __copy__(self, /) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
+        """
 
 class _ReprMembers:
     def __repr__(self, /) -> str: ...
@@ -688,6 +696,7 @@ class _StageCapacitiesMembers:
 class AgingBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _AdvanceMembers,
@@ -786,6 +795,7 @@ class ArrowColumn:
 @final
 class BinaryFuseFilter(
     _BoolMembers,
+    _CopyMembers,
     _ReprMembers,
     _ContainsHashedMembers,
     _ContainsMembersOf5,
@@ -888,6 +898,7 @@ class BinaryFuseFilter(
 class BitSet(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _BitsMembers,
@@ -1015,6 +1026,7 @@ class BitSet(
 class BloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _BitsMembers,
@@ -1238,7 +1250,13 @@ class BloomFilter(
 
 @final
 class BloomierMap(
-    _BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers, _NumCellsMembers
+    _BoolMembers,
+    _CopyMembers,
+    _ReprMembers,
+    _ContainsHashedMembers,
+    _ContainsMembersOf5,
+    _MappedMembers,
+    _NumCellsMembers,
 ):
     """
     A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash table.
@@ -1531,6 +1549,7 @@ class CharacteristicSketch:
 @final
 class CompactApproximator(
     _BoolMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -1674,6 +1693,7 @@ class CompactApproximator(
 class CountingBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -1842,6 +1862,7 @@ class CountingBloomFilter(
 class CuckooFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -1977,6 +1998,7 @@ class CuckooFilter(
 class DLeftCountingFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -2133,6 +2155,7 @@ class Decoded(_ReprMembers):
 class DeletableBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _BitsMembers,
@@ -2273,6 +2296,7 @@ class DeletableBloomFilter(
 class DynamicCuckooFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _ClearMembers,
     _ContainsHashedMembers,
@@ -2416,7 +2440,7 @@ class DynamicCuckooFilter(
         """
 
 @final
-class FilterCascade(_BoolMembers, _ReprMembers):
+class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers):
     """
     Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
@@ -2595,7 +2619,209 @@ class FilterCascade(_BoolMembers, _ReprMembers):
         """
 
 @final
-class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _IorMembers):
+class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
+    """
+    A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
+
+    format: see fullbloom.formats. capacity, fpr: sized as that program sizes a filter. key_type: the type of its keys,
+    where the format has several ("any", "long", "int", "bytes" or its other name "utf-8", "utf-16", "float", "double");
+    keys of another type raise KeyTypeError. seed: that of the format's hash, where it has one. Keys are hashed by the
+    program's rule, not by that of fullbloom's own filters. Raises ParameterError, FilterMemoryError.
+
+    >>> from fullbloom import ForeignFilter
+    >>> seen = ForeignFilter("guava", 1000, 0.01, key_type="utf-8")
+    >>> seen.add("ada"), "ada" in seen, "alan" in seen
+    (True, True, False)
+    >>> ForeignFilter.from_foreign(seen.to_foreign(), key_type="utf-8") == seen
+    True
+    """
+    def __contains__(self, key: Key, /) -> bool: ...
+    def __new__(
+        cls, /, format: str, capacity: int, fpr: float = ..., *, key_type: str | None = None, seed: int = 0
+    ) -> ForeignFilter: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes.
+        """
+    def add(self, /, key: Key) -> bool:
+        """
+        Adds a key: True if it was new. Raises KeyTypeError for a key of another type, ReadOnlyFilter for a mapped filter.
+        """
+    @overload
+    def add_many(self, /, keys: _Series) -> _Series:
+        """
+        Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
+        """
+    @overload
+    def add_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns) -> Any: ...
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of keys, and its standard deviation, from the set bits: O(nbytes).
+        """
+    def clear(self, /) -> None:
+        """
+        Removes all keys. Raises ReadOnlyFilter for a mapped filter.
+        """
+    @overload
+    def contains_many(self, /, keys: _Series) -> _Series:
+        """
+        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
+        PyCapsule interface; null returns null. The GIL is released. Raises KeyTypeError for a key of a type that the
+        filter does not have.
+
+        >>> from fullbloom import ForeignFilter
+        >>> ForeignFilter("spark", 1000).contains_many(["a", 1])
+        [False, False]
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns) -> Any: ...
+    def convert(self, /, format: str) -> Self:
+        """
+        The filter as one of another format, whose keys must set the same bits.
+
+        Raises IncompatibleFilters where they do not, and says which bits and which hash differ.
+        """
+    def copy(self, /) -> ForeignFilter:
+        """
+        An independent copy in memory.
+        """
+    @property
+    def format(self, /) -> str:
+        """
+        Name of the format.
+        """
+    def fpr(self, /) -> float:
+        """
+        Model false-positive rate at the present fill: O(nbytes).
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> ForeignFilter:
+        """
+        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """
+    @staticmethod
+    def from_foreign(
+        data: bytes | bytearray | memoryview,
+        format: str | None = None,
+        *,
+        key_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignFilter:
+        """
+        The filter in `data`, the bytes that its program wrote.
+
+        format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
+        where the format does not record it. max_bytes: a larger filter is refused. Every length is compared with the
+        bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
+        FilterMemoryError.
+        """
+    @property
+    def key_type(self, /) -> str:
+        """
+        The type of its keys.
+        """
+    def merge(self, /, other: Self) -> None:
+        """
+        Merges another filter of the same format and shape: the union of both.
+
+        Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of bits.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignFilter:
+        """
+        Opens a file of ours, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
+        FormatError, OSError, FilterMemoryError.
+        """
+    @staticmethod
+    def open_foreign(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        format: str | None = None,
+        *,
+        key_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignFilter:
+        """
+        The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The absolute path of the file of ours that it was opened from, or None for a filter in memory.
+        """
+    @property
+    def rule(self, /) -> str:
+        """
+        How a key sets bits, in words.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        Seed of the hash; 0 in formats without one.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of a file of ours; to_foreign() returns those of its program.
+        """
+    def to_foreign(self, /) -> bytes:
+        """
+        The bytes that the filter's program writes and reads.
+        """
+    def update(self, /, *keys: Keys) -> None:
+        """
+        Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
+        """
+    @staticmethod
+    def with_shape(
+        format: str, num_bits: int, num_hashes: int, *, key_type: str | None = None, seed: int = 0
+    ) -> ForeignFilter:
+        """
+        An empty filter of this shape, for programs that were configured by their numbers of bits and hashes.
+
+        Raises ParameterError for a shape that the format does not have, FilterMemoryError.
+        """
+
+@final
+class GolombSet(
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _IorMembers
+):
     """
     A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
 
@@ -2773,6 +2999,7 @@ class GolombSet(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMem
 class InvertibleBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _ClearMembers,
@@ -3010,6 +3237,7 @@ class LastOccurrences:
 class LayeredBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -3130,6 +3358,7 @@ class LayeredBloomFilter(
 class PrefixFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _ClearMembers,
@@ -3232,6 +3461,7 @@ class PrefixFilter(
 class QuotientFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _ClearMembers,
     _ContainsHashedMembers,
@@ -3481,6 +3711,7 @@ class RatelessEncoder:
 class RetouchedBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _BitsMembers,
@@ -3625,7 +3856,9 @@ class RetouchedBloomFilter(
     ) -> Any: ...
 
 @final
-class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers):
+class RibbonFilter(
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers
+):
     """
     A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
 
@@ -3722,6 +3955,7 @@ class RibbonFilter(_BoolMembers, _ReprMembers, _ContainsHashedMembers, _Contains
 class RollingBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _AdvanceMembers,
@@ -3806,6 +4040,7 @@ class RollingBloomFilter(
 class ScalableBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _ClearMembers,
@@ -3971,6 +4206,7 @@ class Selection:
 @final
 class SpatialBloomFilter(
     _BoolMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -4119,6 +4355,7 @@ class SpatialBloomFilter(
 class SpectralBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _BitsMembers,
     _ClearMembers,
@@ -4224,6 +4461,7 @@ class SpectralBloomFilter(
 class StableBloomFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _BitsMembers,
@@ -4367,6 +4605,7 @@ class StrataEstimator:
 class VariableIncrementFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _BitsMembers,
@@ -4836,6 +5075,7 @@ class WireText:
 @final
 class XorFilter(
     _BoolMembers,
+    _CopyMembers,
     _ReprMembers,
     _ContainsHashedMembers,
     _ContainsMembersOf5,
@@ -4927,6 +5167,7 @@ class XorFilter(
 class ZoneFilter(
     _BoolMembers,
     _ContainsMembers,
+    _CopyMembers,
     _ReprMembers,
     _AddMembers,
     _ClearMembers,
@@ -5066,6 +5307,11 @@ def check_lines(
     Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).
     """
 
+def detect_foreign(source: bytes | bytearray | memoryview | str | os.PathLike[str]) -> str | None:
+    """
+    The name of the format of bytes, or of the file at a path; None if they fit none.
+    """
+
 def fast_paths() -> dict[str, bool]:
     """
     Which objects are read in place on this interpreter; the others take CPython's documented calls, which return the same
@@ -5075,6 +5321,11 @@ def fast_paths() -> dict[str, bool]:
 def force_isa(name: str) -> None:
     """
     Chooses the instructions for the whole process: for tests and measurements.
+    """
+
+def foreign_formats() -> list[dict[str, Any]]:
+    """
+    One dict per format of other programs: name, title, rule, types of keys, and how it was checked.
     """
 
 def format_numbers() -> dict[str, list[tuple[int, str, str]]]:
@@ -5190,7 +5441,8 @@ def open(
     max_bytes: int | None = None,
 ) -> _Filter:
     """
-    Opens the file of any filter, as its class.
+    Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is needed
+    (see fullbloom.formats).
 
     mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
     checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
@@ -5207,6 +5459,24 @@ def open(
     secret: bytes | None = None,
     max_bytes: int | None = None,
 ) -> BloomFilter: ...
+def parquet_chunks(
+    footer: bytes, size: int, column: str | None = None
+) -> list[tuple[int, int, str, str, int | None, int | None, bool]]:
+    """
+    The columns of all row groups, or the one of this name: (row group, rows, column, physical type, offset and length of the
+    filter or None, whether it is encrypted).
+    """
+
+def parquet_filter_len(head: bytes) -> int:
+    """
+    Bytes of the filter that begins with the 32 bytes `head`, with its header.
+    """
+
+def parquet_footer_len(tail: bytes, size: int) -> int:
+    """
+    Bytes of the footer of a Parquet file of `size` bytes that ends with the 8 bytes `tail`.
+    """
+
 def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
     """
     (num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have.
@@ -5239,6 +5509,7 @@ _Filter: TypeAlias = (
     | DLeftCountingFilter
     | DeletableBloomFilter
     | DynamicCuckooFilter
+    | ForeignFilter
     | GolombSet
     | InvertibleBloomFilter
     | LayeredBloomFilter

@@ -258,6 +258,18 @@ def of_domains() -> dict[str, Any]:
     return instance
 
 
+def of_foreign() -> dict[str, Any]:
+    """A filter of each format of other programs, in a container; their files are in a folder of their own."""
+    made: dict[str, Any] = {}
+    for row in _core.foreign_formats():
+        key_type = row["key_types"][0]
+        keys = [*(f"key-{i}" for i in range(30)), *(range(30) if key_type == "any" else [])]
+        seed = 7 if row["seeded"] else 0
+        made[row["name"]] = fullbloom.ForeignFilter(row["name"], 60, 0.01, key_type=key_type, seed=seed)
+        made[row["name"]].update(keys)
+    return made
+
+
 #: The parameter of a file that records the domains of keys.
 KEY_DOMAINS = 93
 
@@ -355,6 +367,8 @@ def main() -> None:
     write("keys_of_columns.json", key_vectors(keys_of_columns()).encode())
     for name, instance in filters().items():
         write(f"{name}.bloom", written(name, instance))
+    for name, instance in of_foreign().items():
+        write(f"foreign/{name}.bloom", instance.to_bytes())
     for name, which in COUNTED.items():
         counts = json.dumps(false_positives(which), indent=1)
         write(f"{name}.json", f"{counts}\n".encode())

@@ -15,7 +15,7 @@
 //! | [`scheme`] | hash to cell positions, one numbered scheme a file | isa, key, cells, sizing |
 //! | [`parallel`] | batches on several threads: partition, bucket, apply, merge; workers and backoff | isa, key, cells, scheme |
 //! | [`container`] | the file: header, sections, checksums | error, key, cells |
-//! | [`foreign`] | filters in the formats of other programs, bit for bit | error, growth, hash, key, container |
+//! | [`foreign`] | filters in the formats of other programs, bit for bit | error, growth, hash, key, cells, sizing, scheme, container |
 //! | [`registry`] | one row a variant | nothing |
 //! | [`structure`] | the common parts of structures: traits, load, declarations, batches, opening | error, growth, key, cells, sizing, parallel, container, registry |
 //! | [`bloom`] | the classic family | all of the above |

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::unreadable;
-use fullbloom_core::container::{kind, tag};
+use fullbloom_core::container::{FOREIGN, kind, tag, unreadable};
+use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry;
@@ -16,6 +16,7 @@ use crate::classes::bloom::BloomFilter;
 use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{self, Mode};
+use crate::foreign;
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
 use crate::parameters;
@@ -81,7 +82,8 @@ pub(crate) fn hash_many<'py>(
     batch::run(&Hash, &hasher, keys, true)
 }
 
-/// Opens the file of any filter, as its class.
+/// Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is needed
+/// (see fullbloom.formats).
 ///
 /// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
 /// checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
@@ -106,8 +108,16 @@ pub(crate) fn open<'py>(
         let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
         return Ok(Bound::new(py, BloomFilter::wrap(filter).within(wanted.max_bytes))?.into_any());
     }
-    let file = py.detach(|| files::open(&path)).or_raise(py)?;
+    let file = match py.detach(|| files::open(&path)) {
+        Err(Error::Format(_)) if matches!(foreign::files::detect(&path), Ok(Some(_))) => {
+            return Ok(Bound::new(py, foreign::open_detected(py, &path, &wanted)?)?.into_any());
+        }
+        opened => opened.or_raise(py)?,
+    };
     let variant = file.parsed.header.variant;
+    if variant == FOREIGN {
+        return Ok(Bound::new(py, foreign::open_file(py, &file, &path, &wanted)?)?.into_any());
+    }
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
 
@@ -137,7 +147,11 @@ pub(crate) fn loads<'py>(
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;
     let variant = parsed.header.variant;
-    let class = class_of(py, variant).ok_or_else(|| unreadable(variant)).or_raise(py)?;
+    let class = if variant == FOREIGN {
+        py.get_type::<foreign::ForeignFilter>().into_any()
+    } else {
+        class_of(py, variant).ok_or_else(|| unreadable(variant)).or_raise(py)?
+    };
     class.call_method("from_bytes", (data,), Some(&options))
 }
 

@@ -19,7 +19,8 @@
 //! | `extras` | methods that only some classes have | classes, reconcile |
 //! | `text` | lines and records for the command line | classes |
 //! | `wire` | cells that a server holds: keys to commands, replies to results | classes |
-//! | `functions` | functions of the module | classes |
+//! | `foreign` | filters of other programs | operations, files |
+//! | `functions` | functions of the module | classes, foreign |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
 
@@ -34,6 +35,7 @@ mod dataframes;
 mod errors;
 mod extras;
 mod files;
+mod foreign;
 mod functions;
 mod keys;
 mod locking;
@@ -59,6 +61,10 @@ macro_rules! module {
             use super::arrow::ArrowColumn;
                 $(#[pymodule_export]
             use super::classes::$module::$Class;)*
+            #[pymodule_export]
+            use super::foreign::{ForeignFilter, detect_foreign, foreign_formats};
+            #[pymodule_export]
+            use super::foreign::parquet::{parquet_chunks, parquet_filter_len, parquet_footer_len};
             #[pymodule_export]
             use super::cpython::fast_paths;
             #[pymodule_export]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbloom.cli.options import Options, add_secret
+from fullbloom.cli.filters.foreign import ForeignOptions, add_format
+from fullbloom.cli.options import add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +18,7 @@ QUIET = "print nothing: the exit code says whether the file is sound"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InfoOptions(Options):
+class InfoOptions(ForeignOptions):
     """Options of ``fullbloom info``."""
 
     filter: str
@@ -30,22 +31,43 @@ OPTIONS = InfoOptions
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("filter", metavar="FILTER", help="a file that fullbloom wrote")
+    parser.add_argument("filter", metavar="FILTER", help="a file that fullbloom or another program wrote")
     parser.add_argument(
         "--verify", choices=("header", "full"), default="header", help="check the header, or every byte"
     )
+    add_format(parser)
     add_secret(parser)
+
+
+def _open(options: InfoOptions) -> Any:
+    """Open the file; the type of keys, where it is not recorded, does not change what is described."""
+    from dataclasses import replace
+
+    from fullbloom.cli.filters.foreign import open_any
+    from fullbloom.formats import detect
+
+    types = _list_key_types(options.format or detect(options.filter))
+    if options.key_type is None and len(types) > 1:
+        options = replace(options, key_type=types[0])
+    return open_any(options, options.filter, options.secret_file, verify=options.verify)
+
+
+def _list_key_types(name: str | None) -> list[str]:
+    """Return the types that keys of a format can have; empty for a file of fullbloom's."""
+    from fullbloom.formats import rows
+
+    return next((row["key_types"] for row in rows() if row["name"] == name), [])
 
 
 def run(options: InfoOptions) -> int:
     """Open the file and print its description."""
-    import fullbloom
     from fullbloom.cli.report import format_value, report
-    from fullbloom.cli.secret import read_secret
 
-    secret = read_secret(options.secret_file)
-    seen: Any = fullbloom.open(options.filter, verify=options.verify, secret=secret)
-    stats: dict[str, Any] = {"file": options.filter, **seen.info()}
+    stats: dict[str, Any] = {"file": options.filter}
+    seen = _open(options)
+    stats |= seen.info()
+    if "key_type" in stats and options.key_type is None and seen.path is None:
+        stats["key_type"] = ", ".join(_list_key_types(stats["format"]))
     if hasattr(seen, "stage_info"):
         stats["stage_info"] = seen.stage_info()
     width = max(map(len, stats))

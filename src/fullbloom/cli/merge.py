@@ -48,7 +48,8 @@ def run(options: MergeOptions) -> int:
     save_filter(merged, options.out)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
-    if keys > merged.capacity + 2 * deviation:
+    # A filter of another program has no capacity of its own.
+    if hasattr(merged, "capacity") and keys > merged.capacity + 2 * deviation:
         text = f"about {keys:,.0f} keys, capacity {merged.capacity:,}; its rate is {merged.fpr():.3g}"
         target = f"{merged.target_fpr:.3g}"
         above = merged.fpr() > merged.target_fpr

@@ -50,6 +50,8 @@ class Commands(Mapping[str, Command]):
         "info",
         "show",
         "merge",
+        "convert",
+        "parquet",
         "delta",
         "sync",
         "serve",

@@ -27,8 +27,8 @@ class Progress:
     Silent unless stderr is a terminal.
     """
 
-    def __init__(self, blocks: Blocks | TypedLine, *, quiet: bool) -> None:
-        """Start the clock."""
+    def __init__(self, blocks: Blocks | TypedLine | None, *, quiet: bool) -> None:
+        """Start the clock; without ``blocks`` only lines that the caller gives are shown."""
         self._blocks = blocks
         self._started = self._began = self._shown_at = time.monotonic()
         self._shown = False
@@ -66,6 +66,8 @@ class Progress:
 
     def _format(self, seconds: float) -> str:
         """Return the line, ``seconds`` after the start of the pass."""
+        if self._blocks is None:
+            return ""
         taken, total = self._blocks.bytes_read, self._blocks.total
         share = f" of {size_text(total)} ({100 * taken // total} %)" if total else ""
         left = ""

@@ -114,6 +114,8 @@ numbers! {
         FOREIGN_HEADER = 91, "That header, 8 bytes each, little-endian, the last ones filled up with zeros.";
         HASH = 92, "Number of the base hash, where that is not XXH3-64.";
         KEY_DOMAINS = 93, "Domains of the keys that were added, a bit each; bit 32 for ready hashes.";
+        FOREIGN_FORMAT = 94, "Number of the format of another program's filter.";
+        FOREIGN_KEYS = 95, "Number of the type of the keys of such a filter.";
     }
 }
 
@@ -149,12 +151,14 @@ numbers! {
 }
 
 /// A Bloom filter of `RedisBloom`. This number and the next two are in files of the service; the registry has no row
-/// for them.
+/// for them, nor for the one behind them.
 pub const REDISBLOOM: u16 = 16_385;
 /// A cuckoo filter of `RedisBloom`.
 pub const REDISBLOOM_CUCKOO: u16 = 16_386;
 /// A small text stored beside the filters.
 pub const NOTE: u16 = 16_387;
+/// A Bloom filter under the rule of another program.
+pub const FOREIGN: u16 = 16_388;
 
 /// The error for a file of a structure without a class: one of the service, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
@@ -162,6 +166,12 @@ pub fn unreadable(variant: u16) -> Error {
         REDISBLOOM => "a RedisBloom filter of the service (kind redisbloom)",
         REDISBLOOM_CUCKOO => "a RedisBloom cuckoo filter of the service (kind redisbloom-cuckoo)",
         NOTE => "a note of the service",
+        FOREIGN => {
+            return Error::format(
+                "the file holds a ForeignFilter, a filter of another program's; only the Python package opens it, with \
+                 fullbloom.open()",
+            );
+        }
         _ => {
             return Error::format(format!(
                 "the file holds structure number {variant}, which this release does not know; use a newer release"

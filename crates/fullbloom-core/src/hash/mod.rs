@@ -4,6 +4,7 @@
 
 pub mod fnv;
 pub mod murmur3;
+pub mod murmur3_spark;
 pub mod murmur64a;
 pub mod siphash;
 pub mod splitmix;

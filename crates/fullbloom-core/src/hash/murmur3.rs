@@ -1,4 +1,4 @@
-//! MurmurHash3 (Appleby, 2011) with seed 0: `x86_32`, and the first half of `x64_128`.
+//! MurmurHash3 (Appleby, 2011): `x86_32`, and `x64_128` with seed 0.
 
 /// Bytes taken in, in blocks of `N`.
 struct Blocks<const N: usize> {
@@ -37,12 +37,28 @@ impl<const N: usize> Blocks<N> {
     }
 }
 
+/// The state after one more word.
+#[inline(always)]
+pub(super) fn mixed32(h: u32, k: u32) -> u32 {
+    (h ^ scrambled32(k)).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+}
+
+/// The hash, from the state after all words.
+#[inline(always)]
+pub(super) fn finished32(h: u32, total: u32) -> u32 {
+    let h = h ^ total;
+    let h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
+    let h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+    h ^ (h >> 16)
+}
+
 /// `MurmurHash3_x86_32`, piece by piece.
 pub struct Murmur32 {
     h: u32,
     blocks: Blocks<4>,
 }
 
+#[inline(always)]
 fn scrambled32(k: u32) -> u32 {
     k.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
 }
@@ -57,17 +73,13 @@ impl Murmur32 {
     pub fn update(&mut self, bytes: &[u8]) {
         let h = &mut self.h;
         self.blocks.update(bytes, |block| {
-            *h = (*h ^ scrambled32(u32::from_le_bytes(*block))).rotate_left(13);
-            *h = h.wrapping_mul(5).wrapping_add(0xe654_6b64);
+            *h = mixed32(*h, u32::from_le_bytes(*block));
         });
     }
 
     /// The hash of all bytes so far.
     pub fn digest(&self) -> u32 {
-        let mut h = self.h ^ scrambled32(u32::from_le_bytes(self.blocks.padded())) ^ self.blocks.total as u32;
-        h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
-        h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
-        h ^ (h >> 16)
+        finished32(self.h ^ scrambled32(u32::from_le_bytes(self.blocks.padded())), self.blocks.total as u32)
     }
 }
 
@@ -88,10 +100,44 @@ const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
 /// What the two words of a block put into the two halves.
+#[inline(always)]
 fn scrambled128(block: &[u8; 16]) -> (u64, u64) {
     let both = u128::from_le_bytes(*block);
     let (k1, k2) = (both as u64, (both >> 64) as u64);
     (k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2), k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1))
+}
+
+/// `MurmurHash3_x64_128` of `bytes`, both halves.
+#[inline]
+pub fn murmur128(bytes: &[u8]) -> [u64; 2] {
+    let (mut h1, mut h2) = (0u64, 0u64);
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    for block in blocks {
+        (h1, h2) = mixed128(h1, h2, scrambled128(block));
+    }
+    let mut last = [0; 16];
+    last[..rest.len()].copy_from_slice(rest);
+    finished128(h1, h2, &last, bytes.len() as u64)
+}
+
+/// The halves after the two words of one more block.
+#[inline(always)]
+fn mixed128(h1: u64, h2: u64, (k1, k2): (u64, u64)) -> (u64, u64) {
+    let h1 = (h1 ^ k1).rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
+    let h2 = (h2 ^ k2).rotate_left(31).wrapping_add(h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
+    (h1, h2)
+}
+
+/// The hash, from the halves after all blocks, the rest filled up with zeros, and the number of bytes.
+#[inline(always)]
+fn finished128(h1: u64, h2: u64, rest: &[u8; 16], total: u64) -> [u64; 2] {
+    let (k1, k2) = scrambled128(rest);
+    let (h1, h2) = (h1 ^ k1 ^ total, h2 ^ k2 ^ total);
+    let h1 = h1.wrapping_add(h2);
+    let h2 = h2.wrapping_add(h1);
+    let (h1, h2) = (final_mix(h1), final_mix(h2));
+    let first = h1.wrapping_add(h2);
+    [first, h2.wrapping_add(first)]
 }
 
 fn final_mix(k: u64) -> u64 {
@@ -110,19 +156,13 @@ impl Murmur128 {
     pub fn update(&mut self, bytes: &[u8]) {
         let (h1, h2) = (&mut self.h1, &mut self.h2);
         self.blocks.update(bytes, |block| {
-            let (k1, k2) = scrambled128(block);
-            *h1 = (*h1 ^ k1).rotate_left(27).wrapping_add(*h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
-            *h2 = (*h2 ^ k2).rotate_left(31).wrapping_add(*h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
+            (*h1, *h2) = mixed128(*h1, *h2, scrambled128(block));
         });
     }
 
     /// The first 64 bits of the hash of all bytes so far.
     pub fn digest(&self) -> u64 {
-        let (k1, k2) = scrambled128(&self.blocks.padded());
-        let (mut h1, mut h2) = (self.h1 ^ k1 ^ self.blocks.total, self.h2 ^ k2 ^ self.blocks.total);
-        h1 = h1.wrapping_add(h2);
-        h2 = h2.wrapping_add(h1);
-        final_mix(h1).wrapping_add(final_mix(h2))
+        finished128(self.h1, self.h2, &self.blocks.padded(), self.blocks.total)[0]
     }
 }
 
@@ -152,6 +192,9 @@ mod tests {
 
     #[test]
     fn published_vectors_hold_in_pieces_of_any_length() {
+        // Values of the reference implementation.
+        assert_eq!(murmur128(b"hello"), [0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19]);
+        assert_eq!(murmur128(FOX), [0xe34b_bc7b_bc07_1b6c, 0x7a43_3ca9_c49a_9347]);
         for step in 1..=FOX.len() {
             assert_eq!((short(b"", step), short(b"hello", step)), (0, 0x248b_fa47));
             assert_eq!((short(b"hello, world", step), short(FOX, step)), (0x149b_bb7f, 0x2e4f_f723));

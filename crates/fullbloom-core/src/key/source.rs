@@ -1,6 +1,6 @@
 //! A batch of keys as the loops see it: hashes on demand.
 
-use super::KeyDomains;
+use super::{Domain, KeyDomains};
 
 /// Hashes in flight between hashing and probing: 8 KiB, which stay in the first-level cache.
 pub const CHUNK: usize = 1024;
@@ -17,6 +17,15 @@ pub trait HashSource: Sync {
     fn fill(&self, start: usize, out: &mut [u64]);
     /// The domains of the keys.
     fn domains(&self) -> KeyDomains;
+    /// Passes the canonical bytes of `count` keys from `start` on, each with its domain, to `take`, for hashes of other
+    /// programs; false if the source has no such bytes.
+    fn each_key(&self, _start: usize, _count: usize, _take: &mut dyn FnMut(Domain, &[u8])) -> bool {
+        false
+    }
+    /// The canonical bytes of all keys, if these are integers of 8 bytes that are side by side.
+    fn as_words(&self) -> Option<&[[u8; 8]]> {
+        None
+    }
 }
 
 /// Ready hashes.

@@ -1,7 +1,7 @@
 //! Many keys at once: chunks that stay in the first-level cache, on one thread or several.
 
-use crate::key::KeyDomains;
 pub use crate::key::source::CHUNK;
+use crate::key::{Domain, KeyDomains};
 use crate::parallel::workers;
 use crate::structure::{Filter, HashSource};
 
@@ -87,5 +87,13 @@ impl HashSource for Part<'_> {
 
     fn domains(&self) -> KeyDomains {
         self.source.domains()
+    }
+
+    fn each_key(&self, start: usize, count: usize, take: &mut dyn FnMut(Domain, &[u8])) -> bool {
+        self.source.each_key(self.start + start, count, take)
+    }
+
+    fn as_words(&self) -> Option<&[[u8; 8]]> {
+        self.source.as_words().map(|words| &words[self.start..self.start + self.len])
     }
 }

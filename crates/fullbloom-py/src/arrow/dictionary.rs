@@ -1,7 +1,7 @@
 //! Dictionary columns: rows that point at distinct values.
 
 use fullbloom_core::cells::allocation::zeroed;
-use fullbloom_core::key::KeyDomains;
+use fullbloom_core::key::{Domain, KeyDomains};
 use fullbloom_core::structure::HashSource;
 use pyo3::prelude::*;
 
@@ -93,5 +93,17 @@ impl HashSource for Dictionary {
 
     fn domains(&self) -> KeyDomains {
         self.values.domains()
+    }
+
+    fn each_key(&self, start: usize, count: usize, take: &mut dyn FnMut(Domain, &[u8])) -> bool {
+        (start..start + count).all(|i| {
+            let index = self.indices.get(i);
+            // The index of a null may be any.
+            if index < self.values.len() {
+                return self.values.each_key(index, 1, take);
+            }
+            take(Domain::Text, &[]);
+            true
+        })
     }
 }

@@ -406,6 +406,24 @@ impl HashSource for Column {
     fn domains(&self) -> KeyDomains {
         if self.into_numbers { KeyDomains::HASHED } else { KeyDomains::of(self.domain()) }
     }
+
+    fn each_key(&self, start: usize, count: usize, take: &mut dyn FnMut(Domain, &[u8])) -> bool {
+        let mut text = String::new();
+        (start..start + count).for_each(|i| self.key(i, &mut text, take));
+        !self.into_numbers
+    }
+
+    fn as_words(&self) -> Option<&[[u8; 8]]> {
+        match self.values {
+            Values::Fixed { base, stride: 8, class: Fixed::I64 }
+                if !self.into_numbers && self.len > 0 && cfg!(target_endian = "little") =>
+            {
+                // SAFETY: the bytes of `len` contiguous elements, which have no alignment.
+                Some(unsafe { std::slice::from_raw_parts(base.cast(), self.len) })
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

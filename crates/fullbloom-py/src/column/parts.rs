@@ -1,4 +1,4 @@
-//! The canonical bytes of one key of a column, for a tuple of which it is a part.
+//! The canonical bytes of one key of a column: for a tuple of which it is a part, or for another program's hash.
 
 use fullbloom_core::key::decimal::DecimalBytes;
 use fullbloom_core::key::number::NumberBytes;
@@ -10,6 +10,30 @@ use super::{Column, Fixed, Values, from_half, read, read_signed, slice};
 type Take<'a> = dyn FnMut(Domain, &[u8]) + 'a;
 
 impl Column {
+    /// Passes the canonical bytes of key `i` of any column, which must exist, to `take`; `text` is a buffer.
+    pub(super) fn key(&self, i: usize, text: &mut String, take: &mut Take<'_>) {
+        let Values::Fixed { base, stride, class } = self.values else { return self.part(i, take) };
+        assert!(i < self.len);
+        let at = base.wrapping_offset(i as isize * stride);
+        match class {
+            Fixed::Padded(width) => {
+                // SAFETY: element i of the column, `width` bytes.
+                let bytes = unsafe { slice(at, width) };
+                take(Domain::Text, &bytes[..bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]);
+            }
+            Fixed::Utf32(points) => {
+                // SAFETY: element i of the column, 4 * points bytes.
+                let point = |j: usize| unsafe { read::<u32>(at.wrapping_add(4 * j)) };
+                let len = (0..points).rposition(|j| point(j) != 0).map_or(0, |last| last + 1);
+                text.clear();
+                // Known to be characters, unless another thread changes them meanwhile.
+                text.extend((0..len).map(|j| char::from_u32(point(j)).unwrap_or(char::REPLACEMENT_CHARACTER)));
+                take(Domain::Text, text.as_bytes());
+            }
+            _ => self.part(i, take),
+        }
+    }
+
     /// Passes the canonical bytes of key `i`, which must exist, to `take`. Only for Arrow columns: none of them is UTF-32.
     pub(crate) fn part(&self, i: usize, take: &mut Take<'_>) {
         assert!(i < self.len);

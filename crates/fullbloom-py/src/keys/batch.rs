@@ -7,7 +7,7 @@ use fullbloom_core::structure::HashSource;
 use fullbloom_core::structure::batch::Part;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyString};
+use pyo3::types::{PyIterator, PyString};
 
 use super::buffer::{self, Opened};
 use super::refusals;
@@ -120,10 +120,7 @@ fn run_any<'py, T: Answer>(
         return iterate_list(operation, hasher, &items, wanted);
     }
     refusals::refuse_filter(keys)?;
-    if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
-        let name = keys.get_type().name()?;
-        return Err(key_type(py, format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
-    }
+    refusals::refuse_single(keys)?;
     if exports::supports_arrow(keys)? {
         return column(operation, hasher, keys, wanted);
     }

@@ -36,6 +36,31 @@ pub(super) fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>) -> PyResult<(u64,
     Ok((whole.hash, whole.domain))
 }
 
+/// Passes the domain and the canonical bytes of `key` to `take`. Those of a tuple are not passed: no filter of another
+/// program has such keys.
+pub(crate) fn pass(key: &Bound<'_, PyAny>, take: &mut dyn FnMut(Domain, &[u8])) -> PyResult<()> {
+    encode(key, 0, &mut Passed(take))
+}
+
+/// See [`pass`].
+struct Passed<'a>(&'a mut dyn FnMut(Domain, &[u8]));
+
+impl Sink for Passed<'_> {
+    fn take(&mut self, _: Python<'_>, domain: Domain, bytes: &[u8]) -> PyResult<()> {
+        (self.0)(domain, bytes);
+        Ok(())
+    }
+
+    fn tuple(&mut self, _: &Bound<'_, PyTuple>, _: usize) -> PyResult<()> {
+        (self.0)(Domain::Tuple, &[]);
+        Ok(())
+    }
+
+    fn other(&mut self, key: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        encode_other(key, depth, self)
+    }
+}
+
 /// The hash of a key that is not part of another.
 struct Whole<'a> {
     hasher: &'a KeyHasher,

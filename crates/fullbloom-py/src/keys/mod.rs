@@ -1,6 +1,7 @@
 //! Keys from Python: one at a time, from lists and iterables, from buffers and Arrow columns.
 //!
-//! Every path ends in [`fullbloom_core::key::KeyHasher`], so all agree on every key.
+//! Every path ends in [`fullbloom_core::key::KeyHasher`], so all agree on every key; for filters of other programs, in
+//! the same canonical bytes.
 //!
 //! * [`batch`]: many keys; [`buffer`]: those of the buffer protocol; [`ready`]: ready hashes;
 //! * [`scalar`]: one key; `encoding`, `moments`: its canonical bytes, which go to a [`Sink`];
@@ -11,11 +12,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 pub(crate) mod batch;
-mod buffer;
-mod encoding;
+pub(crate) mod buffer;
+pub(crate) mod encoding;
 mod moments;
 pub(crate) mod ready;
-mod refusals;
+pub(crate) mod refusals;
 pub(crate) mod scalar;
 
 /// Where canonical bytes go.

@@ -3,6 +3,7 @@
 use fullbloom_core::registry::{VARIANTS, Variant};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use crate::dataframes::queries;
 use crate::errors::key_type;
@@ -48,8 +49,17 @@ pub(super) fn refuse_key(key: &Bound<'_, PyAny>) -> PyErr {
     key_type(key.py(), format!("a key must be {ACCEPTED}; got {shown}{}", remedy.unwrap_or_default()))
 }
 
+/// Refuses a batch that is one key: a text or bytes.
+pub(crate) fn refuse_single(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>() {
+        let name = keys.get_type().name()?;
+        return Err(key_type(keys.py(), format!("a batch takes many keys, got one {name}; use add(), in, or [key]")));
+    }
+    Ok(())
+}
+
 /// Refuses a filter passed as keys.
-pub(super) fn refuse_filter(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn refuse_filter(keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let (py, class) = (keys.py(), keys.get_type());
     // The classes are final, so the name identifies them.
     if !class.getattr(intern!(py, "__module__"))?.eq(intern!(py, "fullbloom")).unwrap_or(false) {

@@ -1,6 +1,6 @@
 //! One Python object to one hash. Exact `str`, `int`, `bytes` and `float` first: they are the hot path.
 
-use fullbloom_core::key::{Domain, KeyHasher};
+use fullbloom_core::key::{Domain, KeyHasher, float_bits};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -62,6 +62,16 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
 /// `text` must be a live object of class `str`, and the thread attached.
 #[inline(never)]
 unsafe fn hash_encoded(hasher: &KeyHasher, text: *mut ffi::PyObject) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe { encoded(text).map(|bytes| hasher.text(bytes)) }
+}
+
+/// The UTF-8 bytes of a `str`, which it keeps; `None` when it does not encode.
+///
+/// # Safety
+/// `text` must be a live object of class `str` that outlives the answer, and the thread attached.
+#[inline(always)]
+unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
     let mut len = 0;
     // SAFETY: the caller's promise; a `str` keeps its UTF-8 bytes as long as it lives.
     unsafe {
@@ -71,7 +81,39 @@ unsafe fn hash_encoded(hasher: &KeyHasher, text: *mut ffi::PyObject) -> Option<u
             ffi::PyErr_Clear();
             return None;
         }
-        Some(hasher.text(std::slice::from_raw_parts(data.cast(), len as usize)))
+        Some(std::slice::from_raw_parts(data.cast(), len as usize))
+    }
+}
+
+/// What `take` makes of the domain and the canonical bytes of an object that [`hash_exact`] hashes; `None` for others.
+///
+/// # Safety
+/// As [`hash_exact`]; `take` must run no Python code.
+#[inline(always)]
+pub(crate) unsafe fn with_exact<R>(object: *mut ffi::PyObject, take: impl FnOnce(Domain, &[u8]) -> R) -> Option<R> {
+    // SAFETY: as in `hash_exact`.
+    unsafe {
+        if let Some(bytes) = cpython::ascii_bytes(object) {
+            return Some(take(Domain::Text, bytes));
+        }
+        let class = ffi::Py_TYPE(object);
+        if class == &raw mut ffi::PyUnicode_Type {
+            encoded(object).map(|bytes| take(Domain::Text, bytes))
+        } else if class == &raw mut ffi::PyLong_Type {
+            let value = match cpython::value(object) {
+                Some(value) => value,
+                None => read_signed(object)?,
+            };
+            Some(take(Domain::Integer, &value.to_le_bytes()))
+        } else if class == &raw mut ffi::PyBytes_Type {
+            let data = ffi::PyBytes_AsString(object);
+            let len = ffi::PyBytes_Size(object);
+            Some(take(Domain::Text, std::slice::from_raw_parts(data.cast(), len as usize)))
+        } else if class == &raw mut ffi::PyFloat_Type {
+            Some(take(Domain::Float, &float_bits(ffi::PyFloat_AsDouble(object)).to_le_bytes()))
+        } else {
+            None
+        }
     }
 }
 

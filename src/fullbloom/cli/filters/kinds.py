@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fullbloom import registry
+from fullbloom.cli.failures import Refusal
 
 #: Any filter whose ``add`` takes the key alone.
 Filter = Any
@@ -88,8 +89,13 @@ def find_kind(name: str | None) -> Kind:
 
 
 def get_row(seen: Filter) -> registry.Row:
-    """Return the registry row of a filter."""
-    return next(row for row in registry.rows() if registry.get_class(row) is type(seen))
+    """Return the registry row of a filter; refuse one of another program, which has none."""
+    row = registry.find_row(seen)
+    if row is None:
+        raise Refusal(
+            f"a {type(seen).__name__} takes no lines here: fullbloom info and convert read it, Python asks it"
+        )
+    return row
 
 
 def is_forgetful(seen: Filter) -> bool:

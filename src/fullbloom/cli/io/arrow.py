@@ -1,4 +1,4 @@
-"""The import of pyarrow, which reads and writes Parquet and Arrow IPC."""
+"""pyarrow for commands."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from fullbloom.cli.failures import Refusal
 
 def import_arrow() -> Any:
     """Import pyarrow with its parts; refuse in one line if it is not installed."""
+    from fullbloom.formats import arrow
+
     try:
-        import pyarrow as pa
-        import pyarrow.compute
-        import pyarrow.ipc
-        import pyarrow.parquet
+        return arrow.import_arrow()
     except ImportError:
         raise Refusal(
             "reading Parquet and Arrow files needs the extra: pip install 'fullbloom[arrow]'"
         ) from None
-    return pa

@@ -1,0 +1,1 @@
+"""Filters of other programs, beside those programs."""

@@ -1,0 +1,131 @@
+//! The filter in a container of ours, where its bits can be mapped.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::BitFilter;
+use crate::cells::{Memory, bits};
+use crate::container::file::OpenFile;
+use crate::container::header::Span;
+use crate::container::{Container, FOREIGN, Header, Parsed, Section, Verify, kind, save, tag};
+use crate::error::{Error, Result};
+use crate::foreign::formats;
+use crate::foreign::key_type::KeyType;
+use crate::key::{AddedDomains, KeyHasher};
+
+/// The parameters, in order.
+const TAGS: [u16; 4] = [tag::FOREIGN_FORMAT, tag::FOREIGN_KEYS, tag::NUM_BITS, tag::NUM_HASHES];
+
+fn damaged(what: &str) -> Error {
+    Error::format(format!("the file's {what} is none that a filter has; it is damaged, or of a newer release"))
+}
+
+impl BitFilter {
+    /// As a file.
+    pub fn container(&self) -> Container<'_> {
+        let hasher = KeyHasher::seeded(self.seed.into()).holding(AddedDomains::UNKNOWN);
+        let mut header = Header::new(FOREIGN, 0, &hasher);
+        let numbers = [self.format.number.into(), self.key_type as u64, self.num_bits, u64::from(self.num_hashes)];
+        TAGS.into_iter().zip(numbers).for_each(|(tag, number)| header.set(tag, 0, number));
+        Container { header, sections: vec![Section::of(kind::BITS, &self.memory)] }
+    }
+
+    /// Saves it; a mapped filter only if it is not damaged.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        save(&self.container(), path)
+    }
+
+    /// The filter in the bytes of a whole file, all of which are checked. It may have at most `max_bytes` of bits.
+    pub fn from_file(bytes: &[u8], max_bytes: u64) -> Result<Self> {
+        let parsed = Parsed::new(bytes, Verify::Full)?;
+        let filter = Self::restore(&parsed, max_bytes, |span| {
+            let mut memory = Memory::zeroed(span.len as u64 / 8)?;
+            memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
+            Ok(memory)
+        })?;
+        filter.check_rest()?;
+        Ok(filter)
+    }
+
+    /// The filter over a read-only mapping of `file`, which was opened as `path`.
+    pub fn open(file: &OpenFile, path: &Path, verify: Verify, max_bytes: u64) -> Result<Self> {
+        let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
+        if parsed.sections.iter().any(|span| span.offset + span.len > map.len()) {
+            return Err(Error::format("the file was cut short while it was opened"));
+        }
+        if verify == Verify::Full {
+            parsed.check_payload(&map)?;
+        }
+        let filter =
+            Self::restore(parsed, max_bytes, |span| Memory::from_map(&map, span.offset, span.len / 8, Some(span.crc)))?;
+        if verify == Verify::Full {
+            filter.check_rest()?;
+        }
+        Ok(filter)
+    }
+
+    fn restore(parsed: &Parsed, max_bytes: u64, memory: impl FnOnce(Span) -> Result<Memory>) -> Result<Self> {
+        let header = &parsed.header;
+        let ordered = header.params.iter().map(|&(tag, index, _)| (tag, index)).eq(TAGS.map(|tag| (tag, 0)));
+        if header.variant != FOREIGN || header.scheme != 0 || header.unclean || !ordered {
+            return Err(damaged("header"));
+        }
+        if header.secret_fingerprint != 0 {
+            return Err(damaged("secret"));
+        }
+        let number = |tag| header.get(tag, 0);
+        let format = number(tag::FOREIGN_FORMAT).map(formats::numbered)?.ok_or_else(|| damaged("format"))?;
+        let key_type = number(tag::FOREIGN_KEYS).map(KeyType::numbered)?.ok_or_else(|| damaged("type of keys"))?;
+        let seed = u32::try_from(header.seed).map_err(|_| damaged("seed"))?;
+        let num_hashes = u32::try_from(number(tag::NUM_HASHES)?).map_err(|_| damaged("number of hashes"))?;
+        let num_bits = number(tag::NUM_BITS)?;
+        let [span] = parsed.sections[..] else { return Err(damaged("number of sections")) };
+        let wanted = (num_bits / 64).next_multiple_of(8).saturating_mul(8);
+        if (span.kind, span.index) != (kind::BITS, 0) || span.len as u64 != wanted {
+            return Err(damaged("length of bits"));
+        }
+        if span.len as u64 > max_bytes {
+            let bytes = span.len;
+            return Err(Error::Memory(format!(
+                "the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file"
+            )));
+        }
+        Self::over(format, key_type, seed, num_bits, num_hashes, || memory(span)).map_err(Error::as_format)
+    }
+
+    /// Refuses bits behind the last one.
+    fn check_rest(&self) -> Result<()> {
+        if bits::is_zero_from(self.memory.words(), self.num_bits) { Ok(()) } else { Err(damaged("last line")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(filter: &BitFilter) -> Result<Vec<u8>> {
+        let (container, mut bytes) = (filter.container(), Vec::new());
+        container.write_with(&container.head()?, &mut bytes).map_err(|error| Error::Io(error, "test".into()))?;
+        Ok(bytes)
+    }
+
+    #[test]
+    fn files_restore_filters_of_every_format() -> Result<()> {
+        for &format in formats::ALL {
+            for &key_type in format.key_types {
+                let seed = if format.is_seeded { 42 } else { 0 };
+                let mut filter = BitFilter::sized(format, key_type, seed, 100, 0.01)?;
+                (0..50u64).try_for_each(|i| filter.add([i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i]).map(drop))?;
+                let bytes = file(&filter)?;
+                let read = BitFilter::from_file(&bytes, 1 << 20)?;
+                assert!(read.equals(&filter) && read.key_type() == key_type);
+                assert_eq!(file(&read)?, bytes);
+                assert!(matches!(BitFilter::from_file(&bytes, 8), Err(Error::Memory(_))));
+                for len in 0..bytes.len() {
+                    assert!(BitFilter::from_file(&bytes[..len], 1 << 20).is_err());
+                }
+            }
+        }
+        Ok(())
+    }
+}

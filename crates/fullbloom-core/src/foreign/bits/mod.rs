@@ -1,0 +1,299 @@
+//! [`BitFilter`]: a Bloom filter under the rule of another program.
+//!
+//! * [`kernel`]: lookups and additions, one key or many;
+//! * [`remainder`]: positions modulo the number of bits;
+//! * [`file`]: the filter in a container of ours.
+
+mod file;
+mod kernel;
+mod remainder;
+
+use std::io::Read;
+
+use remainder::Remainder;
+
+use super::formats::{Format, Head, Order};
+use super::key_type::KeyType;
+use super::rules::{Digest, Rule};
+use crate::cells::{Memory, bits};
+use crate::error::{Error, Result};
+use crate::key::Domain;
+use crate::sizing::Law;
+use crate::sizing::classic::Classic;
+use crate::sizing::lanes::Lanes;
+
+/// Bytes that are read and put in order at a time, within the first-level cache.
+const PORTION: usize = 16 << 10;
+
+/// See the head of this file.
+pub struct BitFilter {
+    format: &'static Format,
+    key_type: KeyType,
+    seed: u32,
+    num_hashes: u32,
+    num_bits: u64,
+    by: Remainder,
+    memory: Memory,
+}
+
+impl BitFilter {
+    /// An empty filter of `format` for `capacity` keys at rate `fpr`, as its program would size it.
+    pub fn sized(format: &'static Format, key_type: KeyType, seed: u32, capacity: u64, fpr: f64) -> Result<Self> {
+        crate::sizing::check_sized(capacity, fpr)?;
+        let (num_bits, num_hashes) =
+            (format.size)(capacity, fpr).ok_or_else(|| crate::sizing::too_large(capacity, fpr))?;
+        Self::with_shape(format, key_type, seed, num_bits, num_hashes)
+    }
+
+    /// An empty filter of this shape.
+    pub fn with_shape(
+        format: &'static Format,
+        key_type: KeyType,
+        seed: u32,
+        num_bits: u64,
+        num_hashes: u32,
+    ) -> Result<Self> {
+        Self::over(format, key_type, seed, num_bits, num_hashes, || Memory::zeroed(num_bits / 64))
+    }
+
+    /// A filter of this shape, if its format has it, over the words that `memory` gives.
+    fn over(
+        format: &'static Format,
+        key_type: KeyType,
+        seed: u32,
+        num_bits: u64,
+        num_hashes: u32,
+        memory: impl FnOnce() -> Result<Memory>,
+    ) -> Result<Self> {
+        if seed != 0 && !format.is_seeded {
+            return Err(Error::parameter(format!("seed must be 0 in format {:?}, got {seed}", format.name)));
+        }
+        format.check_key_type(key_type)?;
+        let (step, most) = (format.bits_step, format.most_bits);
+        if num_bits == 0 || !num_bits.is_multiple_of(step) || num_bits > most {
+            let why = format!("num_bits must be a multiple of {step}, up to {most}, in format {:?}", format.name);
+            return Err(Error::parameter(format!("{why}, got {num_bits}")));
+        }
+        if num_hashes == 0 || num_hashes > format.most_hashes {
+            let most = format.most_hashes;
+            let why = format!("num_hashes must be between 1 and {most} in format {:?}, got {num_hashes}", format.name);
+            return Err(Error::parameter(why));
+        }
+        let by = Remainder::by(num_bits);
+        Ok(BitFilter { format, key_type, seed, num_hashes, num_bits, by, memory: memory()? })
+    }
+
+    /// The filter in the `len` bytes that `input` gives, read in one pass; nothing is allocated before the lengths that
+    /// they state are checked. It may have at most `max_bytes` of bits.
+    pub fn read(
+        format: &'static Format,
+        key_type: KeyType,
+        input: &mut dyn Read,
+        len: u64,
+        max_bytes: u64,
+    ) -> Result<Self> {
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => format.refuse("the bytes were cut short while they were read"),
+            _ => Error::Io(error, "read".into()),
+        };
+        let mut head = [0; Head::MOST];
+        let at_hand = len.min(Head::MOST as u64) as usize;
+        input.read_exact(&mut head[..at_hand]).map_err(failed)?;
+        let stated = (format.parse)(&head[..at_hand], len).map_err(|why| format.refuse(why))?;
+        let bytes = stated.num_bits / 8;
+        if bytes > max_bytes {
+            let why = format!("the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file");
+            return Err(Error::Memory(why));
+        }
+        let (num_bits, num_hashes) = (stated.num_bits, stated.num_hashes);
+        let mut filter =
+            Self::with_shape(format, key_type, stated.seed, num_bits, num_hashes).map_err(Error::as_format)?;
+        let cells = filter.memory.bytes_mut().ok_or_else(Error::read_only)?;
+        let mut body = (&head[stated.len..at_hand]).chain(input);
+        for portion in cells[..bytes as usize].chunks_mut(PORTION) {
+            body.read_exact(portion).map_err(failed)?;
+            format.order.arrange(portion);
+        }
+        Ok(filter)
+    }
+
+    /// Writes the filter as its program does.
+    pub fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        out.write_all(&(self.format.head)(self))?;
+        let mut portion = [0; PORTION];
+        for cells in self.memory.bytes()[..(self.num_bits / 8) as usize].chunks(PORTION) {
+            let portion = &mut portion[..cells.len()];
+            portion.copy_from_slice(cells);
+            self.format.order.arrange(portion);
+            out.write_all(portion)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that [`BitFilter::write`] writes.
+    pub fn len_written(&self) -> u64 {
+        (self.format.head)(self).len() as u64 + self.num_bits / 8
+    }
+
+    /// Its format.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// The type of its keys.
+    pub fn key_type(&self) -> KeyType {
+        self.key_type
+    }
+
+    /// Seed of the hash; 0 in formats that have none.
+    pub fn seed(&self) -> u32 {
+        self.seed
+    }
+
+    /// k.
+    pub fn num_hashes(&self) -> u32 {
+        self.num_hashes
+    }
+
+    /// m.
+    pub fn num_bits(&self) -> u64 {
+        self.num_bits
+    }
+
+    /// Bytes of bits.
+    pub fn nbytes(&self) -> u64 {
+        self.num_bits / 8
+    }
+
+    /// The bits, the lowest of a byte first, which zeros fill up to whole lines.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    fn ones(&self) -> u64 {
+        bits::count_ones(self.memory.words())
+    }
+
+    /// Share of set bits.
+    pub fn fill(&self) -> f64 {
+        self.ones() as f64 / self.num_bits as f64
+    }
+
+    /// The law of its rate.
+    fn law(&self) -> Box<dyn Law> {
+        let (num_bits, num_hashes) = (self.num_bits, self.num_hashes);
+        match self.format.rule {
+            Rule::SplitBlock => Box::new(Lanes { blocks: num_bits / 256, lanes: 8, width: 32, per_lane: 1 }),
+            _ => Box::new(Classic { num_bits, num_hashes }),
+        }
+    }
+
+    /// Model rate at the present fill.
+    pub fn fpr(&self) -> f64 {
+        self.law().fpr_of_fill(self.fill())
+    }
+
+    /// Estimated number of keys, and its standard deviation.
+    pub fn approx_count(&self) -> (f64, f64) {
+        self.law().estimate(self.fill())
+    }
+
+    /// How a key's digest is computed: a digest of one filter is one of every filter with the same hashing.
+    pub fn hashing(&self) -> Hashing {
+        Hashing { rule: self.format.rule, key_type: self.key_type, seed: self.seed }
+    }
+
+    /// Refuses a filter of another shape, naming what differs.
+    fn check_alike(&self, other: &Self) -> Result<()> {
+        let rows = [
+            ("format", self.format.name.to_owned(), other.format.name.to_owned()),
+            ("key_type", self.key_type.name().into(), other.key_type.name().into()),
+            ("seed", self.seed.to_string(), other.seed.to_string()),
+            ("num_bits", self.num_bits.to_string(), other.num_bits.to_string()),
+            ("num_hashes", self.num_hashes.to_string(), other.num_hashes.to_string()),
+        ];
+        let differences: Vec<_> = rows.iter().filter(|(_, mine, theirs)| mine != theirs).collect();
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<_> =
+            differences.iter().map(|(name, mine, theirs)| format!("{name} ({mine} and {theirs})")).collect();
+        Err(Error::Incompatible(format!("the filters differ in {}", named.join(", "))))
+    }
+
+    /// Adds all keys of `other`.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.check_alike(other)?;
+        bits::or_assign(self.memory.writable()?, other.memory.words());
+        Ok(())
+    }
+
+    /// True if both have the same format, shape and bits.
+    pub fn equals(&self, other: &Self) -> bool {
+        self.check_alike(other).is_ok() && self.memory.words() == other.memory.words()
+    }
+
+    /// Removes all keys.
+    pub fn clear(&mut self) -> Result<()> {
+        self.memory.writable()?.fill(0);
+        Ok(())
+    }
+
+    /// The same bits under another format, which must place them alike.
+    pub fn converted(&self, format: &'static Format) -> Result<Self> {
+        if format.number == self.format.number {
+            return self.try_clone();
+        }
+        let (from, to) = (self.format, format);
+        let why = format!(
+            "a filter of format {:?} cannot become one of {:?}: its keys set the bits of {}, the other's those of {}, and \
+             a filter does not contain its keys; add them to a new one",
+            from.name, to.name, from.rule_in_words, to.rule_in_words
+        );
+        Err(Error::Incompatible(why))
+    }
+
+    /// An independent copy.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(BitFilter { memory: self.memory.try_clone()?, ..*self })
+    }
+}
+
+/// See [`BitFilter::hashing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hashing {
+    rule: Rule,
+    key_type: KeyType,
+    seed: u32,
+}
+
+impl Hashing {
+    /// The hash of a key; `None` if it is of another type.
+    #[inline(always)]
+    pub fn digest(&self, domain: Domain, bytes: &[u8]) -> Option<Digest> {
+        self.rule.digest_key(self.seed, self.key_type, domain, bytes)
+    }
+
+    /// The keys that it takes, for messages.
+    pub fn accepted(&self) -> &'static str {
+        self.key_type.accepted()
+    }
+
+    /// Fills `out` with the hashes of integers, 8 little-endian bytes each; false if keys are of another type.
+    pub fn digest_words(&self, words: &[[u8; 8]], out: &mut [Digest]) -> bool {
+        let takes = matches!(self.key_type, KeyType::Any | KeyType::Long);
+        if takes {
+            self.rule.digest_words(self.seed, words, out);
+        }
+        takes
+    }
+}
+
+impl Order {
+    /// Turns words as they are in files into words as they are in memory, or back.
+    fn arrange(self, words: &mut [u8]) {
+        if self == Order::Big {
+            words.as_chunks_mut::<8>().0.iter_mut().for_each(|word| word.reverse());
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Guava's `BloomFilter`: u8 strategy, u8 k, i32 words, words x i64; big-endian. The funnel is not recorded.
+
+use super::{Format, Head, Order, i32_at, optimal_bits, stated_bits};
+use crate::foreign::bits::BitFilter;
+use crate::foreign::key_type::KeyType;
+use crate::foreign::rules::Rule;
+
+/// Strategy 1, the default.
+pub(super) const MITZ_64: Format = Format {
+    number: 3,
+    name: "guava",
+    title: "Guava BloomFilter, MURMUR128_MITZ_64",
+    rule: Rule::Guava64,
+    rule_in_words: "Murmur3 x64_128 halves summed in 64 bits",
+    key_types: &[KeyType::Bytes, KeyType::Utf16, KeyType::Int, KeyType::Long],
+    key_type_name: "funnel",
+    is_seeded: false,
+    bits_step: 64,
+    most_bits: i32::MAX as u64 * 64,
+    most_hashes: 255,
+    order: Order::Big,
+    parse: |head, len| parse(head, len, 1),
+    head: |filter| head(filter, 1),
+    size,
+    verified: "both directions against the jar of Guava 33",
+    limits: "funnels of several fields are not supported",
+};
+
+/// Strategy 0, the one of releases before 16.
+pub(super) const MITZ_32: Format = Format {
+    number: 4,
+    name: "guava-32",
+    title: "Guava BloomFilter, MURMUR128_MITZ_32",
+    rule: Rule::Guava32,
+    rule_in_words: "halves of the first word of Murmur3 x64_128 summed in 32 bits",
+    parse: |head, len| parse(head, len, 0),
+    head: |filter| head(filter, 0),
+    ..MITZ_64
+};
+
+fn parse(head: &[u8], len: u64, strategy: u8) -> Result<Head, String> {
+    let [stated, num_hashes, ..] = head else { return Err("it ends within its header".into()) };
+    if *stated != strategy {
+        return Err(format!("its strategy is {stated}, not {strategy}"));
+    }
+    if *num_hashes == 0 {
+        return Err("its number of hashes is 0".into());
+    }
+    let num_bits = stated_bits(i32_at(head, 2)?, 6, len)?;
+    Ok(Head { len: 6, num_hashes: (*num_hashes).into(), seed: 0, num_bits })
+}
+
+fn head(filter: &BitFilter, strategy: u8) -> Vec<u8> {
+    let words = (filter.num_bits() / 64) as u32;
+    let mut head = vec![strategy, filter.num_hashes() as u8];
+    head.extend_from_slice(&words.to_be_bytes());
+    head
+}
+
+/// `k = max(1, round(-log2 p))`, as since 33.
+fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
+    let hashes = (-fpr.ln() / std::f64::consts::LN_2).round().clamp(1.0, 255.0) as u32;
+    let bits = optimal_bits(capacity, fpr).max(1).checked_next_multiple_of(64)?;
+    Some((bits, hashes)).filter(|(bits, _)| *bits <= MITZ_64.most_bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Result;
+    use crate::key::Domain;
+
+    fn hex(of: KeyType, keys: &[(Domain, &[u8])]) -> Result<String> {
+        let mut filter = BitFilter::sized(&MITZ_64, of, 0, 10, 0.03)?;
+        for (domain, bytes) in keys {
+            let digest = filter.hashing().digest(*domain, bytes);
+            filter.add(digest.ok_or_else(|| crate::Error::parameter("a key of another type"))?)?;
+        }
+        let mut bytes = Vec::new();
+        filter.write(&mut bytes).map_err(|error| crate::Error::Io(error, "test".into()))?;
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    #[test]
+    fn bytes_are_those_of_guava() -> Result<()> {
+        let words = ["a", "b", "hello", "café"].map(|text| (Domain::Text, text.as_bytes()));
+        assert_eq!(hex(KeyType::Bytes, &words)?, "01050000000220100200088402040002404820c0a103");
+        assert_eq!(hex(KeyType::Utf16, &words)?, "01050000000224b2a02020a280800008000000280800");
+        let bytes = [0i64, 1, -1, 1 << 40].map(i64::to_le_bytes);
+        let longs = [0, 1, 2, 3].map(|i| (Domain::Integer, &bytes[i][..]));
+        assert_eq!(hex(KeyType::Long, &longs)?, "01050000000200008025200800011088800410434c02");
+        let bytes = [0i64, 1, -1, 1 << 20].map(i64::to_le_bytes);
+        let ints = [0, 1, 2, 3].map(|i| (Domain::Integer, &bytes[i][..]));
+        assert_eq!(hex(KeyType::Int, &ints)?, "01050000000250002020420082214003000000800002");
+        assert!(hex(KeyType::Int, &longs).is_err());
+        Ok(())
+    }
+}

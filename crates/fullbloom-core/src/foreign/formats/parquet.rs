@@ -1,0 +1,121 @@
+//! Apache Parquet's split-block filter: a header in Thrift's compact protocol, then blocks of 32 bytes, little-endian.
+//!
+//! ```text
+//! 15 zigzag-varint(bytes)   1c 1c 00 00 (BLOCK)   1c 1c 00 00 (XXHASH)   1c 1c 00 00 (UNCOMPRESSED)   00
+//! ```
+
+use super::{Format, Head, Order};
+use crate::foreign::bits::BitFilter;
+use crate::foreign::key_type::KeyType;
+use crate::foreign::rules::Rule;
+
+/// The only algorithm, hash and compression of the specification.
+const CHOICES: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
+/// The first field, an i32.
+const NUM_BYTES: u8 = 0x15;
+const BLOCK: u64 = 32;
+
+/// The format.
+pub(super) const SPLIT_BLOCK: Format = Format {
+    number: 5,
+    name: "parquet",
+    title: "Apache Parquet split-block filter",
+    rule: Rule::SplitBlock,
+    rule_in_words: "XXH64 in one block of 256 bits",
+    key_types: &[KeyType::Bytes, KeyType::Long, KeyType::Int, KeyType::Double, KeyType::Float],
+    key_type_name: "key_type",
+    is_seeded: false,
+    bits_step: BLOCK * 8,
+    most_bits: (i32::MAX as u64 / BLOCK) * BLOCK * 8,
+    most_hashes: 8,
+    order: Order::Little,
+    parse,
+    head,
+    size,
+    verified: "filters that pyarrow and DuckDB write; DuckDB's own pruning",
+    limits: "-0.0 and NaN are hashed in one form only",
+};
+
+fn parse(head: &[u8], len: u64) -> Result<Head, String> {
+    let (bytes, head_len) = stated_len(head)?;
+    let present = len.saturating_sub(head_len as u64);
+    if bytes != present {
+        return Err(format!("its numBytes is {bytes}, and {present} bytes follow its header"));
+    }
+    Ok(Head { len: head_len, num_hashes: 8, seed: 0, num_bits: bytes * 8 })
+}
+
+/// The bytes of bits that a header states, and its own.
+pub(super) fn stated_len(head: &[u8]) -> Result<(u64, usize), String> {
+    let Some((&NUM_BYTES, mut rest)) = head.split_first() else {
+        return Err("its header does not begin with numBytes".into());
+    };
+    let (mut value, mut shift) = (0u64, 0);
+    loop {
+        let Some((&byte, behind)) = rest.split_first().filter(|_| shift < 35) else {
+            return Err("its numBytes does not end".into());
+        };
+        (value, rest) = (value | u64::from(byte & 0x7f) << shift, behind);
+        shift += 7;
+        if byte & 0x80 == 0 {
+            // Written back, the number takes as few bytes as it can.
+            if byte == 0 && shift > 7 {
+                return Err("its numBytes takes more bytes than it needs".into());
+            }
+            break;
+        }
+    }
+    if value & 1 == 1 || value > u64::from(u32::MAX) {
+        return Err("its numBytes is not a positive i32".into());
+    }
+    if !rest.starts_with(&CHOICES) {
+        return Err("its algorithm, hash or compression is not BLOCK, XXHASH, UNCOMPRESSED".into());
+    }
+    let (bytes, head_len) = (value / 2, head.len() - rest.len() + CHOICES.len());
+    if bytes == 0 || !bytes.is_multiple_of(BLOCK) {
+        return Err(format!("its numBytes is {bytes}, which is no number of blocks"));
+    }
+    Ok((bytes, head_len))
+}
+
+fn head(filter: &BitFilter) -> Vec<u8> {
+    let mut head = vec![NUM_BYTES];
+    let mut value = filter.nbytes() * 2;
+    while value >= 0x80 {
+        head.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    head.push(value as u8);
+    head.extend_from_slice(&CHOICES);
+    head
+}
+
+/// `-8 / ln(1 - p^(1/8))` bits a key, up to a power of two, as Arrow sizes them.
+fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
+    let bits = capacity as f64 * -8.0 / (-fpr.powf(0.125)).ln_1p();
+    let bits = (bits as u64).checked_next_power_of_two()?.max(BLOCK * 8);
+    Some((bits, 8)).filter(|(bits, _)| *bits <= SPLIT_BLOCK.most_bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Result;
+
+    #[test]
+    fn the_header_is_that_of_the_specification() -> Result<()> {
+        let filter = BitFilter::with_shape(&SPLIT_BLOCK, KeyType::Long, 0, 16384 * 8, 8)?;
+        let head: String = head(&filter).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(head, "158080021c1c00001c1c00001c1c000000");
+        assert_eq!(size(1 << 20, 0.05), Some((1 << 23, 8)));
+        Ok(())
+    }
+
+    #[test]
+    fn lengths_beyond_a_varint_are_refused() {
+        let head = [&[NUM_BYTES][..], &[0xff; 12], &CHOICES].concat();
+        assert!(parse(&head, u64::MAX).is_err());
+        assert!(parse(&[NUM_BYTES, 0x80], 2).is_err());
+        assert!(parse(&[], 0).is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! [`KeyType`]: the keys that a filter of another program takes, and the bytes that its hash sees.
+
+use super::rules::Digest;
+use crate::error::{Error, Result};
+use crate::key::Domain;
+
+/// The type of the keys of a filter. Most formats do not record it; files of ours contain the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum KeyType {
+    /// Integers as 8 bytes, texts and bytes as they are.
+    Any = 1,
+    /// Integers as 8 little-endian bytes.
+    Long = 2,
+    /// Integers as 4 little-endian bytes.
+    Int = 3,
+    /// Texts as UTF-8, and bytes.
+    Bytes = 4,
+    /// Texts as UTF-16, little-endian.
+    Utf16 = 5,
+    /// Floats as the 4 bytes of IEEE 754.
+    Float = 6,
+    /// Floats as the 8 bytes of IEEE 754.
+    Double = 7,
+}
+
+/// UTF-8 bytes of a text whose UTF-16 is written on the stack.
+const SHORT: usize = 256;
+
+impl KeyType {
+    /// Every one.
+    pub const ALL: [KeyType; 7] =
+        [KeyType::Any, KeyType::Long, KeyType::Int, KeyType::Bytes, KeyType::Utf16, KeyType::Float, KeyType::Double];
+
+    /// Its public name.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyType::Any => "any",
+            KeyType::Long => "long",
+            KeyType::Int => "int",
+            KeyType::Bytes => "bytes",
+            KeyType::Utf16 => "utf-16",
+            KeyType::Float => "float",
+            KeyType::Double => "double",
+        }
+    }
+
+    /// The keys that it takes, for messages.
+    pub fn accepted(self) -> &'static str {
+        match self {
+            KeyType::Any => "str, bytes and int of 64 bits",
+            KeyType::Long => "int of 64 bits",
+            KeyType::Int => "int of 32 bits",
+            KeyType::Bytes => "str, hashed as UTF-8, and bytes",
+            KeyType::Utf16 => "str",
+            KeyType::Float => "float that 32 bits represent",
+            KeyType::Double => "float",
+        }
+    }
+
+    /// The type with this number.
+    pub fn numbered(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|of| *of as u64 == number)
+    }
+
+    /// The type with this name; "utf-8" is another name of "bytes".
+    pub fn named(name: &str) -> Result<Self> {
+        let name = if name == "utf-8" { KeyType::Bytes.name() } else { name };
+        Self::ALL.into_iter().find(|of| of.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|of| of.name()).collect();
+            Error::parameter(format!("key_type must be one of {} or utf-8, got {name:?}", names.join(", ")))
+        })
+    }
+
+    /// Passes the bytes of a key to `hash`; `None` if its type is another one. `bytes` are the key's canonical ones.
+    #[inline(always)]
+    pub fn feed(self, domain: Domain, bytes: &[u8], hash: impl Fn(&[u8]) -> Digest) -> Option<Digest> {
+        match (self, domain) {
+            (KeyType::Any | KeyType::Bytes, Domain::Text) => Some(hash(bytes)),
+            (KeyType::Any | KeyType::Long, Domain::Integer) if bytes.len() == 8 => Some(hash(bytes)),
+            _ => self.feed_other(domain, bytes, &hash),
+        }
+    }
+
+    #[inline(never)]
+    fn feed_other(self, domain: Domain, bytes: &[u8], hash: &dyn Fn(&[u8]) -> Digest) -> Option<Digest> {
+        let word = || bytes.try_into().ok().map(u64::from_le_bytes);
+        match (self, domain) {
+            (KeyType::Int, Domain::Integer) => {
+                let int = i32::try_from(word()? as i64).ok()?;
+                Some(hash(&int.to_le_bytes()))
+            }
+            (KeyType::Double, Domain::Float) => Some(hash(bytes)),
+            (KeyType::Float, Domain::Float) => {
+                let double = f64::from_bits(word()?);
+                let float = double as f32;
+                (f64::from(float) == double || double.is_nan()).then(|| hash(&float.to_le_bytes()))
+            }
+            (KeyType::Utf16, Domain::Text) => {
+                let text = str::from_utf8(bytes).ok()?;
+                let (mut short, mut long) = ([0; 2 * SHORT], Vec::new());
+                let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+                if text.len() > SHORT {
+                    long.extend(units);
+                    return Some(hash(&long));
+                }
+                // A text has no more UTF-16 units than UTF-8 bytes.
+                let len = short.iter_mut().zip(units).map(|(at, byte)| *at = byte).count();
+                Some(hash(&short[..len]))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fed(of: KeyType, domain: Domain, bytes: &[u8]) -> Option<Vec<u8>> {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let hash = |bytes: &[u8]| {
+            *seen.borrow_mut() = bytes.to_vec();
+            [0; 2]
+        };
+        of.feed(domain, bytes, hash).map(|_| seen.take())
+    }
+
+    #[test]
+    fn keys_of_another_type_are_refused() {
+        let (one, big) = (1i64.to_le_bytes(), (1i64 << 31).to_le_bytes());
+        assert_eq!(fed(KeyType::Int, Domain::Integer, &one), Some(vec![1, 0, 0, 0]));
+        assert_eq!(fed(KeyType::Int, Domain::Integer, &big), None);
+        assert_eq!(fed(KeyType::Long, Domain::Integer, &big), Some(big.to_vec()));
+        assert_eq!(fed(KeyType::Long, Domain::Integer, &[0; 9]), None);
+        assert_eq!(fed(KeyType::Long, Domain::Text, &one), None);
+        assert_eq!(fed(KeyType::Bytes, Domain::Integer, &one), None);
+        assert_eq!(fed(KeyType::Any, Domain::Float, &one), None);
+        assert_eq!(fed(KeyType::Float, Domain::Float, &0.1f64.to_le_bytes()), None);
+        assert_eq!(fed(KeyType::Float, Domain::Float, &0.5f64.to_le_bytes()), Some(0.5f32.to_le_bytes().to_vec()));
+    }
+
+    #[test]
+    fn texts_of_any_length_are_written_as_utf16() {
+        for text in ["", "a", "é日🔑", &"é".repeat(127), &"é".repeat(128), &"é".repeat(129), &"x".repeat(5000)] {
+            let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            assert_eq!(fed(KeyType::Utf16, Domain::Text, text.as_bytes()), Some(units));
+        }
+        assert_eq!(fed(KeyType::Utf16, Domain::Text, b"\xff"), None);
+    }
+
+    #[test]
+    fn names_and_numbers_lead_back() -> Result<()> {
+        for of in KeyType::ALL {
+            assert_eq!((KeyType::named(of.name())?, KeyType::numbered(of as u64)), (of, Some(of)));
+        }
+        assert_eq!(KeyType::named("utf-8")?, KeyType::Bytes);
+        assert!(KeyType::named("str").is_err() && KeyType::numbered(0).is_none());
+        Ok(())
+    }
+}

@@ -1,0 +1,367 @@
+//! Many keys, in any container, and the results in the same one.
+//!
+//! [`keys::batch`](crate::keys::batch) passes on a hash of 64 bits for each key; the digests of other programs are wider,
+//! and computed from the bytes of the keys. Containers are read by the same code.
+
+use fullbloom_core::cells::allocation::{reserve, zeroed};
+use fullbloom_core::foreign::bits::{BitFilter, Hashing};
+use fullbloom_core::foreign::rules::Digest;
+use fullbloom_core::key::KeyHasher;
+use fullbloom_core::structure::HashSource;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::keys::{digest_exact, digest_key, refuse};
+use crate::arrow::export::Writer;
+use crate::arrow::import::{self, Chunk};
+use crate::arrow::meaning::Meaning;
+use crate::cpython::{self, Items};
+use crate::dataframes::exports::{self, Export, Missing};
+use crate::dataframes::{queries, results};
+use crate::errors::{OrRaise, at, key_type};
+use crate::keys::buffer::{self, Opened};
+use crate::keys::refusals;
+use crate::locking::biased_lock::BiasedLock;
+use crate::locking::slices;
+use crate::python_objects::answers::{self, Answer};
+use crate::python_objects::lists::ListBuilder;
+
+/// Digests on the way from keys to bits: 16 KiB.
+const CHUNK: usize = 1024;
+/// Objects that are read while attached: 128 KiB of digests, 1 ms of work.
+const OBJECTS: usize = 1 << 13;
+/// Rows for which the filter stays locked: 1 to 3 ms.
+const LOCKED: usize = 1 << 16;
+/// Rows whose results are collected before they become part of a column.
+const PORTION: usize = 1 << 20;
+
+/// What a batch does.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Job {
+    /// Looks keys up.
+    Check,
+    /// Adds keys, and returns which were new.
+    Add,
+    /// Adds keys.
+    Update,
+}
+
+/// A filter, and what a batch does with it.
+pub(super) struct Batch<'a> {
+    pub(super) lock: &'a BiasedLock<BitFilter>,
+    pub(super) hashing: Hashing,
+    pub(super) job: Job,
+}
+
+/// Why a row has no digest.
+#[derive(Clone, Copy)]
+enum Refused {
+    /// A key of another type.
+    Row(usize),
+    /// The column has no single keys.
+    Column,
+}
+
+impl Batch<'_> {
+    /// Runs over `keys`; returns the results, or None if there are none.
+    pub(super) fn run<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = keys.py();
+        cpython::learn(py);
+        if let Some(items) = Items::of(keys) {
+            return self.list(&items);
+        }
+        refusals::refuse_filter(keys)?;
+        refusals::refuse_single(keys)?;
+        if exports::supports_arrow(keys)? {
+            return self.column(keys);
+        }
+        // SAFETY: a live object, and an attached thread.
+        if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
+            && let Opened::Column(column, _keep) = buffer::open(&KeyHasher::seeded(0), keys)?
+        {
+            let whole = Rows { source: &column, start: 0, before: 0, valid: None };
+            if !self.is_answered() {
+                self.rows(py, &whole, column.len(), None)?;
+                return Ok(py.None().into_bound(py));
+            }
+            return answers::like_buffer(keys, column.len(), |out: &mut [u8]| {
+                self.rows(py, &whole, out.len(), Some(out))
+            });
+        }
+        if let Some(rows) = queries::fetch(keys)? {
+            return self.column(&rows);
+        }
+        queries::refuse(keys)?;
+        let found = self.iterate(keys, None)?;
+        if self.is_answered() { answers::like_objects(keys, found.answers) } else { Ok(py.None().into_bound(py)) }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.job != Job::Update
+    }
+
+    /// The job for digests of objects.
+    fn digests(&self, py: Python<'_>, digests: &[Digest], out: Option<&mut [u8]>) -> PyResult<()> {
+        if self.job == Job::Check {
+            let Some(out) = out else { return Ok(()) };
+            self.lock.detach(py, |session| session.read(|filter| filter.contains_many(digests, out)));
+            return Ok(());
+        }
+        self.lock.detach(py, |session| session.write(|filter| filter.add_many(digests, out))).or_raise(py)
+    }
+
+    /// A list or a tuple.
+    fn list<'py>(&self, items: &Items<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, len) = (items.keys.py(), items.keys.len()?);
+        let mut digests: Vec<Digest> = zeroed(OBJECTS.min(len)).or_raise(py)?;
+        let mut outs = zeroed(if self.is_answered() { digests.len() } else { 0 }).or_raise(py)?;
+        let mut answer = u8::start_list(py, if self.is_answered() { len } else { 0 })?;
+        let mut start = 0;
+        while start < len {
+            let room = digests.len().min(len - start);
+            let (count, error) = self.digest_items(items, start, &mut digests[..room]);
+            self.digests(py, &digests[..count], self.is_answered().then(|| &mut outs[..count]))?;
+            if self.is_answered() {
+                answer.extend(&outs[..count])?;
+            }
+            if let Some(error) = error {
+                return Err(at(py, start + count, error));
+            }
+            py.check_signals()?;
+            start += room;
+            if count < room {
+                break; // the list shrank while a key's own code ran
+            }
+        }
+        if self.is_answered() { answer.finish() } else { Ok(py.None().into_bound(py)) }
+    }
+
+    /// Digests the items from `start` on until `out` is full, the list ends, or a key is refused.
+    fn digest_items(&self, items: &Items<'_, '_>, start: usize, out: &mut [Digest]) -> (usize, Option<PyErr>) {
+        let mut done = 0;
+        while done < out.len() {
+            // SAFETY: keys of an exact class are hashed without running Python code; they are alive meanwhile.
+            done += unsafe { items.fill(start + done, &mut out[done..], |key| digest_exact(&self.hashing, key)) };
+            let Some(out) = out.get_mut(done) else { break };
+            match items.get(start + done).map(|key| digest_key(&self.hashing, &key)) {
+                Some(Ok(digest)) => *out = digest,
+                Some(Err(error)) => return (done, Some(error)),
+                None => break,
+            }
+            done += 1;
+        }
+        (done, None)
+    }
+
+    /// Any other iterable; items that are `missing` are no keys, and have no result.
+    fn iterate(&self, keys: &Bound<'_, PyAny>, missing: Option<&Missing>) -> PyResult<Found> {
+        let (py, mut items, mut found) = (keys.py(), keys.try_iter()?, Found::default());
+        let (mut digests, mut valid, mut outs): (Vec<Digest>, Vec<u8>, Vec<u8>) = Default::default();
+        reserve(&mut digests, OBJECTS).or_raise(py)?;
+        reserve(&mut valid, OBJECTS).or_raise(py)?;
+        reserve(&mut outs, OBJECTS).or_raise(py)?;
+        loop {
+            digests.clear();
+            valid.clear();
+            let mut error = None;
+            while valid.len() < OBJECTS && error.is_none() {
+                let Some(item) = items.next() else { break };
+                let digest = item.and_then(|item| match missing {
+                    Some(missing) if missing.is_null(&item) => Ok(None),
+                    _ => digest_key(&self.hashing, &item).map(Some),
+                });
+                match digest {
+                    Ok(digest) => {
+                        valid.push(digest.is_some().into());
+                        digests.extend(digest);
+                    }
+                    Err(refused) => error = Some(refused),
+                }
+            }
+            outs.clear();
+            outs.resize(digests.len(), 0);
+            self.digests(py, &digests, self.is_answered().then_some(&mut outs[..]))?;
+            found.rows += valid.len();
+            if self.is_answered() {
+                found.extend(py, &outs, &valid)?;
+            }
+            if let Some(error) = error {
+                return Err(at(py, found.rows, error));
+            }
+            if valid.len() < OBJECTS {
+                return Ok(found);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// A column or a table that supports the Arrow interface.
+    fn column<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = keys.py();
+        let capsules = match exports::export(keys)? {
+            Export::Capsules(capsules) => capsules,
+            Export::Objects(objects, missing) => {
+                let found = self.iterate(&objects, Some(&missing))?;
+                if !self.is_answered() {
+                    return Ok(py.None().into_bound(py));
+                }
+                let mut column = Writer::with_capacity::<u8>(py, found.rows, true)?;
+                column.append(&found.answers, &found.valid);
+                return answers::like_arrow::<u8>(keys, vec![column.finish::<u8>()], false);
+            }
+            Export::Array(values) => return results::wrap_in_series(keys, self.run(&values)?),
+        };
+        let mut chunks = import::open(Meaning::Keys(KeyHasher::seeded(0)), keys, &capsules)?;
+        let mut parts = Vec::new();
+        let mut before = 0;
+        while let Some(chunk) = chunks.next(py)? {
+            parts.extend(self.chunk(py, &chunk, before)?);
+            before += chunk.source.len();
+            py.check_signals()?;
+        }
+        if self.is_answered() {
+            answers::like_arrow::<u8>(keys, parts, chunks.streamed)
+        } else {
+            Ok(py.None().into_bound(py))
+        }
+    }
+
+    /// One chunk of a column, `before` rows after its beginning, a portion at a time.
+    fn chunk(&self, py: Python<'_>, chunk: &Chunk, before: usize) -> PyResult<Option<crate::arrow::ArrowColumn>> {
+        let (len, nullable) = (chunk.source.len(), chunk.has_nulls());
+        let mut column = self.is_answered().then(|| Writer::with_capacity::<u8>(py, len, nullable)).transpose()?;
+        let mut marks: Vec<u8> = zeroed(if nullable { PORTION.min(len) } else { 0 }).or_raise(py)?;
+        let mut outs: Vec<u8> = zeroed(if self.is_answered() { PORTION.min(len) } else { 0 }).or_raise(py)?;
+        for start in (0..len).step_by(PORTION) {
+            let count = PORTION.min(len - start);
+            let valid = marks.get_mut(..count).unwrap_or_default();
+            slices::detach_if_long(py, valid.len(), || chunk.nulls.mark(start, valid));
+            let out = outs.get_mut(..count).unwrap_or_default();
+            let valid = &*valid;
+            let rows = Rows { source: &*chunk.source, start, before, valid: nullable.then_some(valid) };
+            self.rows(py, &rows, count, self.is_answered().then_some(&mut *out))?;
+            if let Some(column) = &mut column {
+                slices::detach_if_long(py, count, || column.append(out, valid));
+            }
+        }
+        Ok(column.map(Writer::finish::<u8>))
+    }
+
+    /// `count` rows of a column.
+    fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, mut out: Option<&mut [u8]>) -> PyResult<()> {
+        let mut refused = None;
+        slices::run_locked(self.lock, py, count, |session, first| {
+            let end = count.min(first + LOCKED);
+            let mut digests = [[0; 2]; CHUNK];
+            for start in (first..end).step_by(CHUNK) {
+                let digests = &mut digests[..CHUNK.min(end - start)];
+                let filled = rows.digest(&self.hashing, start, digests);
+                let known = match filled {
+                    Ok(()) => digests.len(),
+                    Err(Refused::Row(row)) => row - start,
+                    Err(Refused::Column) => 0,
+                };
+                let out = out.as_deref_mut().map(|out| &mut out[start..start + known]);
+                self.known(session, &digests[..known], rows.valid_from(start, known), out)?;
+                if let Err(why) = filled {
+                    refused = Some(why);
+                    return Ok(count);
+                }
+            }
+            Ok(end)
+        })?;
+        match refused {
+            None => Ok(()),
+            Some(Refused::Row(row)) => {
+                let got = rows.source.domains().to_string();
+                Err(at(py, rows.before + rows.start + row, refuse(py, &self.hashing, &format!("keys of type {got}"))))
+            }
+            Some(Refused::Column) => {
+                Err(key_type(py, "rows of several fields are no keys of other programs' filters; pass one column"))
+            }
+        }
+    }
+
+    /// The job for rows whose digests are known; a null is none of them.
+    fn known(
+        &self,
+        session: &crate::locking::biased_lock::Session<'_, BitFilter>,
+        digests: &[Digest],
+        valid: Option<&[u8]>,
+        mut out: Option<&mut [u8]>,
+    ) -> fullbloom_core::Result<()> {
+        match (self.job, valid) {
+            (Job::Check, _) => {
+                if let Some(out) = out {
+                    session.read(|filter| filter.contains_many(digests, out));
+                }
+                Ok(())
+            }
+            (Job::Add | Job::Update, None) => session.write(|filter| filter.add_many(digests, out)),
+            (Job::Add | Job::Update, Some(valid)) => session.write(|filter| {
+                for (i, digest) in digests.iter().enumerate().filter(|(i, _)| valid[*i] != 0) {
+                    let new = filter.add(*digest)?;
+                    if let Some(out) = &mut out {
+                        out[i] = new.into();
+                    }
+                }
+                Ok(())
+            }),
+        }
+    }
+}
+
+/// Rows of a column, which begin at `start`, `before` rows of the batch before it; `valid` has a 0 for each null.
+struct Rows<'a> {
+    source: &'a dyn HashSource,
+    start: usize,
+    before: usize,
+    valid: Option<&'a [u8]>,
+}
+
+impl Rows<'_> {
+    fn valid_from(&self, start: usize, count: usize) -> Option<&[u8]> {
+        self.valid.map(|valid| &valid[start..start + count])
+    }
+
+    /// Fills `out` with the digests of the rows from `start` on; those of nulls are any.
+    fn digest(&self, hashing: &Hashing, start: usize, out: &mut [Digest]) -> Result<(), Refused> {
+        let first = self.start + start;
+        if let Some(words) = self.source.as_words()
+            && hashing.digest_words(&words[first..first + out.len()], out)
+        {
+            return Ok(());
+        }
+        let is_valid = |i: usize| self.valid.is_none_or(|valid| valid[start + i] != 0);
+        let (mut row, mut refused) = (0, None);
+        let has_keys = self.source.each_key(first, out.len(), &mut |domain, bytes| {
+            match hashing.digest(domain, bytes) {
+                Some(digest) => out[row] = digest,
+                None if refused.is_none() && is_valid(row) => refused = Some(Refused::Row(start + row)),
+                None => {}
+            }
+            row += 1;
+        });
+        if has_keys { refused.map_or(Ok(()), Err) } else { Err(Refused::Column) }
+    }
+}
+
+/// The results for Python objects, one a row if results are wanted.
+#[derive(Default)]
+struct Found {
+    rows: usize,
+    answers: Vec<u8>,
+    valid: Vec<u8>,
+}
+
+impl Found {
+    /// Appends rows: `outs` are the results of those that are `valid`.
+    fn extend(&mut self, py: Python<'_>, outs: &[u8], valid: &[u8]) -> PyResult<()> {
+        reserve(&mut self.answers, valid.len()).or_raise(py)?;
+        reserve(&mut self.valid, valid.len()).or_raise(py)?;
+        self.valid.extend_from_slice(valid);
+        let mut outs = outs.iter();
+        self.answers.extend(valid.iter().map(|&valid| if valid == 0 { 0 } else { outs.next().copied().unwrap_or(0) }));
+        Ok(())
+    }
+}

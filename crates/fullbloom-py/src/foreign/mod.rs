@@ -1,0 +1,524 @@
+//! Filters of other programs as a class.
+//!
+//! * [`batch`]: many keys; [`keys`]: one; [`files`]: from files;
+//! * [`parquet`]: where the filters of a Parquet file are.
+
+mod batch;
+pub(crate) mod files;
+mod keys;
+pub(crate) mod parquet;
+
+use std::path::{Path, PathBuf};
+
+use fullbloom_core::container::file::OpenFile;
+use fullbloom_core::container::{FOREIGN, Verify};
+use fullbloom_core::error::Error;
+use fullbloom_core::foreign::bits::{BitFilter, Hashing};
+use fullbloom_core::foreign::formats::{self, Format};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+
+use crate::errors::{OrRaise, parameter, parameter_type};
+use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
+use crate::locking::biased_lock::BiasedLock;
+use crate::parameters;
+use crate::python_objects::bytes::{Unwritten, read_bytes};
+
+use batch::{Batch, Job};
+use files::Wanted;
+
+/// Arguments, read under their names.
+mod arguments {
+    use super::{Format, formats};
+    use crate::errors::{OrRaise, parameter};
+    use crate::parameters;
+    use pyo3::prelude::*;
+
+    /// Reads `format=`.
+    pub(super) fn format(value: &Bound<'_, PyAny>) -> PyResult<&'static Format> {
+        formats::named(parameters::text("format", value)?).or_raise(value.py())
+    }
+
+    /// Reads `format=` that may be None.
+    pub(super) fn optional_format(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<&'static Format>> {
+        value.filter(|value| !value.is_none()).map(format).transpose()
+    }
+
+    /// Reads `key_type=` that may be None.
+    pub(super) fn key_type<'a>(value: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a str>> {
+        value.filter(|value| !value.is_none()).map(|value| parameters::text("key_type", value)).transpose()
+    }
+
+    /// Reads `seed=`, of 32 bits.
+    pub(super) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let seed = parameters::whole("seed", value, 0)?;
+        let wide = || parameter(value.py(), format!("seed must be between 0 and 2**32 - 1, got {seed}"));
+        u32::try_from(seed).map_err(|_| wide())
+    }
+}
+
+/// A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
+///
+/// format: see fullbloom.formats. capacity, fpr: sized as that program sizes a filter. key_type: the type of its keys,
+/// where the format has several ("any", "long", "int", "bytes" or its other name "utf-8", "utf-16", "float", "double");
+/// keys of another type raise KeyTypeError. seed: that of the format's hash, where it has one. Keys are hashed by the
+/// program's rule, not by that of fullbloom's own filters. Raises ParameterError, FilterMemoryError.
+///
+/// >>> from fullbloom import ForeignFilter
+/// >>> seen = ForeignFilter("guava", 1000, 0.01, key_type="utf-8")
+/// >>> seen.add("ada"), "ada" in seen, "alan" in seen
+/// (True, True, False)
+/// >>> ForeignFilter.from_foreign(seen.to_foreign(), key_type="utf-8") == seen
+/// True
+#[pyclass(frozen, module = "fullbloom")]
+pub(crate) struct ForeignFilter {
+    lock: BiasedLock<BitFilter>,
+    hashing: Hashing,
+    format: &'static Format,
+    path: Option<PathBuf>,
+}
+
+impl ForeignFilter {
+    fn wrap(filter: BitFilter) -> Self {
+        let (hashing, format) = (filter.hashing(), filter.format());
+        ForeignFilter { lock: BiasedLock::new(filter, BitFilter::nbytes), hashing, format, path: None }
+    }
+
+    fn wrap_file(filter: BitFilter, path: &Path) -> Self {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        ForeignFilter { path: Some(path), ..Self::wrap(filter) }
+    }
+
+    fn batch(&self, job: Job) -> Batch<'_> {
+        Batch { lock: &self.lock, hashing: self.hashing, job }
+    }
+
+    /// Merges `other`; one with itself does not change.
+    fn take_in(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        if std::ptr::eq(&self.lock, &other.lock) {
+            return Ok(());
+        }
+        self.lock.change_from(&other.lock, py, BitFilter::merge).or_raise(py)
+    }
+}
+
+#[pymethods]
+impl ForeignFilter {
+    #[new]
+    #[pyo3(signature = (
+        format: "str", capacity: "int", fpr: "float" = parameters::Fpr(0.01), *, key_type: "str | None" = None,
+        seed: "int" = 0
+    ))]
+    #[pyo3(text_signature = "(format, capacity, fpr=0.01, *, key_type=None, seed=0)")]
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::format)] format: &'static Format,
+        capacity: &Bound<'_, PyAny>,
+        fpr: parameters::Fpr,
+        key_type: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = arguments::seed)] seed: u32,
+    ) -> PyResult<Self> {
+        let capacity = parameters::whole("capacity", capacity, 1)?;
+        let key_type = format.key_type(arguments::key_type(key_type)?).or_raise(py)?;
+        py.detach(|| BitFilter::sized(format, key_type, seed, capacity, fpr.0)).or_raise(py).map(Self::wrap)
+    }
+
+    /// An empty filter of this shape, for programs that were configured by their numbers of bits and hashes.
+    ///
+    /// Raises ParameterError for a shape that the format does not have, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        format: "str", num_bits: "int", num_hashes: "int", *, key_type: "str | None" = None, seed: "int" = 0
+    ))]
+    fn with_shape(
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::format)] format: &'static Format,
+        num_bits: &Bound<'_, PyAny>,
+        num_hashes: &Bound<'_, PyAny>,
+        key_type: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = arguments::seed)] seed: u32,
+    ) -> PyResult<Self> {
+        let num_bits = parameters::whole("num_bits", num_bits, 1)?;
+        let num_hashes = u32::try_from(parameters::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
+        let key_type = format.key_type(arguments::key_type(key_type)?).or_raise(py)?;
+        py.detach(|| BitFilter::with_shape(format, key_type, seed, num_bits, num_hashes)).or_raise(py).map(Self::wrap)
+    }
+
+    /// The filter in `data`, the bytes that its program wrote.
+    ///
+    /// format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
+    /// where the format does not record it. max_bytes: a larger filter is refused. Every length is compared with the
+    /// bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
+    /// FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        data: "bytes | bytearray | memoryview", format: "str | None" = None, *, key_type: "str | None" = None,
+        max_bytes: "int | None" = None
+    ))]
+    fn from_foreign(
+        data: &Bound<'_, PyAny>,
+        format: Option<&Bound<'_, PyAny>>,
+        key_type: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, bytes) = (data.py(), read_bytes("data", data)?);
+        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
+        let (format, key_type) = (arguments::optional_format(format)?, arguments::key_type(key_type)?);
+        let wanted = Wanted { format, key_type, max_bytes };
+        py.detach(|| wanted.read(&bytes)).or_raise(py).map(Self::wrap)
+    }
+
+    /// The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
+    #[staticmethod]
+    #[pyo3(signature = (
+        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", format: "str | None" = None, *,
+        key_type: "str | None" = None, max_bytes: "int | None" = None
+    ))]
+    fn open_foreign(
+        path: &Bound<'_, PyAny>,
+        format: Option<&Bound<'_, PyAny>>,
+        key_type: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, path) = (path.py(), read_path(path)?);
+        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
+        let (format, key_type) = (arguments::optional_format(format)?, arguments::key_type(key_type)?);
+        let wanted = Wanted { format, key_type, max_bytes };
+        py.detach(|| wanted.open(&path)).or_raise(py).map(Self::wrap)
+    }
+
+    /// The bytes that the filter's program writes and reads.
+    #[pyo3(signature = () -> "bytes")]
+    fn to_foreign<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let len = self.lock.read(py, BitFilter::len_written) as usize;
+        let io = |error| Error::Io(error, "to_foreign".into());
+        let lock = &self.lock;
+        let created = Unwritten::new(py, len)?;
+        lock.look(py, |filter| filter.write(&mut created.writer()).map_err(io)).or_raise(py)?;
+        created.finish(py, true)
+    }
+
+    /// The filter as one of another format, whose keys must set the same bits.
+    ///
+    /// Raises IncompatibleFilters where they do not, and says which bits and which hash differ.
+    #[pyo3(signature = (format: "str") -> "Self")]
+    fn convert(
+        &self,
+        #[pyo3(from_py_with = arguments::format)] format: &'static Format,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        self.lock.look(py, |filter| filter.converted(format)).or_raise(py).map(Self::wrap)
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        crate::cpython::learn(key.py());
+        let digest = keys::digest_key(&self.hashing, key)?;
+        Ok(self.lock.read(key.py(), |filter| filter.contains(digest)))
+    }
+
+    /// Adds a key: True if it was new. Raises KeyTypeError for a key of another type, ReadOnlyFilter for a mapped filter.
+    #[pyo3(signature = (key: "Key") -> "bool")]
+    fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        crate::cpython::learn(key.py());
+        let digest = keys::digest_key(&self.hashing, key)?;
+        self.lock.write(key.py(), |filter| filter.add(digest)).or_raise(key.py())
+    }
+
+    /// Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
+    #[pyo3(signature = (*keys: "Keys") -> "None")]
+    fn update(&self, keys: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
+        let batch = self.batch(Job::Update);
+        keys.iter().try_for_each(|keys| batch.run(&keys).map(drop))
+    }
+
+    /// Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
+    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
+    fn add_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.batch(Job::Add).run(keys)
+    }
+
+    /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+    ///
+    /// keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
+    /// PyCapsule interface; null returns null. The GIL is released. Raises KeyTypeError for a key of a type that the
+    /// filter does not have.
+    ///
+    /// >>> from fullbloom import ForeignFilter
+    /// >>> ForeignFilter("spark", 1000).contains_many(["a", 1])
+    /// [False, False]
+    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
+    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.batch(Job::Check).run(keys)
+    }
+
+    /// Merges another filter of the same format and shape: the union of both.
+    ///
+    /// Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
+    #[pyo3(signature = (other: "Self"))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = parameters::other::<ForeignFilter>)] other: Py<Self>,
+    ) -> PyResult<()> {
+        self.take_in(py, other.get())
+    }
+
+    fn __or__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        let union = self.copy(py)?;
+        union.take_in(py, other)?;
+        Ok(union)
+    }
+
+    fn __ior__(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        self.take_in(py, other)
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, BitFilter::equals))
+    }
+
+    /// Removes all keys. Raises ReadOnlyFilter for a mapped filter.
+    #[pyo3(signature = () -> "None")]
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.lock.change(py, BitFilter::clear).or_raise(py)
+    }
+
+    /// Estimated number of keys, and its standard deviation, from the set bits: O(nbytes).
+    #[pyo3(signature = () -> "tuple[float, float]")]
+    fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
+        self.lock.look(py, BitFilter::approx_count)
+    }
+
+    /// Model false-positive rate at the present fill: O(nbytes).
+    #[pyo3(signature = () -> "float")]
+    fn fpr(&self, py: Python<'_>) -> f64 {
+        self.lock.look(py, BitFilter::fpr)
+    }
+
+    /// Share of set bits, counted: O(nbytes).
+    #[getter]
+    fn fill(&self, py: Python<'_>) -> f64 {
+        self.lock.look(py, BitFilter::fill)
+    }
+
+    /// Bytes of bits.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> u64 {
+        self.lock.read(py, BitFilter::nbytes)
+    }
+
+    /// Name of the format.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.format.name
+    }
+
+    /// How a key sets bits, in words.
+    #[getter]
+    fn rule(&self) -> &'static str {
+        self.format.rule_in_words
+    }
+
+    /// The type of its keys.
+    #[getter]
+    fn key_type(&self, py: Python<'_>) -> &'static str {
+        self.lock.read(py, |filter| filter.key_type().name())
+    }
+
+    /// m.
+    #[getter]
+    fn num_bits(&self, py: Python<'_>) -> u64 {
+        self.lock.read(py, BitFilter::num_bits)
+    }
+
+    /// k.
+    #[getter]
+    fn num_hashes(&self, py: Python<'_>) -> u32 {
+        self.lock.read(py, BitFilter::num_hashes)
+    }
+
+    /// Seed of the hash; 0 in formats without one.
+    #[getter]
+    fn seed(&self, py: Python<'_>) -> u32 {
+        self.lock.read(py, BitFilter::seed)
+    }
+
+    /// The absolute path of the file of ours that it was opened from, or None for a filter in memory.
+    #[getter]
+    fn path(&self) -> Option<&std::ffi::OsStr> {
+        self.path.as_deref().map(Path::as_os_str)
+    }
+
+    /// Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
+    #[pyo3(signature = () -> "dict[str, Any]")]
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = PyDict::new(py);
+        info.set_item("class", "ForeignFilter")?;
+        info.set_item("format", self.format.name)?;
+        info.set_item("title", self.format.title)?;
+        info.set_item("rule", self.format.rule_in_words)?;
+        info.set_item("key_type", self.key_type(py))?;
+        info.set_item("num_bits", self.num_bits(py))?;
+        info.set_item("num_hashes", self.num_hashes(py))?;
+        info.set_item("seed", self.seed(py))?;
+        info.set_item("nbytes", self.nbytes(py))?;
+        let (items, deviation) = self.approx_count(py);
+        info.set_item("approx_count", items)?;
+        info.set_item("approx_count_sd", deviation)?;
+        info.set_item("fill", self.fill(py))?;
+        info.set_item("fpr", self.fpr(py))?;
+        Ok(info)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (bits, hashes, key_type) = (self.num_bits(py), self.num_hashes(py), self.key_type(py));
+        let (name, fill) = (self.format.name, 100.0 * self.fill(py));
+        format!("ForeignFilter({name:?}, key_type={key_type:?}: {bits} bits, {hashes} hashes, {fill:.1} % full)")
+    }
+
+    /// The filter as the bytes of a file of ours; to_foreign() returns those of its program.
+    #[pyo3(signature = () -> "bytes")]
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let len = self.lock.read(py, |filter| filter.container().nbytes());
+        let created = Unwritten::new(py, len)?;
+        self.lock
+            .look(py, |filter| {
+                let container = filter.container();
+                let head = container.head()?;
+                container.write_with(&head, &mut created.writer()).map_err(|error| Error::Io(error, "to_bytes".into()))
+            })
+            .or_raise(py)?;
+        created.finish(py, true)
+    }
+
+    /// The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
+    ))]
+    fn from_bytes(
+        data: &Bound<'_, PyAny>,
+        secret: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, bytes) = (data.py(), read_bytes("data", data)?);
+        let wanted = read_open_options(py, "full", secret, max_bytes)?;
+        check_no_secret(py, &wanted)?;
+        py.detach(|| BitFilter::from_file(&bytes, wanted.max_bytes)).or_raise(py).map(Self::wrap)
+    }
+
+    /// Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
+    #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
+    fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, path) = (path.py(), read_path(path)?);
+        self.lock.detach(py, |session| session.read(|filter| filter.save(&path))).or_raise(py)
+    }
+
+    /// Opens a file of ours, mapped read-only; copy() it to change it.
+    ///
+    /// verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
+    /// FormatError, OSError, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+        verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
+    ))]
+    fn open(
+        path: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
+        #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
+        secret: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let py = path.py();
+        check_read_only(py, mode)?;
+        let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
+        let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+        open_file(py, &file, &path, &wanted)
+    }
+
+    /// An independent copy in memory.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        self.lock.look(py, BitFilter::try_clone).or_raise(py).map(Self::wrap)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy(py)
+    }
+
+    #[pyo3(signature = (memo: "object", /))]
+    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let _ = memo;
+        self.copy(py)
+    }
+
+    /// Pickles as its file's bytes.
+    #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
+    }
+}
+
+fn check_no_secret(py: Python<'_>, wanted: &OpenOptions) -> PyResult<()> {
+    match wanted.secret {
+        None => Ok(()),
+        Some(_) => Err(parameter(py, "the filter was built without a secret; open it without secret=")),
+    }
+}
+
+/// The filter in a file of ours that was opened as `path`.
+pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<ForeignFilter> {
+    check_no_secret(py, wanted)?;
+    if file.parsed.header.variant != FOREIGN {
+        return Err(parameter_type(py, "the file does not hold a ForeignFilter; use fullbloom.open()"));
+    }
+    let (verify, max_bytes): (Verify, u64) = (wanted.verify, wanted.max_bytes);
+    let opened = py.detach(|| BitFilter::open(file, path, verify, max_bytes));
+    fullbloom_core::structure::opening::named(opened, path)
+        .or_raise(py)
+        .map(|filter| ForeignFilter::wrap_file(filter, path))
+}
+
+/// The filter of another program in the file at `path`.
+pub(crate) fn open_detected(py: Python<'_>, path: &Path, wanted: &OpenOptions) -> PyResult<ForeignFilter> {
+    check_no_secret(py, wanted)?;
+    let detected = Wanted { format: None, key_type: None, max_bytes: wanted.max_bytes };
+    py.detach(|| detected.open(path)).or_raise(py).map(ForeignFilter::wrap)
+}
+
+/// The name of the format of bytes, or of the file at a path; None if they fit none.
+#[pyfunction]
+#[pyo3(signature = (source: "bytes | bytearray | memoryview | str | os.PathLike[str]") -> "str | None")]
+pub(crate) fn detect_foreign(source: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+    let py = source.py();
+    let is_path = source.is_instance_of::<PyString>() || source.hasattr("__fspath__")?;
+    let found = if is_path {
+        let path = read_path(source)?;
+        py.detach(|| files::detect(&path)).or_raise(py)?
+    } else {
+        let bytes = read_bytes("source", source)?;
+        formats::detect(&bytes[..bytes.len().min(formats::Head::MOST)], bytes.len() as u64)
+    };
+    Ok(found.map(|format| format.name))
+}
+
+/// One dict per format of other programs: name, title, rule, types of keys, and how it was checked.
+#[pyfunction]
+#[pyo3(signature = () -> "list[dict[str, Any]]")]
+pub(crate) fn foreign_formats(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let rows = PyList::empty(py);
+    for format in formats::ALL {
+        let row = PyDict::new(py);
+        row.set_item("number", format.number)?;
+        row.set_item("name", format.name)?;
+        row.set_item("title", format.title)?;
+        row.set_item("rule", format.rule_in_words)?;
+        row.set_item("key_types", format.key_types.iter().map(|of| of.name()).collect::<Vec<_>>())?;
+        row.set_item("key_type_name", format.key_type_name)?;
+        row.set_item("seeded", format.is_seeded)?;
+        row.set_item("verified", format.verified)?;
+        row.set_item("limits", format.limits)?;
+        rows.append(row)?;
+    }
+    Ok(rows)
+}

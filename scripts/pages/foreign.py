@@ -1,0 +1,34 @@
+"""The table in docs/formats.md: every format of other programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scripts.pages.blocks import DOCS, format_table, replace_block
+
+from fullbloom.formats import rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = DOCS / "formats.md"
+HEAD = ["format", "program", "key types", "a key sets", "read", "write", "verified", "limits"]
+
+
+def render_pages() -> dict[Path, str]:
+    """Return the current text of the page."""
+    cells = [
+        [
+            f"`{row['name']}`",
+            row["title"],
+            ", ".join(f"`{name}`" for name in row["key_types"]),
+            row["rule"],
+            "yes",
+            "yes",
+            row["verified"],
+            row["limits"],
+        ]
+        for row in rows()
+    ]
+    text = PAGE.read_text(encoding="utf-8")
+    return {PAGE: replace_block(text, format_table(HEAD, cells)) or text}

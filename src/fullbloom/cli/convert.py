@@ -1,0 +1,71 @@
+"""``fullbloom convert``: write a filter in the format of another program, or read one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fullbloom.cli.filters.foreign import ForeignOptions, add_format
+from fullbloom.cli.options import add_secret
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "write a filter in the format of another program, or read one"
+DETAIL = """Filters keep their bits and their keys where both formats place a key alike; otherwise the error
+says which bits and which hash differ. The format of the input is found by its lengths. "--to fullbloom"
+writes a file that opens without a copy."""
+EXAMPLE = "fullbloom convert seen.spark seen.bloom --to fullbloom"
+QUIET = "print nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions(ForeignOptions):
+    """Options of ``fullbloom convert``."""
+
+    filter: str
+    out: str
+    to: str
+    secret_file: str | None
+
+
+OPTIONS = ConvertOptions
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    from fullbloom.formats.conversion import OWN
+
+    parser.add_argument("filter", metavar="IN", help="a filter's file")
+    parser.add_argument("out", metavar="OUT", help='the file to write, "-" for standard output')
+    parser.add_argument(
+        "--to", required=True, metavar="FORMAT", help=f"{OWN}, or a format that --format names"
+    )
+    add_format(parser)
+    add_secret(parser)
+
+
+def run(options: ConvertOptions) -> int:
+    """Open, convert, and write."""
+    from fullbloom.cli.failures import Refusal
+    from fullbloom.cli.filters.foreign import open_any
+    from fullbloom.cli.io.output import Output
+    from fullbloom.cli.report import report
+    from fullbloom.errors import IncompatibleFilters
+    from fullbloom.formats.conversion import convert
+
+    found: Any = open_any(options, options.filter, options.secret_file, verify="full")
+    try:
+        data = convert(found, options.to)
+    except IncompatibleFilters as error:
+        raise Refusal(f"{options.filter}: {error}") from None
+    output = Output(options.out)
+    try:
+        output.write(data)
+        output.commit(durable=True)
+    finally:
+        output.discard()
+    stats = {"file": options.out, "format": options.to, "bytes": len(data)}
+    line = f"{options.out}: {len(data):,} bytes in format {options.to}"
+    report(options, stats, [line], stdout_is_free=options.out != "-")
+    return 0

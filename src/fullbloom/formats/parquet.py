@@ -1,0 +1,223 @@
+"""The split-block filters of Parquet files: where they are, what they hold, and which keys they exclude.
+
+Only footers and the filters themselves are read. A filter excludes a key for certain; a key that it does not
+exclude may be in the row group. A row group without a filter excludes nothing.
+
+>>> for probe in probe_filters("data/*.parquet", "user_id", [17, 23]):  # doctest: +SKIP
+...     print(probe.place.file, probe.place.row_group, probe.found)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+from fullbloom import _core
+from fullbloom.errors import FormatError, IncompatibleFilters, ParameterError
+from fullbloom.formats.sources import RangedFile, expand, open_ranged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fullbloom._core import ForeignFilter
+
+__all__ = [
+    "FilterPlace",
+    "Probe",
+    "list_filters",
+    "probe_filters",
+    "probe_table",
+    "read_filters",
+    "unite_filters",
+]
+
+
+#: Bytes behind the footer, and the most bytes of a filter's header.
+_TAIL, _HEAD = 8, 32
+#: How the values of a column are hashed, by their physical type.
+_KEY_TYPES = {
+    "INT32": "int",
+    "INT64": "long",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BYTE_ARRAY": "bytes",
+    "FIXED_LEN_BYTE_ARRAY": "bytes",
+}
+
+
+@dataclass(frozen=True)
+class FilterPlace:
+    """A column of a row group, and where its filter is."""
+
+    #: As it was given, or found by a pattern.
+    file: str
+    row_group: int
+    num_rows: int
+    #: Names from the root to the column, joined by dots.
+    column: str
+    physical_type: str
+    #: First byte of the filter; None without one.
+    offset: int | None
+    #: Its bytes with its header; None where the writer did not state them.
+    length: int | None
+    encrypted: bool
+
+    @property
+    def key_type(self) -> str:
+        """The type of its keys, as ForeignFilter names it; FormatError for values without filters."""
+        if self.physical_type not in _KEY_TYPES:
+            raise FormatError(f"{self}: values of type {self.physical_type} have no filter")
+        return _KEY_TYPES[self.physical_type]
+
+    def __str__(self) -> str:
+        """Name it in messages."""
+        return f"{self.file}: column {self.column!r} of row group {self.row_group}"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the filter of one row group says about keys."""
+
+    place: FilterPlace
+    #: One mark per key, in the container type of the keys: whether the row group may hold it. None without a
+    #: filter.
+    found: Any
+
+
+def list_filters(sources: Any, column: str | None = None) -> Iterator[FilterPlace]:
+    """Yield the columns of all row groups, or those of the name ``column``, in order; read footers only.
+
+    sources: a path, a pattern such as ``data/**/*.parquet``, a URL (with fsspec), or several of them. Raises
+    FormatError for a file whose footer is damaged, encrypted or points outside of the file, and OSError.
+    """
+    for name in expand(sources):
+        with open_ranged(name) as file:
+            yield from _list_places(file, column)
+
+
+def read_filters(sources: Any, column: str) -> Iterator[tuple[FilterPlace, ForeignFilter | None]]:
+    """Yield the filters of ``column``, one per row group; None for one without a filter.
+
+    Raises FormatError as :func:`list_filters`, for a filter that is not of the specification, and for an
+    encrypted column; ParameterError if a file has no such column.
+    """
+    for name in expand(sources):
+        with open_ranged(name) as file:
+            for place in _require_places(file, column):
+                yield place, _read_filter(file, place)
+
+
+def probe_filters(sources: Any, column: str, keys: Any) -> Iterator[Probe]:
+    """Yield what the filter of each row group says about ``keys``.
+
+    keys: as ``contains_many`` takes them; int for integer columns, float for floating-point ones, str or
+    bytes for byte arrays. Raises KeyTypeError for keys of another type than the column's, and as
+    :func:`read_filters`.
+    """
+    if not hasattr(keys, "__len__"):
+        keys = list(keys)
+    for place, bloom in read_filters(sources, column):
+        yield Probe(place, None if bloom is None else bloom.contains_many(keys))
+
+
+def probe_table(sources: Any, column: str, keys: Any) -> Any:
+    """Return what :func:`probe_filters` yields as an Arrow table: a row per key that a row group may hold.
+
+    Its columns: file, row_group, key (its number, from 0) and has_filter; row groups without a filter have
+    all keys. Needs pyarrow: ImportError without it.
+    """
+    from fullbloom.formats.arrow import import_arrow
+
+    pa = import_arrow()
+    known = keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(list(keys))
+    everything = pa.array(range(len(known)), pa.int64())
+    parts = []
+    for probe in probe_filters(sources, column, known):
+        found = (
+            everything if probe.found is None else pa.compute.indices_nonzero(probe.found).cast(pa.int64())
+        )
+        if isinstance(found, pa.ChunkedArray):
+            found = found.combine_chunks()
+        count = len(found)
+        parts.append(
+            pa.record_batch(
+                {
+                    "file": pa.repeat(pa.scalar(probe.place.file), count),
+                    "row_group": pa.repeat(pa.scalar(probe.place.row_group, pa.int32()), count),
+                    "key": found,
+                    "has_filter": pa.repeat(pa.scalar(probe.found is not None), count),
+                }
+            )
+        )
+    schema = pa.schema(
+        [("file", pa.string()), ("row_group", pa.int32()), ("key", pa.int64()), ("has_filter", pa.bool_())]
+    )
+    return pa.Table.from_batches(parts, schema)
+
+
+def unite_filters(sources: Any, column: str) -> ForeignFilter:
+    """Return one filter that finds every key that any of the row groups may hold.
+
+    Raises IncompatibleFilters if a row group has no filter or filters have different sizes, and as
+    :func:`read_filters`.
+    """
+    union: ForeignFilter | None = None
+    for place, bloom in read_filters(sources, column):
+        if bloom is None:
+            raise IncompatibleFilters(f"{place} has no filter, so a union would exclude its keys")
+        if union is None:
+            union = bloom
+            continue
+        try:
+            union.merge(bloom)
+        except IncompatibleFilters as error:
+            raise IncompatibleFilters(f"{place}: {error}") from None
+    if union is None:
+        raise ParameterError("sources must name a file with a row group, got none")
+    return union
+
+
+def list_matches(probe: Probe, keys: Sequence[Any]) -> list[Any]:
+    """Return those of ``keys``, a list, that the row group of ``probe`` may hold."""
+    return list(keys) if probe.found is None else list(compress(keys, probe.found))
+
+
+def _list_places(file: RangedFile, column: str | None) -> list[FilterPlace]:
+    try:
+        tail = file.read(max(file.size - _TAIL, 0), min(file.size, _TAIL))
+        length = _core.parquet_footer_len(tail, file.size)
+        footer = file.read(file.size - _TAIL - length, length)
+        chunks = _core.parquet_chunks(footer, file.size, column)
+    except FormatError as error:
+        raise FormatError(f"{file.name}: {error}") from None
+    return [FilterPlace(file.name, *chunk) for chunk in chunks]
+
+
+def _require_places(file: RangedFile, column: str) -> list[FilterPlace]:
+    places = _list_places(file, column)
+    if not places:
+        names = dict.fromkeys(place.column for place in _list_places(file, None))
+        # A file without row groups has no rows, whatever its columns.
+        if names:
+            raise ParameterError(f"{file.name}: has no column {column!r}; it has {', '.join(names)}")
+    return places
+
+
+def _read_filter(file: RangedFile, place: FilterPlace) -> ForeignFilter | None:
+    if place.encrypted:
+        raise FormatError(f"{place}: is encrypted, which is not supported")
+    if place.offset is None:
+        return None
+    end = file.size - _TAIL
+    try:
+        length, data = place.length, b""
+        if length is None:
+            data = file.read(place.offset, min(_HEAD, end - place.offset))
+            length = _core.parquet_filter_len(data)
+        # One that reaches into the tail is cut short, which its length contradicts.
+        length = min(length, end - place.offset)
+        data = data[:length] + file.read(place.offset + len(data), max(length - len(data), 0))
+        return _core.ForeignFilter.from_foreign(data, "parquet", key_type=place.key_type)
+    except FormatError as error:
+        raise FormatError(f"{place}: {error}") from None

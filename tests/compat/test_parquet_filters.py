@@ -1,0 +1,204 @@
+"""The filters of Parquet files, as pyarrow and DuckDB write them; DuckDB's own pruning is the judge."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fullbloom
+from fullbloom import FormatError, IncompatibleFilters, KeyTypeError, ParameterError
+from fullbloom.formats import parquet, sources
+from fullbloom.formats.parquet import list_filters, probe_filters, probe_table, read_filters, unite_filters
+
+ROWS = 6000
+#: One column of each type that has filters, its values, and values that it does not have.
+COLUMNS: dict[str, tuple[pa.DataType, list[Any], list[Any]]] = {
+    "long": (pa.int64(), [i * 7919 for i in range(ROWS)], [-1 - i for i in range(500)]),
+    "int": (pa.int32(), list(range(ROWS)), list(range(10**6, 10**6 + 500))),
+    "double": (pa.float64(), [i + 0.5 for i in range(ROWS)], [-0.25 - i for i in range(500)]),
+    "float": (pa.float32(), [i + 0.5 for i in range(ROWS)], [-0.25 - i for i in range(500)]),
+    "text": (pa.string(), [f"user {i} é" for i in range(ROWS)], [f"no {i}" for i in range(500)]),
+    "blob": (pa.binary(), [struct.pack("<q", i) for i in range(ROWS)], [b"x" * i for i in range(9, 400)]),
+    "fixed": (pa.binary(4), [struct.pack("<i", i) for i in range(ROWS)], [b"%04d" % i for i in range(500)]),
+}
+
+
+def write(path: Path, *, row_group_size: int = 2000, **options: Any) -> Path:
+    table = pa.table({name: pa.array(values, of) for name, (of, values, _) in COLUMNS.items()})
+    filters = {name: {"ndv": 2000, "fpp": 0.01} for name in COLUMNS}
+    pq.write_table(table, path, row_group_size=row_group_size, bloom_filter_options=filters, **options)
+    return path
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("parquet") / "all.parquet")
+
+
+def test_every_filter_of_a_file_is_found(written: Path) -> None:
+    places = list(list_filters(written))
+    assert len(places) == 3 * len(COLUMNS)
+    metadata = pq.ParquetFile(written).metadata
+    for place in places:
+        index = metadata.schema.names.index(place.column)
+        chunk = metadata.row_group(place.row_group).column(index)
+        assert (place.physical_type, place.offset) == (chunk.physical_type, chunk.bloom_filter_offset)
+        assert (place.length, place.num_rows) == (chunk.bloom_filter_length, 2000)
+    assert [place.row_group for place in list_filters(written, "int")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_keys_are_found_in_their_row_group_and_few_others(written: Path, column: str) -> None:
+    _, values, absent = COLUMNS[column]
+    for group, probe in enumerate(probe_filters(written, column, values)):
+        found = np.array(probe.found)
+        inside = found[group * 2000 : group * 2000 + 2000]
+        assert inside.all()
+        assert found.sum() - 2000 < 4000 * 0.02
+    for probe in probe_filters(written, column, absent):
+        assert sum(probe.found) <= 0.03 * len(absent)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_our_filter_of_a_column_is_the_written_one(written: Path, column: str) -> None:
+    values = COLUMNS[column][1]
+    with written.open("rb") as file:
+        for place, bloom in read_filters(written, column):
+            assert bloom is not None
+            own = fullbloom.ForeignFilter.with_shape("parquet", bloom.num_bits, 8, key_type=bloom.key_type)
+            own.update(values[place.row_group * 2000 : place.row_group * 2000 + 2000])
+            assert own == bloom
+            file.seek(place.offset or 0)
+            assert own.to_foreign() == file.read(place.length)
+
+
+def test_unions_find_the_keys_of_all_files(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"part-{i}.parquet") for i in range(3)]
+    union = unite_filters(str(tmp_path / "*.parquet"), "text")
+    assert all(union.contains_many(COLUMNS["text"][1]))
+    assert list(sources.expand(str(tmp_path / "**" / "*.parquet"))) == [str(path) for path in paths]
+    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "zz.parquet")
+    with pytest.raises(IncompatibleFilters, match="has no filter"):
+        unite_filters(tmp_path / "zz.parquet", "text")
+
+
+def test_tables_name_every_row_group_that_may_hold_a_key(tmp_path: Path, written: Path) -> None:
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(pa.table({"long": [1]}), plain)
+    keys = [0, 7919 * 2001, -5, 7919 * 5999]
+    table = probe_table([written, plain], "long", keys)
+    rows = {(row["file"], row["row_group"], row["key"]) for row in table.to_pylist()}
+    assert {(str(written), 0, 0), (str(written), 1, 1), (str(written), 2, 3)} <= rows
+    assert {(str(plain), 0, i) for i in range(4)} <= rows
+    assert {row["has_filter"] for row in table.to_pylist() if row["file"] == str(plain)} == {False}
+    assert probe_table(written, "long", pa.array(keys)).num_rows == table.num_rows - 4
+    assert probe_table(written, "long", []).num_rows == 0
+
+
+def test_duckdb_prunes_where_we_do(tmp_path: Path) -> None:
+    path = tmp_path / "duck.parquet"
+    # It writes filters for dictionary-encoded columns.
+    rows = "SELECT (i % 500) * 3 AS n, 'key ' || (i % 500) AS t FROM range(20000) r(i)"
+    duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 5000)")
+    for column, keys in (
+        ("n", [*range(0, 1500, 3), *range(10**6, 10**6 + 300)]),
+        ("t", ["key 1", "no", "key 499"]),
+    ):
+        places = list(list_filters(path, column))
+        assert any(place.offset is not None for place in places), column
+        for key in keys[::25] if column == "n" else keys:
+            literal = key if column == "n" else f"'{key}'"
+            judged = duckdb.execute(
+                f"SELECT row_group_id, bloom_filter_excludes"
+                f" FROM parquet_bloom_probe('{path}', '{column}', {literal})"
+            ).fetchall()
+            ours = {
+                probe.place.row_group: probe.found[0]
+                for probe in probe_filters(path, column, [key])
+                if probe.found
+            }
+            assert ours == {group: not excludes for group, excludes in judged if group in ours}
+            assert ours
+
+
+def test_only_footers_and_filters_are_read(written: Path) -> None:
+    with sources.open_ranged(str(written)) as file:
+        places = parquet._list_places(file, "long")
+        footer = file.bytes_read
+        for place in places:
+            parquet._read_filter(file, place)
+        asked = sum(place.length or 0 for place in places)
+        assert file.bytes_read == footer + asked
+        tail = written.read_bytes()[-8:]
+        assert footer == 8 + int.from_bytes(tail[:4], "little")
+
+
+def test_remote_files_are_read_through_fsspec(written: Path) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="needs fsspec: pip install fsspec")
+    memory = fsspec.filesystem("memory")
+    for name in ("a", "b"):
+        memory.pipe(f"/bucket/{name}.parquet", written.read_bytes())
+    probes = list(probe_filters("memory://bucket/*.parquet", "long", [0]))
+    assert [probe.place.row_group for probe in probes] == [0, 1, 2] * 2
+    assert probes[0].found == [True]
+    with pytest.raises(FileNotFoundError):
+        list(probe_filters("memory://bucket/*.none", "long", [0]))
+
+
+def test_keys_and_columns_that_do_not_fit_are_refused(written: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyTypeError, match="must be int of 64 bits"):
+        list(probe_filters(written, "long", ["a"]))
+    with pytest.raises(ParameterError, match="has no column 'absent'; it has long, int"):
+        list(probe_filters(written, "absent", [1]))
+    with pytest.raises(FileNotFoundError):
+        list(probe_filters(tmp_path / "none" / "*.parquet", "long", [1]))
+
+
+def test_files_that_lie_are_refused(written: Path, tmp_path: Path) -> None:
+    data = bytearray(written.read_bytes())
+    path = tmp_path / "lie.parquet"
+
+    def refuse(lie: bytes, match: str) -> None:
+        path.write_bytes(lie)
+        with pytest.raises(FormatError, match=match):
+            list(read_filters(path, "long"))
+
+    refuse(b"", "it has no tail")
+    refuse(bytes(100), "does not end with PAR1")
+    refuse(bytes(data[:-4]) + b"PARE", "footer is encrypted")
+    refuse(bytes(data[:-8]) + (len(data)).to_bytes(4, "little") + b"PAR1", "its footer has")
+    refuse(bytes(data[-3000:-8]) + bytes(data[-8:]), "footer|outside")
+    place = next(list_filters(written, "long"))
+    assert place.offset is not None
+    header = bytearray(data)
+    header[place.offset] ^= 1
+    refuse(bytes(header), "column 'long' of row group 0")
+    header = bytearray(data)
+    header[place.offset + 2] ^= 0x40
+    refuse(bytes(header), "numBytes")
+
+
+def test_damaged_footers_never_read_outside_of_the_file(written: Path, tmp_path: Path) -> None:
+    import random
+
+    data = bytearray(written.read_bytes())
+    footer = int.from_bytes(data[-8:-4], "little")
+    path = tmp_path / "damaged.parquet"
+    draw = random.Random(3)
+    for _ in range(400):
+        lie = bytearray(data)
+        for _ in range(draw.randint(1, 4)):
+            lie[len(lie) - 8 - 1 - draw.randrange(footer)] = draw.randrange(256)
+        path.write_bytes(lie)
+        try:
+            for _, bloom in read_filters(path, "long"):
+                assert bloom is None or bloom.nbytes <= len(data)
+        except (FormatError, ParameterError):
+            continue

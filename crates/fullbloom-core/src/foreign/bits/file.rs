@@ -7,7 +7,7 @@ use super::BitFilter;
 use crate::cells::{Memory, bits};
 use crate::container::file::OpenFile;
 use crate::container::header::Span;
-use crate::container::{Container, FOREIGN, Header, Parsed, Section, Verify, kind, save, tag};
+use crate::container::{Container, ContainerIndex, FOREIGN, Header, Section, Verify, kind, save, tag};
 use crate::error::{Error, Result};
 use crate::foreign::formats;
 use crate::foreign::key_type::KeyType;
@@ -37,7 +37,7 @@ impl BitFilter {
 
     /// The filter in the bytes of a whole file, all of which are checked. It may have at most `max_bytes` of bits.
     pub fn from_file(bytes: &[u8], max_bytes: u64) -> Result<Self> {
-        let parsed = Parsed::new(bytes, Verify::Full)?;
+        let parsed = ContainerIndex::new(bytes, Verify::Full)?;
         let filter = Self::restore(&parsed, max_bytes, |span| {
             let mut memory = Memory::zeroed(span.len as u64 / 8)?;
             memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
@@ -64,7 +64,7 @@ impl BitFilter {
         Ok(filter)
     }
 
-    fn restore(parsed: &Parsed, max_bytes: u64, memory: impl FnOnce(Span) -> Result<Memory>) -> Result<Self> {
+    fn restore(parsed: &ContainerIndex, max_bytes: u64, memory: impl FnOnce(Span) -> Result<Memory>) -> Result<Self> {
         let header = &parsed.header;
         let ordered = header.params.iter().map(|&(tag, index, _)| (tag, index)).eq(TAGS.map(|tag| (tag, 0)));
         if header.variant != FOREIGN || header.scheme != 0 || header.unclean || !ordered {

@@ -20,6 +20,7 @@ PAGES = (
     "SECURITY.md",
     "CHANGELOG.md",
     "docs/batches.md",
+    "docs/cli-formats.md",
     "docs/cli-service.md",
     "docs/cli-show.md",
     "docs/cli.md",

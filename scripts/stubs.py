@@ -88,12 +88,14 @@ def list_names(text: str) -> str:
 
 
 def list_filters(text: str) -> list[str]:
-    """Return the classes with membership tests, in order of name.
+    """Return the classes with membership tests whose files are this package's own, in order of name.
 
-    `FilterCascade` is not one of them: if it were, a type checker would refuse `key in fullbloom.open(path)`.
+    `FilterCascade` and `ForeignFilter` are not among them: if they were, a type checker would refuse
+    `key in fullbloom.open(path)` and the attributes that a filter of another program does not have.
     """
     classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
-    return sorted(re.split(r"\W", body, maxsplit=1)[0] for body in classes if "def contains_many(" in body)
+    names = (re.split(r"\W", body, maxsplit=1)[0] for body in classes if "def contains_many(" in body)
+    return sorted(name for name in names if name != "ForeignFilter")
 
 
 def tidy(text: str, *command: str, name: str = "generated.pyi") -> str:

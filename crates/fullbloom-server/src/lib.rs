@@ -11,7 +11,7 @@
 //! | [`auth`] | tokens, grants, patterns of filter names | nothing |
 //! | [`budget`] | the memory held for clients | fault |
 //! | [`kind`] | any structure of the registry behind one trait | fault |
-//! | [`log`] | acknowledged changes on disk: segments, group commit | fault, fault_points |
+//! | [`log`] | acknowledged changes on disk: segments, group commit | fault, fault_points, budget |
 //! | [`store`] | named filters: catalogue, operations, checkpoints, replay | fault, fault_points, limits, budget, blocking, kind, log |
 //! | [`json`] | keys in JSON texts, hashed while they are read | fault, limits, kind |
 //! | [`resp`] | RESP2 and RESP3: parser, replies, commands, connections, listener | all of the above |

@@ -1,6 +1,6 @@
 //! The log: changes are on disk before they are acknowledged.
 //!
-//! * [`record`]: one change;
+//! * [`record`]: one change; `pending`: those that wait to be written;
 //! * [`segment`]: a file of blocks of records, and its reader;
 //! * `start`: where a log continues, and its new segment;
 //! * [`synced`]: what is known to be on disk;
@@ -14,6 +14,7 @@
 //! | `everysec` | a process crash, except the last 10 ms; a machine crash, except the last second |
 //! | `off` | a checkpoint: changes since the last one are lost |
 
+mod pending;
 pub mod record;
 pub mod segment;
 mod start;

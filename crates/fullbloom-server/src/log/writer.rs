@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
+use super::pending::{KEPT, Pending};
 use super::record::{OPERATION, op};
 use super::segment::{self, Header};
 use super::start::{Start, begin};
@@ -20,58 +21,12 @@ use crate::budget::{Budget, Held};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 
-/// The most bytes that may wait to be written. Beyond that changes are refused, because the disk is too slow.
-const MAX_PENDING: usize = 256 << 20;
-/// The buffer kept while there are no changes. A larger one is charged to the budget.
-const KEPT: usize = 4 << 20;
-/// The bytes by which a larger buffer grows. The largest record takes half of them.
-const STEP: usize = 16 << 20;
 /// Except in `always`, how long changes are collected before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(10);
 /// In `everysec`, the time from the start of a sync to the start of the next one.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// The time until the next attempt after the disk was full.
 const RETRY: Duration = Duration::from_millis(500);
-
-/// What waits to be written.
-#[derive(Default)]
-struct Pending {
-    /// A block: an empty head, then records.
-    block: Vec<u8>,
-    /// The memory charged for it.
-    held: Option<Held>,
-    records: u32,
-    /// The number of the next record.
-    next: u64,
-    /// True requests a new segment, from the next record on.
-    rotate: bool,
-    /// The first record of the newest segment.
-    boundary: u64,
-    /// True if the new segment could not be created.
-    refused: bool,
-    stop: bool,
-}
-
-impl Pending {
-    /// Makes a large block grow in steps, so that little of it is not charged yet.
-    fn make_room(&mut self) {
-        let (len, capacity) = (self.block.len(), self.block.capacity());
-        if capacity > KEPT && capacity - len < STEP / 2 {
-            self.block.reserve_exact(STEP);
-        }
-    }
-
-    /// Charges the memory of the block; false if it takes too much.
-    fn charge(&mut self) -> bool {
-        let bytes = self.block.capacity();
-        match &mut self.held {
-            Some(held) if bytes > KEPT && bytes as u64 > held.bytes() => {
-                bytes <= MAX_PENDING && held.set(bytes as u64).is_ok()
-            }
-            _ => true,
-        }
-    }
-}
 
 struct Shared {
     pending: Mutex<Pending>,

@@ -4,7 +4,7 @@
 //! lets other Python threads run while it works. A change returns once it is as durable as the mode promises.
 //!
 //! * `service`: the service, opened and closed; `port`, `listener`: the RESP port; `auth`: tokens;
-//! * `catalogue`: create, find and drop filters; `keys`: batches of keys; `stats`: what a filter reports about itself;
+//! * `catalogue`: create, find and drop filters; `keys`: batches of keys, whose `results` are bytes or texts; `stats`: what a filter reports about itself;
 //! * `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python;
 //! * `waiting`: waiting for a filter or the disk, without a thread or in one.
 
@@ -22,6 +22,7 @@ mod keys;
 mod listener;
 mod memory;
 mod port;
+mod results;
 mod service;
 mod stats;
 mod waiting;
@@ -80,7 +81,9 @@ mod fullbloom_server {
     #[pymodule_export]
     use super::Waiting;
     #[pymodule_export]
-    use super::keys::{flags_text, hash_body, numbers_text};
+    use super::keys::hash_body;
+    #[pymodule_export]
+    use super::results::{flags_text, numbers_text};
     use pyo3::prelude::*;
 
     #[pymodule_init]

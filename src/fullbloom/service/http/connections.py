@@ -54,7 +54,7 @@ class Connections:
         self._strangers[connection] = time.monotonic()
 
     def _find_longest(self) -> Connection | None:
-        """Return the connection that has to make room; None if none may be closed."""
+        """Return the connection to close for a new one; None if none may be closed."""
         stranger, stranger_since = next(iter(self._strangers.items()), (None, 0.0))
         client, client_since = next(iter(self._waiting.items()), (None, 0.0))
         if stranger is None or client is None:

@@ -47,7 +47,7 @@ class Request:
         return not self.is_safe and self.action not in _READ_ACTIONS
 
     def admit_connection(self, *, needs_token: bool) -> None:
-        """Tell the connection that this request is authorized, so that strangers make room before it.
+        """Tell the connection that this request is authorized, so that strangers are closed before it.
 
         Paths that need no token say nothing about a client.
         """

@@ -5509,7 +5509,6 @@ _Filter: TypeAlias = (
     | DLeftCountingFilter
     | DeletableBloomFilter
     | DynamicCuckooFilter
-    | ForeignFilter
     | GolombSet
     | InvertibleBloomFilter
     | LayeredBloomFilter

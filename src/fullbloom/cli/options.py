@@ -40,6 +40,14 @@ class Options:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ForeignOptions(Options):
+    """Options of commands that read files of other programs."""
+
+    format: str | None
+    key_type: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LineOptions(Options):
     """Options of commands that read lines."""
 
@@ -224,6 +232,17 @@ class BuildOptions(FilterOptions):
             f"--memory {units.size_text(self.memory or 0)} is too little for so many lines on "
             f"{self.threads} threads; give {whole >> 20}M or more, or fewer threads"
         )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Declare how a file of another program is read."""
+    group = parser.add_argument_group("files of other programs")
+    group.add_argument(
+        "--format", metavar="NAME", help="format of the file, if its lengths do not say: see docs/formats.md"
+    )
+    group.add_argument(
+        "--key-type", metavar="TYPE", help="type of its keys, where files do not record it: utf-8, long, ..."
+    )
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fullbloom import registry
@@ -10,7 +9,16 @@ from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters.kinds import list_two_set_kinds
 from fullbloom.cli.io.output import require_different, require_writable
-from fullbloom.cli.options import QUIET, FilterOptions, add_hashes, add_inputs, add_records, add_shape
+from fullbloom.cli.options import (
+    BUILD_FPR,
+    OWN_MEMORY,
+    QUIET,
+    BuildOptions,
+    add_hashes,
+    add_inputs,
+    add_records,
+    add_shape,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -29,47 +37,6 @@ from lines of a key, a tab and a whole number."""
 EXAMPLE = "fullbloom build --fpr 1e-3 words.bloom words.txt"
 #: The report says "about" if more lines than this may have been found wrongly: one in a hundred runs.
 _MISSED = 0.01
-FPR = 0.01
-#: The part of --memory for Python, blocks under way and freed memory in pieces: bytes, and a share.
-_OWN, _SHARE = 40 << 20, 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildOptions(FilterOptions):
-    """Options of ``fullbloom build``."""
-
-    out: str
-    capacity: int | None
-    #: Files of the other set of lines, names of levels, and an earlier version: of --kind of two sets.
-    rest: list[str] | None
-    levels: str | None
-    like: str | None
-
-    @property
-    def target_fpr(self) -> float:
-        """--fpr, or its default."""
-        return self.fpr or FPR
-
-    @property
-    def needs_count(self) -> bool:
-        """Whether the filter is sized by the number of lines."""
-        structure = self.structure
-        return self.capacity is None and not (structure.is_growing or structure.is_built_at_once)
-
-    @property
-    def work_memory(self) -> int | None:
-        """Bytes of --memory for hashes and for building, None without --memory."""
-        return None if self.memory is None else self.memory - _OWN - self.memory // _SHARE
-
-    def describe_needed_memory(self, needed: int) -> str:
-        """Return the message about --memory if hashes and building need ``needed`` bytes."""
-        whole = (needed + _OWN) * _SHARE // (_SHARE - 1) + (1 << 20)
-        return (
-            f"--memory {units.size_text(self.memory or 0)} is too little for so many lines on "
-            f"{self.threads} threads; give {whole >> 20}M or more, or fewer threads"
-        )
-
-
 OPTIONS = BuildOptions
 
 
@@ -83,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", type=units.size, metavar="SIZE", help="memory of the whole process, for a static --kind"
     )
-    add_shape(parser, fpr=FPR, seed="default 0", builds=True)
+    add_shape(parser, fpr=BUILD_FPR, seed="default 0", builds=True)
     _add_two_sets(parser)
     add_records(parser)
     add_hashes(parser)
@@ -176,7 +143,7 @@ def _check_kind(options: BuildOptions) -> None:
     if options.layout != "auto" and options.rest is None:
         raise Refusal(f"--kind {kind} has no layout {options.layout}; it has none to choose")
     if options.memory is not None and (options.work_memory or 0) <= 0:
-        least, given = units.size_text(2 * _OWN), units.size_text(options.memory)
+        least, given = units.size_text(2 * OWN_MEMORY), units.size_text(options.memory)
         raise Refusal(f"--memory must be above {least}, got {given}")
 
 

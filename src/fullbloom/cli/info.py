@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbloom.cli.filters.foreign import ForeignOptions, add_format
-from fullbloom.cli.options import add_secret
+from fullbloom.cli.options import ForeignOptions, add_format, add_secret
 
 if TYPE_CHECKING:
     import argparse

@@ -20,6 +20,10 @@ QUIET = "print no progress, warnings or report"
 #: Default of --max-line: for lines, since a file of one line is seldom a file of lines, and for records,
 #: whose cells or values are Python objects.
 _LONGEST_LINE, _LONGEST_RECORD = 64 << 20, 16 << 20
+#: The default of --fpr of ``fullbloom build``.
+BUILD_FPR = 0.01
+#: The part of its --memory for Python and blocks under way, and the share for freed memory in pieces.
+OWN_MEMORY, _FREED = 40 << 20, 16
 #: The share of --memory for the longest line and the longest record, and the least that they get.
 _LINES, _RECORDS, _LEAST = 128, 512, 1 << 16
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -33,6 +37,14 @@ class Options:
 
     json: bool
     quiet: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignOptions(Options):
+    """Options of commands that read files of other programs."""
+
+    format: str | None
+    key_type: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +196,53 @@ class StateOptions(FilterOptions):
 
     state: str | None
     save_every: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(FilterOptions):
+    """Options of ``fullbloom build``."""
+
+    out: str
+    capacity: int | None
+    #: Files of the other set of lines, names of levels, and an earlier version: of --kind of two sets.
+    rest: list[str] | None
+    levels: str | None
+    like: str | None
+
+    @property
+    def target_fpr(self) -> float:
+        """--fpr, or its default."""
+        return self.fpr or BUILD_FPR
+
+    @property
+    def needs_count(self) -> bool:
+        """Whether the filter is sized by the number of lines."""
+        structure = self.structure
+        return self.capacity is None and not (structure.is_growing or structure.is_built_at_once)
+
+    @property
+    def work_memory(self) -> int | None:
+        """Bytes of --memory for hashes and for building, None without --memory."""
+        return None if self.memory is None else self.memory - OWN_MEMORY - self.memory // _FREED
+
+    def describe_needed_memory(self, needed: int) -> str:
+        """Return the message about --memory if hashes and building need ``needed`` bytes."""
+        whole = (needed + OWN_MEMORY) * _FREED // (_FREED - 1) + (1 << 20)
+        return (
+            f"--memory {units.size_text(self.memory or 0)} is too little for so many lines on "
+            f"{self.threads} threads; give {whole >> 20}M or more, or fewer threads"
+        )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Declare how a file of another program is read."""
+    group = parser.add_argument_group("files of other programs")
+    group.add_argument(
+        "--format", metavar="NAME", help="format of the file, if its lengths do not say: see docs/formats.md"
+    )
+    group.add_argument(
+        "--key-type", metavar="TYPE", help="type of its keys, where files do not record it: utf-8, long, ..."
+    )
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

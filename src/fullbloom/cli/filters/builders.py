@@ -21,10 +21,10 @@ from fullbloom.cli.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fullbloom.cli.build import BuildOptions
     from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.blocks import Block, Blocks
     from fullbloom.cli.io.reader import Reader
+    from fullbloom.cli.options import BuildOptions
 
 _FIRST_STAGE = 1 << 16
 _NUMBER = re.compile(rb"[0-9]{1,20}")

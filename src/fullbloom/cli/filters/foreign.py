@@ -1,33 +1,11 @@
-"""Files of other programs' filters: the options that say how they are read, and opening them."""
+"""Opens files of other programs' filters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbloom.cli.options import Options
-
 if TYPE_CHECKING:
-    import argparse
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForeignOptions(Options):
-    """Options of commands that read files of other programs."""
-
-    format: str | None
-    key_type: str | None
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Declare how a file of another program is read."""
-    group = parser.add_argument_group("files of other programs")
-    group.add_argument(
-        "--format", metavar="NAME", help="format of the file, if its lengths do not say: see docs/formats.md"
-    )
-    group.add_argument(
-        "--key-type", metavar="TYPE", help="type of its keys, where files do not record it: utf-8, long, ..."
-    )
+    from fullbloom.cli.options import ForeignOptions
 
 
 def open_any(

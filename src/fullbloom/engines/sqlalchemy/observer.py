@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy.sql.elements import SavepointClause
 
@@ -12,8 +12,24 @@ from fullbloom.engines.sqlalchemy.pending import Savepoint, Transaction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fullbloom.engines.sqlalchemy.precheck import PreCheck
+    from fullbloom.engines.sqlalchemy.pending import PendingKeys
     from fullbloom.engines.sqlalchemy.statements import Statements
+
+
+class KeyRecorder(Protocol):
+    """What an observer reports keys to."""
+
+    #: Keys of open transactions.
+    pending: PendingKeys
+
+    def read_key(self, values: tuple[Any, ...]) -> Any:
+        """Return the key of the columns' values."""
+
+    def add_committed(self, keys: list[Any], unreadable: int) -> None:
+        """Take the keys of a committed transaction, and its number of unreadable statements."""
+
+    def mark_incomplete(self) -> None:
+        """Record that a key may have been missed."""
 
 
 class Observer:
@@ -38,9 +54,9 @@ class Observer:
     )
     POOL_EVENTS = ("checkin", "invalidate")
 
-    def __init__(self, check: PreCheck, statements: Statements) -> None:
-        self._check = check
-        self._pending = check.pending
+    def __init__(self, recorder: KeyRecorder, statements: Statements) -> None:
+        self._recorder = recorder
+        self._pending = recorder.pending
         self._statements = statements
         self._transactions: weakref.WeakKeyDictionary[Any, Transaction] = weakref.WeakKeyDictionary()
 
@@ -51,7 +67,7 @@ class Observer:
             try:
                 handler(*arguments)
             except Exception:  # noqa: BLE001 - the caller's statement has nothing to do with it
-                self._check.mark_incomplete()
+                self._recorder.mark_incomplete()
 
         return call
 
@@ -170,7 +186,7 @@ class Observer:
     def _record(self, transaction: Transaction, rows: list[tuple[Any, ...]] | None) -> None:
         """Record the keys of rows that were written; None if they cannot be read."""
         try:
-            keys = [self._check.read_key(row) for row in rows or ()]
+            keys = [self._recorder.read_key(row) for row in rows or ()]
         except Exception:  # noqa: BLE001 - normalize() failed, so these keys cannot be read either
             rows, keys = None, []
         self._pending.add(transaction, keys, unreadable=int(rows is None))
@@ -185,7 +201,7 @@ class Observer:
         if not keys and not unreadable:
             return
         if is_committed:
-            self._check.add_committed(keys, unreadable)
+            self._recorder.add_committed(keys, unreadable)
         else:
             self._pending.remove(keys, unreadable)
 

@@ -57,13 +57,16 @@ class GuardedProtocol(HttpToolsProtocol):
     stuck: float | None = None
     #: Whether a request of this connection was authorized, and whether by a token.
     is_known = has_token = False
-    #: The handshake that precedes an encrypted connection, while it has the connection's place.
-    handshake: Handshake | None = None
 
-    def __init__(self, open_connections: Connections, **named: Any) -> None:
-        """Create the protocol of one connection of the port."""
+    def __init__(
+        self, open_connections: Connections, handshake: Handshake | None = None, **named: Any
+    ) -> None:
+        """Create the protocol of one connection of the port.
+
+        ``handshake`` precedes an encrypted connection, and has its place until the connection is made.
+        """
         super().__init__(**named, app_state={"connection": self})
-        self._open = open_connections
+        self._open, self._handshake = open_connections, handshake
 
     def connection_made(self, transport: Any) -> None:
         """Start the deadline: a silent client has as long as a slow one."""
@@ -71,14 +74,10 @@ class GuardedProtocol(HttpToolsProtocol):
         # The unread response of a client that reads nothing takes little memory.
         transport.set_write_buffer_limits(high=_UNREAD)
         self.begun = self.loop.time()
-        self.end_handshake()
+        if self._handshake is not None:
+            self._handshake.end()
+            self._handshake = None
         self._open.add(self)
-
-    def end_handshake(self) -> None:
-        """Leave the place of the handshake, if there was one."""
-        if self.handshake is not None:
-            self._open.remove(self.handshake)
-            self.handshake = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Leave the place to another connection."""
@@ -207,8 +206,8 @@ class Server(uvicorn.Server):
         """Listen, and call ``ready``. A TLS handshake has the same deadline as a request."""
         loop, config = asyncio.get_running_loop(), self.config
 
-        def protocol() -> GuardedProtocol:
-            return GuardedProtocol(self._open, config=config, server_state=self.server_state)
+        def protocol(handshake: Handshake | None = None) -> GuardedProtocol:
+            return GuardedProtocol(self._open, handshake, config=config, server_state=self.server_state)
 
         servers: list[Any] = []
         self.servers = servers

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fullbloom.service.http.connections import Connections
-    from fullbloom.service.http.server import GuardedProtocol
 
 #: Seconds until the next attempt after the system refused to accept a connection.
 _RETRY = 0.1
@@ -22,21 +21,31 @@ class Handshake:
     """A stranger whose handshake is in progress."""
 
     def __init__(
-        self, one: socket.socket, protocol: GuardedProtocol, context: ssl.SSLContext, seconds: float
+        self,
+        one: socket.socket,
+        open_connections: Connections,
+        make_protocol: Callable[[Handshake], asyncio.BaseProtocol],
+        context: ssl.SSLContext,
+        seconds: float,
     ) -> None:
         """Begin the handshake, which may take so many seconds."""
-        self._socket, self._protocol, self._context, self._seconds = one, protocol, context, seconds
+        self._socket, self._open, self._make_protocol = one, open_connections, make_protocol
+        self._context, self._seconds = context, seconds
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def cut(self) -> None:
         """Close at once."""
         self._task.cancel()
 
+    def end(self) -> None:
+        """Leave the place to the encrypted connection."""
+        self._open.remove(self)
+
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         try:
             await loop.connect_accepted_socket(
-                lambda: self._protocol,
+                lambda: self._make_protocol(self),
                 self._socket,
                 ssl=self._context,
                 ssl_handshake_timeout=self._seconds,
@@ -45,7 +54,7 @@ class Handshake:
         except (OSError, ssl.SSLError, asyncio.CancelledError):
             self._socket.close()
         finally:
-            self._protocol.end_handshake()
+            self.end()
 
 
 class TlsListener:
@@ -55,7 +64,7 @@ class TlsListener:
         self,
         listener: socket.socket,
         open_connections: Connections,
-        make_protocol: Callable[[], GuardedProtocol],
+        make_protocol: Callable[[Handshake], asyncio.BaseProtocol],
         context: ssl.SSLContext,
         seconds: float,
     ) -> None:
@@ -82,6 +91,4 @@ class TlsListener:
             except OSError:
                 await asyncio.sleep(_RETRY)
                 continue
-            protocol = self._make_protocol()
-            protocol.handshake = Handshake(one, protocol, self._context, self._seconds)
-            self._open.add(protocol.handshake)
+            self._open.add(Handshake(one, self._open, self._make_protocol, self._context, self._seconds))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import starmap
@@ -25,9 +26,23 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, make_shard
-from fullbloom.engines.redis.protocol.manifest import OWNER_BYTES, STABLE_BYTES, TAG_BYTES, WINDOW_VERSION
-from fullbloom.engines.redis.protocol.requests import SendBatch, Shard, Steps, call, parse_time
-from fullbloom.errors import FormatError
+from fullbloom.engines.redis.protocol.manifest import (
+    OWNER_BYTES,
+    STABLE_BYTES,
+    TAG_BYTES,
+    WINDOW_VERSION,
+    parse_manifest,
+)
+from fullbloom.engines.redis.protocol.requests import (
+    SendBatch,
+    Shard,
+    Steps,
+    call,
+    change_if_equal,
+    parse_time,
+    read_value,
+)
+from fullbloom.errors import FormatError, FullbloomError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +62,8 @@ _DIGEST_BYTES = 8
 _RANDOM_BYTES = 4
 #: Seconds after which a batch reads the manifest again, even if no generation can have begun.
 _READ_INTERVAL = 1.0
+#: Attempts to write back a record while other clients change the manifest.
+_RESTORE_ATTEMPTS = 5
 #: The digest of a generation that has lost keys: no tags have it.
 LOST = "0" * 2 * _DIGEST_BYTES
 
@@ -316,6 +333,43 @@ def parse_record(text: str, owner: str) -> dict[int, RecordedGeneration]:
     return recorded
 
 
+def swap_manifest(key: bytes, before: bytes, after: bytes | None) -> Steps[bool]:
+    """Replace a manifest if it is still ``before``, or delete it; False if it has changed."""
+    words = (b"DEL", key) if after is None else (b"SET", key, after)
+    if (yield from change_if_equal(key, before, *words)):
+        return True
+    return after is not None and (yield from read_value(key)) == after  # sent twice
+
+
+def restore_record(state: WindowState, key: bytes, clock: Clock) -> Steps[None]:
+    """Write back what this client knows of generations, and the manifest at ``key`` does not.
+
+    Only a server that went back can lack it. If it cannot be written now, a batch that reads the
+    manifest again tries again.
+    """
+    state.is_incomplete = False
+    with suppress(FullbloomError):  # this user may not write
+        yield from _write_record(state, key, clock)
+
+
+def _write_record(state: WindowState, key: bytes, clock: Clock) -> Steps[None]:
+    for _ in range(_RESTORE_ATTEMPTS):
+        stored = yield from read_value(key)
+        manifest = parse_manifest(state.name, stored) if stored else None
+        same = manifest is not None and manifest.id == state.manifest.id
+        if stored is None or manifest is None or not same:
+            return  # the next batch finds out
+        if manifest.generation != state.manifest.generation:
+            return
+        now = yield from current_generations(state.manifest, clock)
+        recorded = recorded_generations(state.name, manifest)
+        merged = state.merge_record(recorded, now.first)
+        after = with_record(manifest, merged) if merged != recorded else manifest
+        if after is manifest or (yield from swap_manifest(key, stored, after.to_bytes())):
+            state.adopt(after, state.settled)
+            return
+
+
 def _checksum(owner: str, parts: list[str]) -> str:
     return blake2b(" ".join([owner, *parts]).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
@@ -323,6 +377,13 @@ def _checksum(owner: str, parts: list[str]) -> str:
 def seconds_per_generation(manifest: Manifest) -> float:
     """Return how long a generation takes new keys."""
     return manifest.window / (manifest.generations - 1)
+
+
+def current_generations(manifest: Manifest, clock: Clock) -> Steps[CurrentGenerations]:
+    """Return the generations of a window at the server's time."""
+    seconds = seconds_per_generation(manifest)
+    earliest, latest = (int(moment // seconds) for moment in (yield from clock.now()))
+    return CurrentGenerations(earliest - manifest.generations + 1, earliest, latest)
 
 
 def spare_generations(manifest: Manifest) -> int:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core
 from fullbloom.engines.redis.protocol import errors, generations
@@ -32,40 +32,34 @@ from fullbloom.engines.redis.protocol.generations import (
     MissingStrings,
     RecordedGeneration,
     WindowState,
+    current_generations,
     recorded_generations,
+    restore_record,
     seconds_per_generation,
+    swap_manifest,
     with_record,
 )
 from fullbloom.engines.redis.protocol.keys import (
     AcknowledgedKeys,
     Names,
-    colocated_key,
     make_shard,
     native_cells,
 )
-from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, parse_manifest
+from fullbloom.engines.redis.protocol.manifest import parse_manifest
 from fullbloom.engines.redis.protocol.requests import (
     Call,
     Request,
     SendBatch,
     Steps,
-    call,
-    change_if_equal,
-    parse_text,
     read_number,
-    read_part,
     read_value,
-    try_call,
 )
 from fullbloom.engines.redis.protocol.verify import Verification
 from fullbloom.engines.redis.storage import strings
+from fullbloom.engines.redis.storage.creation import NewString, create_strings
 from fullbloom.engines.redis.storage.strings import PORTION, combine_answers, run_portions
 from fullbloom.errors import (
-    EngineError,
-    EngineFull,
     EngineNameTaken,
-    EngineTimeout,
-    EngineUnavailable,
     FilterLost,
     FilterRolledBack,
     FullbloomError,
@@ -78,20 +72,9 @@ if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.manifest import Manifest
     from fullbloom.engines.redis.protocol.requests import Acks
 
-#: Attempts to write back a record while other clients change the manifest.
-_RESTORE_ATTEMPTS = 5
-#: Time to live, in milliseconds, of a string under its temporary key.
-_CREATION_TTL = 60_000
 #: Translates 0 to 1 and 1 to 0.
 _NEGATE = bytes([1, 0]) + bytes(254)
 _WORD = 8
-#: Creates a string of ARGV[1] zero bytes, followed by a tag and with an expiry, unless it exists; returns the
-#: tag of the string that exists.
-_CREATE = (
-    b"if redis.call('EXISTS', KEYS[1]) == 0 then "
-    b"redis.call('SETRANGE', KEYS[1], ARGV[1], ARGV[2]) redis.call('PEXPIREAT', KEYS[1], ARGV[3]) end "
-    b"return redis.call('GETRANGE', KEYS[1], ARGV[1], ARGV[1] + #ARGV[2] - 1)"
-)
 
 
 class Window:
@@ -119,8 +102,7 @@ class Window:
         return self.state.key(generation, shard)
 
     def _now(self) -> Steps[CurrentGenerations]:
-        earliest, latest = ((int(time // self.seconds)) for time in (yield from self.clock.now()))
-        return CurrentGenerations(earliest - self.manifest.generations + 1, earliest, latest)
+        return (yield from current_generations(self.manifest, self.clock))
 
     def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
         """Look up or add many keys; return the answers in the container type of the keys, if requested."""
@@ -240,7 +222,7 @@ class Window:
     def _check_losses(self, state: WindowState, generations: Sequence[int]) -> Steps[None]:
         """Write back what the manifest lacks; raise if one of the generations has lost keys."""
         if state.is_incomplete:
-            yield from self._restore_record(state)
+            yield from restore_record(state, self.names.manifest, self.clock)
         if state.rolled_back.intersection(generations):
             raise errors.rollback(self.name)
         if lost := [one for one in generations if one not in state.tags and state.is_lost(one)]:
@@ -270,35 +252,6 @@ class Window:
                     at = self.cells.range(shard)[1]
                     epoch = yield from strings.raise_epoch(state.key(*place), at, tags[shard])
                     state.epochs[place] = max(epoch, state.epochs.get(place, 0))
-
-    def _restore_record(self, state: WindowState) -> Steps[None]:
-        """Write back what this client knows of generations, and the manifest does not.
-
-        Only a server that went back can lack it. If it cannot be written now, a batch that reads the
-        manifest again tries again.
-        """
-        state.is_incomplete = False
-        with suppress(FullbloomError):  # this user may not write
-            yield from self._write_record(state)
-
-    def _write_record(self, state: WindowState) -> Steps[None]:
-        for _ in range(_RESTORE_ATTEMPTS):
-            stored = yield from _read_manifest(self.names.manifest)
-            manifest = parse_manifest(self.name, stored) if stored else None
-            same = manifest is not None and manifest.id == state.manifest.id
-            if stored is None or manifest is None or not same:
-                return  # the next batch finds out
-            if manifest.generation != state.manifest.generation:
-                return
-            now = yield from self._now()
-            recorded = recorded_generations(self.name, manifest)
-            merged = state.merge_record(recorded, now.first)
-            after = with_record(manifest, merged) if merged != recorded else manifest
-            if after is manifest or (
-                yield from _swap_manifest(self.names.manifest, stored, after.to_bytes())
-            ):
-                state.adopt(after, state.settled)
-                return
 
     def _exchange(self, requests: list[Request]) -> Steps[list[list[WireExchange]]]:
         """Send several batches at once; raise what a server refuses."""
@@ -343,10 +296,10 @@ class Window:
         before = parse_manifest(self.name, stored)
         ends = ceil(((generation + before.generations) * self.seconds + generations.GRACE) * 1000)
         new = [
-            _String(key, self.cells.range(shard)[1], state.draw_tag(shard), ends)
+            NewString(key, self.cells.range(shard)[1], state.draw_tag(shard), ends)
             for shard, key in enumerate(state.keys(generation))
         ]
-        tags = yield from self._create_strings(new)
+        tags = yield from create_strings(new)
         for one, tag in zip(new, tags, strict=True):
             if not tag:  # the generation is over
                 raise _Retry
@@ -363,32 +316,18 @@ class Window:
         tags = [state.stable(tag) for tag in tags]
         recorded[generation] = RecordedGeneration(ends, generations.digest_tags(tags))
         after = with_record(before, recorded)
-        if (yield from _swap_manifest(self.names.manifest, stored, after.to_bytes())):
+        if (yield from swap_manifest(self.names.manifest, stored, after.to_bytes())):
             state.tags[generation] = tags
             state.adopt(after, state.settled)
-
-    def _create_strings(self, new: list[_String]) -> Steps[list[bytes]]:
-        """Create the missing strings; return the tags of all that exist then, b"" for others."""
-        words = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.tag, one.ends) for one in new]
-        try:
-            answers = yield [Call(one.key, each) for one, each in zip(new, words, strict=True)]
-            return [parse_text(answer, TAG_BYTES) or b"" for answer in answers]
-        except (EngineTimeout, EngineUnavailable, EngineFull, EngineNameTaken):
-            raise
-        except EngineError:  # no scripts
-            tags = list[bytes]()
-            for one in new:
-                tags += [(yield from _create_by_rename(one))]
-            return tags
 
     def _refresh(self, state: WindowState) -> Steps[bytes]:
         """Read the manifest and return it; raise if the filter was replaced, or the window was cleared."""
         now, key = (yield from self._now()), self.names.manifest
-        stored = (yield from _read_manifest(key)) or b""
+        stored = (yield from read_value(key)) or b""
         self._learn(state, stored, now)
         if state.is_incomplete:
-            yield from self._restore_record(state)
-            stored = (yield from _read_manifest(key)) or b""
+            yield from restore_record(state, self.names.manifest, self.clock)
+            stored = (yield from read_value(key)) or b""
             self._learn(state, stored, now)
         return stored
 
@@ -502,12 +441,12 @@ class Window:
         """Remove all keys. Clients find the new generation of the manifest when they miss a string."""
         key = self.names.manifest
         while True:
-            data = yield from _read_manifest(key)
+            data = yield from read_value(key)
             manifest = parse_manifest(self.name, data) if data else None
             if data is None or manifest is None or manifest.id != self.manifest.id:
                 raise errors.loss(self.name, "its manifest, or another filter has its name")
             after = with_record(manifest.next_generation(), {})
-            if (yield from _swap_manifest(key, data, after.to_bytes())):
+            if (yield from swap_manifest(key, data, after.to_bytes())):
                 yield from self._delete_strings(WindowState(self.name, manifest))
                 self.state = WindowState(self.name, after)
                 return
@@ -522,41 +461,16 @@ class Window:
         """Delete the window of this name; True if it existed."""
         key, existed = self.names.manifest, False
         while True:
-            data = yield from _read_manifest(key)
+            data = yield from read_value(key)
             manifest = parse_manifest(self.name, data) if data else None
             if data is None or manifest is None or not manifest.window:
                 break
             existed = True
-            if (yield from _swap_manifest(key, data, None)):
+            if (yield from swap_manifest(key, data, None)):
                 yield from self._delete_strings(WindowState(self.name, manifest))
                 break
         yield from self._delete_strings(self.state)
         return existed
-
-
-class _String(NamedTuple):
-    """A string to be created: its key, the bytes of its cells, its tag, and the millisecond of its expiry."""
-
-    key: bytes
-    nbytes: int
-    tag: bytes
-    ends: int
-
-
-def _create_by_rename(one: _String) -> Steps[bytes]:
-    """Create a string under a temporary key and rename it if its key is free, where scripts are refused."""
-    temporary = colocated_key(one.key, b"new:" + one.tag.hex().encode())
-    yield from call(temporary, b"SET", temporary, b"", b"PX", _CREATION_TTL)
-    yield from call(temporary, b"SETRANGE", temporary, one.nbytes, one.tag)
-    yield from call(temporary, b"PEXPIREAT", temporary, one.ends)
-    try:
-        if not (yield from try_call(one.key, b"RENAMENX", temporary, one.key)):
-            yield from call(temporary, b"UNLINK", temporary)
-    except (EngineTimeout, EngineUnavailable):
-        raise
-    except EngineError:  # sent twice, or expired by now
-        yield from call(temporary, b"UNLINK", temporary)
-    return (yield from read_part(one.key, one.nbytes, len(one.tag)))
 
 
 class _Portion:
@@ -581,16 +495,3 @@ class _Portion:
 
 class _Retry(Exception):
     """The window was cleared, or a generation has ended: the operation has to be repeated."""
-
-
-def _swap_manifest(key: bytes, before: bytes, after: bytes | None) -> Steps[bool]:
-    """Replace a manifest if it is still ``before``, or delete it; False if it has changed."""
-    words = (b"DEL", key) if after is None else (b"SET", key, after)
-    if (yield from change_if_equal(key, before, *words)):
-        return True
-    return after is not None and (yield from _read_manifest(key)) == after  # sent twice
-
-
-def _read_manifest(key: bytes) -> Steps[bytes | None]:
-    """Return the stored manifest."""
-    return (yield from read_value(key))

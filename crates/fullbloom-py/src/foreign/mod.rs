@@ -1,12 +1,18 @@
 //! Filters of other programs as a class.
 //!
+//! * [`arguments`]: format, type of keys and seed;
 //! * [`batch`]: many keys; [`keys`]: one; [`files`]: from files;
+//! * [`formats`]: the table of formats, and the format of bytes;
 //! * [`parquet`]: where the filters of a Parquet file are.
 
+mod arguments;
 mod batch;
 pub(crate) mod files;
+mod formats;
 mod keys;
 pub(crate) mod parquet;
+
+pub(crate) use formats::{detect_foreign, foreign_formats};
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +20,9 @@ use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::container::{FOREIGN, Verify};
 use fullbloom_core::error::Error;
 use fullbloom_core::foreign::bits::{BitFilter, Hashing};
-use fullbloom_core::foreign::formats::{self, Format};
+use fullbloom_core::foreign::formats::Format;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors::{OrRaise, parameter, parameter_type};
 use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
@@ -26,36 +32,6 @@ use crate::python_objects::bytes::{Unwritten, read_bytes};
 
 use batch::{Batch, Job};
 use files::Wanted;
-
-/// Arguments, read under their names.
-mod arguments {
-    use super::{Format, formats};
-    use crate::errors::{OrRaise, parameter};
-    use crate::parameters;
-    use pyo3::prelude::*;
-
-    /// Reads `format=`.
-    pub(super) fn format(value: &Bound<'_, PyAny>) -> PyResult<&'static Format> {
-        formats::named(parameters::text("format", value)?).or_raise(value.py())
-    }
-
-    /// Reads `format=` that may be None.
-    pub(super) fn optional_format(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<&'static Format>> {
-        value.filter(|value| !value.is_none()).map(format).transpose()
-    }
-
-    /// Reads `key_type=` that may be None.
-    pub(super) fn key_type<'a>(value: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a str>> {
-        value.filter(|value| !value.is_none()).map(|value| parameters::text("key_type", value)).transpose()
-    }
-
-    /// Reads `seed=`, of 32 bits.
-    pub(super) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u32> {
-        let seed = parameters::whole("seed", value, 0)?;
-        let wide = || parameter(value.py(), format!("seed must be between 0 and 2**32 - 1, got {seed}"));
-        u32::try_from(seed).map_err(|_| wide())
-    }
-}
 
 /// A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
 ///
@@ -484,41 +460,4 @@ pub(crate) fn open_detected(py: Python<'_>, path: &Path, wanted: &OpenOptions) -
     check_no_secret(py, wanted)?;
     let detected = Wanted { format: None, key_type: None, max_bytes: wanted.max_bytes };
     py.detach(|| detected.open(path)).or_raise(py).map(ForeignFilter::wrap)
-}
-
-/// The name of the format of bytes, or of the file at a path; None if they fit none.
-#[pyfunction]
-#[pyo3(signature = (source: "bytes | bytearray | memoryview | str | os.PathLike[str]") -> "str | None")]
-pub(crate) fn detect_foreign(source: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
-    let py = source.py();
-    let is_path = source.is_instance_of::<PyString>() || source.hasattr("__fspath__")?;
-    let found = if is_path {
-        let path = read_path(source)?;
-        py.detach(|| files::detect(&path)).or_raise(py)?
-    } else {
-        let bytes = read_bytes("source", source)?;
-        formats::detect(&bytes[..bytes.len().min(formats::Head::MOST)], bytes.len() as u64)
-    };
-    Ok(found.map(|format| format.name))
-}
-
-/// One dict per format of other programs: name, title, rule, types of keys, and how it was checked.
-#[pyfunction]
-#[pyo3(signature = () -> "list[dict[str, Any]]")]
-pub(crate) fn foreign_formats(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let rows = PyList::empty(py);
-    for format in formats::ALL {
-        let row = PyDict::new(py);
-        row.set_item("number", format.number)?;
-        row.set_item("name", format.name)?;
-        row.set_item("title", format.title)?;
-        row.set_item("rule", format.rule_in_words)?;
-        row.set_item("key_types", format.key_types.iter().map(|of| of.name()).collect::<Vec<_>>())?;
-        row.set_item("key_type_name", format.key_type_name)?;
-        row.set_item("seeded", format.is_seeded)?;
-        row.set_item("verified", format.verified)?;
-        row.set_item("limits", format.limits)?;
-        rows.append(row)?;
-    }
-    Ok(rows)
 }

@@ -12,7 +12,7 @@ use std::io::Read;
 
 use remainder::Remainder;
 
-use super::formats::{Format, Head, Order};
+use super::formats::{Format, Head, Shape};
 use super::key_type::KeyType;
 use super::rules::{Digest, Rule};
 use crate::cells::{Memory, bits};
@@ -119,7 +119,7 @@ impl BitFilter {
 
     /// Writes the filter as its program does.
     pub fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        out.write_all(&(self.format.head)(self))?;
+        out.write_all(&(self.format.head)(&self.shape()))?;
         let mut portion = [0; PORTION];
         for cells in self.memory.bytes()[..(self.num_bits / 8) as usize].chunks(PORTION) {
             let portion = &mut portion[..cells.len()];
@@ -132,7 +132,12 @@ impl BitFilter {
 
     /// Bytes that [`BitFilter::write`] writes.
     pub fn len_written(&self) -> u64 {
-        (self.format.head)(self).len() as u64 + self.num_bits / 8
+        (self.format.head)(&self.shape()).len() as u64 + self.num_bits / 8
+    }
+
+    /// What its head states.
+    pub(super) fn shape(&self) -> Shape {
+        Shape { seed: self.seed, num_bits: self.num_bits, num_hashes: self.num_hashes }
     }
 
     /// Its format.
@@ -286,14 +291,5 @@ impl Hashing {
             self.rule.digest_words(self.seed, words, out);
         }
         takes
-    }
-}
-
-impl Order {
-    /// Turns words as they are in files into words as they are in memory, or back.
-    fn arrange(self, words: &mut [u8]) {
-        if self == Order::Big {
-            words.as_chunks_mut::<8>().0.iter_mut().for_each(|word| word.reverse());
-        }
     }
 }

@@ -23,7 +23,7 @@ impl Remainder {
     /// `number % divisor`, for a number below 2^63.
     #[inline(always)]
     pub(super) fn of(self, number: u64) -> u64 {
-        let high = (u128::from(number) * u128::from(self.factor) >> 64) as u64;
+        let high = ((u128::from(number) * u128::from(self.factor)) >> 64) as u64;
         number - (high >> self.shift) * self.divisor
     }
 }

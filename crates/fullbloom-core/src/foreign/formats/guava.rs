@@ -1,7 +1,9 @@
 //! Guava's `BloomFilter`: u8 strategy, u8 k, i32 words, words x i64; big-endian. The funnel is not recorded.
 
-use super::{Format, Head, Order, i32_at, optimal_bits, stated_bits};
-use crate::foreign::bits::BitFilter;
+use super::format::Format;
+use super::head::{Head, Shape, i32_at, stated_bits};
+use super::order::Order;
+use super::size::optimal_bits;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::Rule;
 
@@ -20,7 +22,7 @@ pub(super) const MITZ_64: Format = Format {
     most_hashes: 255,
     order: Order::Big,
     parse: |head, len| parse(head, len, 1),
-    head: |filter| head(filter, 1),
+    head: |shape| head(shape, 1),
     size,
     verified: "both directions against the jar of Guava 33",
     limits: "funnels of several fields are not supported",
@@ -34,7 +36,7 @@ pub(super) const MITZ_32: Format = Format {
     rule: Rule::Guava32,
     rule_in_words: "halves of the first word of Murmur3 x64_128 summed in 32 bits",
     parse: |head, len| parse(head, len, 0),
-    head: |filter| head(filter, 0),
+    head: |shape| head(shape, 0),
     ..MITZ_64
 };
 
@@ -50,9 +52,9 @@ fn parse(head: &[u8], len: u64, strategy: u8) -> Result<Head, String> {
     Ok(Head { len: 6, num_hashes: (*num_hashes).into(), seed: 0, num_bits })
 }
 
-fn head(filter: &BitFilter, strategy: u8) -> Vec<u8> {
-    let words = (filter.num_bits() / 64) as u32;
-    let mut head = vec![strategy, filter.num_hashes() as u8];
+fn head(shape: &Shape, strategy: u8) -> Vec<u8> {
+    let words = (shape.num_bits / 64) as u32;
+    let mut head = vec![strategy, shape.num_hashes as u8];
     head.extend_from_slice(&words.to_be_bytes());
     head
 }
@@ -68,6 +70,7 @@ fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
 mod tests {
     use super::*;
     use crate::error::Result;
+    use crate::foreign::bits::BitFilter;
     use crate::key::Domain;
 
     fn hex(of: KeyType, keys: &[(Domain, &[u8])]) -> Result<String> {

@@ -4,8 +4,9 @@
 //! 15 zigzag-varint(bytes)   1c 1c 00 00 (BLOCK)   1c 1c 00 00 (XXHASH)   1c 1c 00 00 (UNCOMPRESSED)   00
 //! ```
 
-use super::{Format, Head, Order};
-use crate::foreign::bits::BitFilter;
+use super::format::Format;
+use super::head::{Head, Shape};
+use super::order::Order;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::Rule;
 
@@ -78,9 +79,9 @@ pub(super) fn stated_len(head: &[u8]) -> Result<(u64, usize), String> {
     Ok((bytes, head_len))
 }
 
-fn head(filter: &BitFilter) -> Vec<u8> {
+fn head(shape: &Shape) -> Vec<u8> {
     let mut head = vec![NUM_BYTES];
-    let mut value = filter.nbytes() * 2;
+    let mut value = shape.num_bits / 8 * 2;
     while value >= 0x80 {
         head.push(value as u8 | 0x80);
         value >>= 7;
@@ -101,11 +102,12 @@ fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
 mod tests {
     use super::*;
     use crate::error::Result;
+    use crate::foreign::bits::BitFilter;
 
     #[test]
     fn the_header_is_that_of_the_specification() -> Result<()> {
         let filter = BitFilter::with_shape(&SPLIT_BLOCK, KeyType::Long, 0, 16384 * 8, 8)?;
-        let head: String = head(&filter).iter().map(|byte| format!("{byte:02x}")).collect();
+        let head: String = head(&filter.shape()).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(head, "158080021c1c00001c1c00001c1c000000");
         assert_eq!(size(1 << 20, 0.05), Some((1 << 23, 8)));
         Ok(())

@@ -7,8 +7,10 @@
 
 use std::f64::consts::LN_2;
 
-use super::{Format, Head, Order, i32_at, optimal_bits, stated_bits};
-use crate::foreign::bits::BitFilter;
+use super::format::Format;
+use super::head::{Head, Shape, i32_at, stated_bits};
+use super::order::Order;
+use super::size::optimal_bits;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::Rule;
 
@@ -20,7 +22,7 @@ pub(super) const V1: Format = Format {
     rule: Rule::Spark32,
     rule_in_words: "Spark's Murmur3 pair summed in 32 bits",
     parse: |head, len| parse(head, len, 1),
-    head: |filter| head(filter, 1),
+    head: |shape| head(shape, 1),
     is_seeded: false,
     ..V2
 };
@@ -40,7 +42,7 @@ pub(super) const V2: Format = Format {
     most_hashes: 1 << 16,
     order: Order::Big,
     parse: |head, len| parse(head, len, 2),
-    head: |filter| head(filter, 2),
+    head: |shape| head(shape, 2),
     size,
     verified: "both directions against the spark-sketch jar of Spark 4",
     limits: "more than 65,536 hashes are refused",
@@ -60,9 +62,9 @@ fn parse(head: &[u8], len: u64, version: i32) -> Result<Head, String> {
     Ok(Head { len: at + 4, num_hashes, seed, num_bits })
 }
 
-fn head(filter: &BitFilter, version: u32) -> Vec<u8> {
-    let (hashes, words) = (filter.num_hashes(), (filter.num_bits() / 64) as u32);
-    let fields = if version == 1 { vec![version, hashes, words] } else { vec![version, hashes, filter.seed(), words] };
+fn head(shape: &Shape, version: u32) -> Vec<u8> {
+    let (hashes, words) = (shape.num_hashes, (shape.num_bits / 64) as u32);
+    let fields = if version == 1 { vec![version, hashes, words] } else { vec![version, hashes, shape.seed, words] };
     fields.into_iter().flat_map(u32::to_be_bytes).collect()
 }
 
@@ -78,6 +80,7 @@ fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
 mod tests {
     use super::*;
     use crate::error::Result;
+    use crate::foreign::bits::BitFilter;
     use crate::key::Domain;
 
     /// Four texts and four integers, at capacity 10 and rate 0.03.

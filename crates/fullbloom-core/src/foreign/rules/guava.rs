@@ -5,7 +5,7 @@
 //! MURMUR128_MITZ_32: h1 and h2 the low and the high half of the first word; as Spark's version 1
 //! ```
 
-use super::{Digest, Walk};
+use super::walk::{Digest, Walk};
 use crate::hash::murmur3::murmur128;
 
 /// Both words.

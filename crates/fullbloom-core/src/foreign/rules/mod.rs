@@ -6,21 +6,13 @@
 pub mod guava;
 pub mod spark;
 pub mod split_block;
+mod walk;
 
-use crate::key::Domain;
+pub use walk::Digest;
+pub(super) use walk::Walk;
 
 use super::key_type::KeyType;
-
-/// The hash of a key, as wide as the widest rule needs it.
-pub type Digest = [u64; 2];
-
-/// Numbers of a key, before they are taken modulo the number of bits.
-pub(super) trait Walk: Copy {
-    /// Before the first number.
-    fn start(digest: Digest) -> Self;
-    /// The next number, below 2^63.
-    fn next(&mut self) -> u64;
-}
+use crate::key::Domain;
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

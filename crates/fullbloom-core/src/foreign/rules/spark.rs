@@ -7,7 +7,7 @@
 //! position = (c_i if c_i >= 0 else not c_i) mod bits
 //! ```
 
-use super::{Digest, Walk};
+use super::walk::{Digest, Walk};
 use crate::hash::murmur3_spark::{murmur32_spark, murmur32_word};
 
 /// h1 and h2.

@@ -3,7 +3,7 @@
 
 use xxhash_rust::xxh64::xxh64;
 
-use super::Digest;
+use super::walk::Digest;
 
 /// The hash, and nothing.
 #[inline(always)]

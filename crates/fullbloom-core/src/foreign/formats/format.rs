@@ -1,0 +1,80 @@
+//! [`Format`]: one row of the table.
+
+use super::head::{Head, Shape};
+use super::order::Order;
+use crate::error::{Error, Result};
+use crate::foreign::key_type::KeyType;
+use crate::foreign::rules::Rule;
+
+/// A format.
+pub struct Format {
+    /// Its number in files of ours, which never changes.
+    pub number: u16,
+    /// Its public name.
+    pub name: &'static str,
+    /// The program, or the specification.
+    pub title: &'static str,
+    /// Which bits a key sets.
+    pub rule: Rule,
+    /// The same for people.
+    pub rule_in_words: &'static str,
+    /// The types that keys can have. A file does not record which, unless there is only one.
+    pub key_types: &'static [KeyType],
+    /// What its program calls this choice.
+    pub key_type_name: &'static str,
+    /// True if its filters have a seed.
+    pub is_seeded: bool,
+    /// num_bits is a multiple of this.
+    pub bits_step: u64,
+    /// The most bits of a filter.
+    pub most_bits: u64,
+    /// The most hashes of a filter.
+    pub most_hashes: u32,
+    /// The order of bytes.
+    pub order: Order,
+    /// Reads the head from the first bytes, [`Head::MOST`] of them or all, of `len` in total; every length that it states is
+    /// compared with `len`. Or which field is wrong.
+    pub parse: fn(head: &[u8], len: u64) -> std::result::Result<Head, String>,
+    /// The head of a filter of this shape.
+    pub head: fn(&Shape) -> Vec<u8>,
+    /// num_bits and num_hashes of a new filter; `None` beyond the largest.
+    pub size: fn(capacity: u64, fpr: f64) -> Option<(u64, u32)>,
+    /// How reading and writing were checked.
+    pub verified: &'static str,
+    /// What is not supported.
+    pub limits: &'static str,
+}
+
+impl Format {
+    /// The error for bytes of this format, which says what is wrong.
+    pub fn refuse(&self, why: impl AsRef<str>) -> Error {
+        Error::format(format!("these bytes are not a filter of format {:?}: {}", self.name, why.as_ref()))
+    }
+
+    /// Refuses keys of a type that the format does not have.
+    pub fn check_key_type(&self, key_type: KeyType) -> Result<()> {
+        if self.key_types.contains(&key_type) {
+            return Ok(());
+        }
+        let (name, of, got) = (self.name, self.key_type_names(), key_type.name());
+        Err(Error::parameter(format!("{} must be one of {of} in format {name:?}, got {got:?}", self.key_type_name)))
+    }
+
+    /// The type with this name; without a name, the only one.
+    pub fn key_type(&self, name: Option<&str>) -> Result<KeyType> {
+        if let Some(name) = name {
+            let key_type = KeyType::named(name)?;
+            return self.check_key_type(key_type).map(|()| key_type);
+        }
+        if let [only] = self.key_types {
+            return Ok(*only);
+        }
+        let (format, of) = (self.name, self.key_type_names());
+        let why = format!("filters of format {format:?} do not record the type of their keys; say which");
+        Err(Error::parameter(format!("{why}: {}= one of {of}", self.key_type_name)))
+    }
+
+    fn key_type_names(&self) -> String {
+        self.key_types.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,12 @@
+//! [`Walk`]: from the [`Digest`] of a key to its numbers.
+
+/// The hash of a key, as wide as the widest rule needs it.
+pub type Digest = [u64; 2];
+
+/// Numbers of a key, before they are taken modulo the number of bits.
+pub(in crate::foreign) trait Walk: Copy {
+    /// Before the first number.
+    fn start(digest: Digest) -> Self;
+    /// The next number, below 2^63.
+    fn next(&mut self) -> u64;
+}

@@ -164,7 +164,7 @@ def test_the_page_of_the_command_line_has_every_command_and_option():
     from fullbloom.cli.parser import build_parser
 
     page = "".join(
-        (DOCS / name).read_text(encoding="utf-8") for name in ("cli.md", "cli-formats.md", "cli-show.md", "cli-service.md")
+        (DOCS / f"cli{part}.md").read_text(encoding="utf-8") for part in ("", "-formats", "-show", "-service")
     )
     shared, _, _ = page.partition("\n## dedup\n")
     for name, _, options in list_commands(build_parser()):

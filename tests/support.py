@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Sized
+from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -339,3 +340,13 @@ def eventually(check: Callable[[], Any], seconds: float = 15) -> Any:
         assert time.monotonic() < deadline, "not within the time"
         time.sleep(0.05)
     return found
+
+
+def write_parquet(path: Path) -> None:
+    """Write a Parquet file whose two columns have Bloom filters."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: pa.array(range(100)) for name in ("id", "user_id")})
+    filters = {name: {"ndv": 100, "fpp": 0.001} for name in table.column_names}
+    pq.write_table(table, path, bloom_filter_options=filters)

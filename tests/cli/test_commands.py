@@ -9,6 +9,7 @@ import json
 import subprocess
 
 import pytest
+from support import write_parquet
 
 import fullbloom as package
 from fullbloom import _core
@@ -264,6 +265,10 @@ def test_the_example_of_every_help_runs(fullbloom, program, tmp_path, name):
     for part in ("words", "monday", "tuesday"):
         fullbloom("build", f"{part}.bloom", "words.txt", cwd=tmp_path, check=0)
     (tmp_path / "others.txt").write_bytes(b"c\nd\n")
+    (tmp_path / "seen.spark").write_bytes(package.ForeignFilter("spark", 9).to_foreign())
+    (tmp_path / "keys.txt").write_bytes(b"7\n")
+    (tmp_path / "data" / "of").mkdir(parents=True)
+    write_parquet(tmp_path / "data" / "of" / "users.parquet")
     for part in ("old", "new"):
         words = ["--kind", "cascade", f"{part}.cascade", "words.txt", "--except", "others.txt"]
         fullbloom("build", *words, cwd=tmp_path, check=0)

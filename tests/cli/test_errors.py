@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support import write_parquet
 
 import fullbloom as package
 from fullbloom.cli import main
@@ -38,6 +39,9 @@ READS = {
     "info": ["info", "{}"],
     "show": ["show", "{}"],
     "merge": ["merge", "out", "{}"],
+    "convert": ["convert", "{}", "out", "--to", "fullbloom"],
+    "parquet list": ["parquet", "list", "{}"],
+    "parquet probe": ["parquet", "probe", "--column", "id", "--keys", "{}", "users.parquet"],
     "build --except": ["build", "out", "f", "--kind", "cascade", "--except", "{}"],
     "build --like": ["build", "out", "f", "--kind", "cascade", "--except", "binary", "--like", "{}"],
     "delta": ["delta", "out", "world", "{}"],
@@ -52,6 +56,7 @@ WRITES = {
     "seen --state": ["seen", "--state", "{}"],
     "build": ["build", "{}"],
     "merge": ["merge", "{}", "f"],
+    "convert": ["convert", "spark", "{}", "--to", "fullbloom"],
     "delta": ["delta", "{}", "world", "world"],
 }
 PRINTS = {
@@ -65,6 +70,8 @@ PRINTS = {
     "info": ["info", "f"],
     "show": ["show", "f"],
     "merge": ["merge", "out", "f"],
+    "convert": ["convert", "spark", "out", "--to", "fullbloom"],
+    "parquet": ["parquet", "list", "users.parquet"],
     "delta": ["delta", "out", "world", "world"],
     "sync": ["sync", "lines", "more"],
     "plan": ["plan", "--items", "9", "--fpr", ".1"],
@@ -77,6 +84,8 @@ PRINTS = {
 def folder(tmp_path):
     package.BloomFilter(9).save(tmp_path / "f")
     package.FilterCascade.build([1], [2]).save(tmp_path / "world")
+    (tmp_path / "spark").write_bytes(package.ForeignFilter("spark", 9).to_foreign())
+    write_parquet(tmp_path / "users.parquet")
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "lines").write_bytes(b"a\nb\n")
     (tmp_path / "more").write_bytes(b"a\nc\n" * 99)

@@ -58,6 +58,7 @@ VALUES: dict[str, Any] = {
     "included": [7],
     "excluded": [8],
     "mode": "r",
+    "format": "spark",
 }
 
 
@@ -133,7 +134,8 @@ def called(argument: Argument, value: Any) -> Any:
             instance = example(argument.owner)
     call = instance if argument.call == "__new__" else getattr(instance, argument.call)
     filled = example(argument.owner) if argument.owner else fullbloom.BloomFilter(9)
-    values = VALUES | {"data": filled.to_bytes()}
+    foreign = argument.call in ("from_foreign", "open_foreign")
+    values = VALUES | {"data": filled.to_foreign() if foreign else filled.to_bytes()}
     first, named = [], {}
     for name, positional in argument.others:
         given = value if name == argument.name else values[name]
@@ -150,6 +152,8 @@ def called(argument: Argument, value: Any) -> Any:
 
 def example(owner: str) -> Any:
     """A filter of the class."""
+    if owner == "ForeignFilter":
+        return fullbloom.ForeignFilter("spark", 100, 0.01)
     variant: Variant = next(
         v for v in (*variants_with(), *variants_with("worlds")) if v.cls.__name__ == owner
     )

@@ -151,12 +151,12 @@ def _read_keys(options: ParquetOptions, files: list[str]) -> list[Any]:
     place = next(list_filters(files, options.column), None)
     read = str if place is None else _READERS[place.key_type]
     source = options.keys or "-"
-    lines = (sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")).splitlines()
+    lines = (sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()).splitlines()
     keys = []
     for number, line in enumerate(lines, start=1):
         try:
-            keys.append(read(line))
-        except ValueError:
+            keys.append(read(line.decode("utf-8")))
+        except ValueError:  # of the text, or of its encoding
             kind = place.physical_type if place else "str"
             raise Refusal(f"{source}: line {number} is no value of a column of type {kind}") from None
     return keys

@@ -25,6 +25,8 @@ MODULES = {
     "fullbloom.keys": "types for annotations",
     "fullbloom.errors": "exceptions and warnings",
     "fullbloom.client": "clients of the service",
+    "fullbloom.formats": "files of other programs",
+    "fullbloom.formats.parquet": "the filters in Parquet files",
     "fullbloom.engines.redis": "filters in Redis and Valkey",
     "fullbloom.engines.duckdb": "filters in queries of DuckDB",
     "fullbloom.engines.polars": "filters in expressions of Polars",
@@ -132,15 +134,7 @@ OPERATORS = {
 
 
 def render_class(stub: Stub, row: dict[str, Any]) -> str:
-    """Return the page of a native class: signature, contract, example, members."""
-    name = row["class"]
-    members = stub.collect_members(name)
-    constructor = members.get("__new__", []) + members.get("__init__", [])
-    text = ast.get_docstring(stub.classes[name]) or ""
-    parameters = _list_parameters(constructor or members.get("build", []))
-    signature = [_format_signature(name, node, method=True) for node in constructor[:1]] or [name]
-    signature = [line.partition(" -> ")[0] for line in signature]
-    operators = [spelled for special, spelled in OPERATORS.items() if special in members]
+    """Return the page of a structure's class: signature, contract, example, members."""
     contract = [
         f"* {GUARANTEES[row['false_negatives']]}",
         f"* Operations: {', '.join(row['capabilities'])}.",
@@ -149,18 +143,36 @@ def render_class(stub: Stub, row: dict[str, Any]) -> str:
             if row["layouts"]
             else []
         ),
-        f"* Operators: {', '.join(operators)}.",
     ]
+    about = f"Kind ``{row['name']}``. :doc:`Its page </filters/{row['name']}>` explains it, with its rate."
+    return render_native(stub, row["class"], about, contract)
+
+
+def render_native(stub: Stub, name: str, about: str, contract: list[str]) -> str:
+    """Return the page of a native class, with what is said of it and of its contract."""
+    members = stub.collect_members(name)
+    constructor = members.get("__new__", []) + members.get("__init__", [])
+    text = ast.get_docstring(stub.classes[name]) or ""
+    parameters = _list_parameters(constructor or members.get("build", []))
+    signature = [_format_signature(name, node, method=True) for node in constructor[:1]] or [name]
+    signature = [line.partition(" -> ")[0] for line in signature]
+    operators = [spelled for special, spelled in OPERATORS.items() if special in members]
     parts = [
         format_heading(name),
         ".. py:currentmodule:: fullbloom\n",
-        f"Kind ``{row['name']}``. :doc:`Its page </filters/{row['name']}>` explains it, with its rate.\n",
-        "\n".join(contract) + "\n",
+        f"{about}\n",
+        "\n".join([*contract, f"* Operators: {', '.join(operators)}."]) + "\n",
         format_directive("class", signature, format_docstring(text, parameters)),
         format_heading("Methods and attributes", "-"),
     ]
     public = sorted(member for member in members if not member.startswith("_"))
     return "\n".join([*parts, *(_render_member(f"{name}.{member}", members[member]) for member in public)])
+
+
+def list_other_classes(stub: Stub) -> list[str]:
+    """Return the public native classes that are no structure of the registry: filters of other programs."""
+    structures = {row["class"] for row in fullbloom.variants()}
+    return [name for name in fullbloom.__all__ if name in stub.classes and name not in structures]
 
 
 def render_functions(stub: Stub) -> str:
@@ -264,6 +276,9 @@ def render_pages() -> dict[str, str]:
     stub = Stub()
     rows = sorted(fullbloom.variants(), key=lambda row: str(row["class"]))
     found = {f"reference/api/{row['class']}.rst": render_class(stub, row) for row in rows}
+    about = ":doc:`Its page </formats>` has the formats, and how each was verified."
+    for name in list_other_classes(stub):
+        found[f"reference/api/{name}.rst"] = render_native(stub, name, about, [])
     found["reference/api/functions.rst"] = render_functions(stub)
     return found | {f"reference/api/{name}.rst": render_module(name) for name in MODULES}
 
@@ -278,7 +293,9 @@ def render_index() -> str:
         for row in rows
     ]
     more = [f"* [`{name}`](api/{name}.rst): {about}" for name, about in MODULES.items()]
-    entries = ["functions", *(str(row["class"]) for row in rows), *MODULES]
+    others = list_other_classes(Stub())
+    more = [*(f"* [`{name}`](api/{name}.rst): filters of other programs" for name in others), *more]
+    entries = ["functions", *(str(row["class"]) for row in rows), *others, *MODULES]
     tree = "\n".join(["```{toctree}", ":hidden:", "", *(f"api/{entry}" for entry in entries), "```"])
     functions = "* [Functions](api/functions.rst): `hash_key`, `hash_many`, `loads`, `open`, `variants`"
     return "\n".join([*lines, "", functions, *more, "", tree])

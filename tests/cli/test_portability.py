@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import write_parquet
 
 import fullbloom as package
 from fullbloom.cli import parser
@@ -113,6 +114,9 @@ COMMANDS = [
     ["insert", "--in-place", "f", "in"],
     ["check", "f", "in"],
     ["info", "--verify", "full", "f"],
+    ["show", "f"],
+    ["convert", "spark", "converted", "--to", "fullbloom"],
+    ["parquet", "list", "users.parquet"],
     ["merge", "m", "f", "f"],
     ["build", "--kind", "cascade", "x", "in", "--except", "other"],
     ["delta", "d", "x", "x"],
@@ -126,6 +130,8 @@ COMMANDS = [
 def test_every_command_runs(tmp_path):
     (tmp_path / "in").write_bytes(b"a\nb\na\n")
     (tmp_path / "other").write_bytes(b"c\nd\n")
+    (tmp_path / "spark").write_bytes(package.ForeignFilter("spark", 9).to_foreign())
+    write_parquet(tmp_path / "users.parquet")
     for words in COMMANDS:
         done = run(COMMAND, tmp_path, *words)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False), (words, done.stderr.decode())

@@ -66,7 +66,7 @@ def open_foreign(
     Raises FormatError, which names format and field, ParameterError, OSError, FilterMemoryError.
 
     >>> open_foreign(bytes.fromhex("01050000000220100200088402040002404820c0a103"), funnel="utf-8")
-    ForeignFilter("guava", key_type="bytes": 128 bits, 5 hashes, 14.8 % full)
+    ForeignFilter("guava", key_type="bytes": 128 bits, 5 hashes, 15.6 % full)
     """
     if key_type is not None and funnel is not None and key_type != funnel:
         raise ParameterError(f"key_type and funnel are one parameter, got {key_type!r} and {funnel!r}")

@@ -13,7 +13,7 @@ from fullbloom.engines.redis.protocol.requests import Steps, call
 from fullbloom.errors import EngineRefused, FilterLost, FilterRolledBack
 
 if TYPE_CHECKING:
-    from fullbloom.engines.redis.protocol.keys import Names
+    from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, Names
     from fullbloom.engines.redis.storage.counters import Counters
     from fullbloom.engines.redis.storage.strings import Strings
 
@@ -66,12 +66,20 @@ def verify_filter(strings: Strings, *, restarted: bool) -> Steps[Verification]:
     return (yield from expire.run_or_default(strings, steps, lambda: empty))
 
 
-def _count_found(strings: Strings | Counters, hashes: bytes) -> Steps[int | None]:
-    """Count the hashes that are found; None if a filter of the server's own counts fewer keys than before."""
+def _count_found(strings: Strings | Counters, known: AcknowledgedKeys) -> Steps[tuple[int, bool]]:
+    """Return how many of the remembered keys are found, and whether the filter counts fewer keys than before.
+
+    A filter of the server's own that does so refuses its batches; its keys are counted all the same.
+    """
     try:
-        return (yield from strings.count_found(hashes))
+        return (yield from strings.count_found(known.hashes())), False
     except FilterRolledBack:
-        return None
+        least, known.bits[:] = list(known.bits), [0] * len(known.bits)
+        strings.rolled_back = False
+        try:
+            return (yield from strings.count_found(known.hashes())), True
+        finally:
+            known.bits[:] = least
 
 
 def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verification]:
@@ -106,9 +114,8 @@ def compare(strings: Strings | Counters, *, restarted: bool) -> Steps[Verificati
             strings.adopt_tag(known, known, shard, tag)
             remembered, checked, expected = strings.snapshot.acknowledged, 0, 0
     counts = yield from strings.count_growing()
-    found = 0 if lost else (yield from _count_found(strings, remembered.hashes()))
-    if found is None:
-        rolled_back, checked, found = True, 0, 0
+    found, is_behind = (0, False) if lost else (yield from _count_found(strings, remembered))
+    rolled_back |= is_behind
     strings.rolled_back |= rolled_back
     too_few = any(count < least for count, least in zip(counts, remembered.bits, strict=False))
     keys_lost = checked - found

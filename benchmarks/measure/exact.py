@@ -1,4 +1,4 @@
-"""Structures that answer without a mistake: what tells two sets apart, and zones of few whole numbers."""
+"""Structures that answer without a mistake: cascades of two sets, and zones of few whole numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(definition: Definition, quick: bool) -> Result:
 
 
 def cascade(included: int, excluded: int, rounds: int) -> dict[str, Any]:
-    """Seconds of builds, ns a look-up, bits, bits by the formula, keys told wrongly."""
+    """Seconds of builds, ns a lookup, bits, bits by the formula, keys classified wrongly."""
     import numpy as np
 
     from fullbloom import theory
@@ -119,11 +119,11 @@ def _report_cascade(result: Result, order: dict[str, int], answer: dict[str, Any
     columns = [
         "keys",
         "build, s",
-        "look-up, ns",
+        "lookup, ns",
         "levels",
         "bits",
         "bits by the formula",
-        "told wrongly",
+        "classified wrongly",
         "bytes",
     ]
     result.tables.append(Table("Cascade", columns, [cells], "median (minimum), CPU time"))

@@ -1,4 +1,4 @@
-"""Static maps: build and batch look-ups of each, beside a dict and other packages."""
+"""Static maps: build and batch lookups of each, beside a dict and other packages."""
 
 from __future__ import annotations
 

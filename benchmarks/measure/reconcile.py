@@ -58,7 +58,7 @@ def build(paths: list[str], lines: int, differences: int) -> None:
 
 
 def sync(paths: list[str], rounds: int) -> dict[str, Any]:
-    """CPU seconds and peak memory of either side, seconds of the clock, and what the asking side tells."""
+    """CPU seconds and peak memory of either side, seconds of the clock, and what the asking side reports."""
     script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
     ours = [script] if script else [sys.executable, "-m", "fullbloom"]
     cpus = sorted(os.sched_getaffinity(0), reverse=True)
@@ -85,7 +85,7 @@ def sync(paths: list[str], rounds: int) -> dict[str, Any]:
         own = usage.ru_utime + usage.ru_stime
         _note(answer["asking"], own - theirs["around"] - theirs["cpu"], usage.ru_maxrss * 1024)
         _note(answer["serving"], theirs["cpu"], theirs["peak"])
-        answer["told"] = json.loads((out or err).strip().splitlines()[-1])
+        answer["report"] = json.loads((out or err).strip().splitlines()[-1])
     return answer
 
 
@@ -153,7 +153,7 @@ def stream(keys: int, differences: int, rounds: int) -> dict[str, list[float]]:
 
 
 def _report_sync(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:
-    lines, outcome = settings["lines"], answer["told"]
+    lines, outcome = settings["lines"], answer["report"]
     sent, label = (
         (outcome["sent"] + outcome["received"]) / 1000,
         f"{outcome['mine'] + outcome['theirs']:,} differences",

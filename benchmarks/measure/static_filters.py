@@ -1,4 +1,4 @@
-"""Static filters: build and batch look-ups of each, with one and two threads, beside the C originals."""
+"""Static filters: build and batch lookups of each, with one and two threads, beside the C originals."""
 
 from __future__ import annotations
 

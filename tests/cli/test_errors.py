@@ -21,6 +21,8 @@ from fullbloom.cli.parser import COMMANDS, build_parser
 NAME = b"\xff\xfe\x1b[2Jname"
 MOST = 500
 
+PROBE = ["parquet", "probe", "--column", "id", "--keys"]
+
 #: How each command reads a file, and in which roles: {} is replaced by it.
 READS = {
     "dedup": ["dedup", "{}"],
@@ -41,7 +43,7 @@ READS = {
     "merge": ["merge", "out", "{}"],
     "convert": ["convert", "{}", "out", "--to", "fullbloom"],
     "parquet list": ["parquet", "list", "{}"],
-    "parquet probe": ["parquet", "probe", "--column", "id", "--keys", "{}", "users.parquet"],
+    "parquet probe": [*PROBE, "{}", "users.parquet"],
     "build --except": ["build", "out", "f", "--kind", "cascade", "--except", "{}"],
     "build --like": ["build", "out", "f", "--kind", "cascade", "--except", "binary", "--like", "{}"],
     "delta": ["delta", "out", "world", "{}"],
@@ -57,6 +59,7 @@ WRITES = {
     "build": ["build", "{}"],
     "merge": ["merge", "{}", "f"],
     "convert": ["convert", "spark", "{}", "--to", "fullbloom"],
+    "parquet --arrow": [*PROBE, "numbers", "--arrow", "{}", "users.parquet"],
     "delta": ["delta", "{}", "world", "world"],
 }
 PRINTS = {
@@ -88,6 +91,7 @@ def folder(tmp_path):
     write_parquet(tmp_path / "users.parquet")
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "lines").write_bytes(b"a\nb\n")
+    (tmp_path / "numbers").write_bytes(b"1\n2\n")
     (tmp_path / "more").write_bytes(b"a\nc\n" * 99)
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 64)
     (tmp_path / "folder").mkdir()

@@ -130,7 +130,7 @@ def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name
     assert start > 1000
 
 
-def test_contested_keys_are_reported_new_once_except_amid_a_step_of_a_reshard(server, name):
+def test_no_key_is_reported_new_twice_during_a_reshard(server, name):
     with server.client() as client:
         filter_ = RedisBloomFilter(client, name, 100_000, fpr=1e-9, shards=2)
         result, failed = [np.zeros(20_000, np.int64) for _ in range(2)], []
@@ -152,9 +152,8 @@ def test_contested_keys_are_reported_new_once_except_amid_a_step_of_a_reshard(se
             shards = 5 - shards
         assert not failed
         every = result[0] + result[1]
-        # Of those whose two adds met a step of a reshard, as the page says.
-        assert (every == 0).mean() < 0.05
-        assert (every == 2).mean() < 0.05
+        assert every.max() == 1
+        assert (every == 0).mean() < 0.05  # of those whose two adds met a step of a reshard
         assert filter_.contains_many(np.arange(20_000)).all()
 
 

@@ -55,7 +55,7 @@ def run(options: ParquetOptions) -> int:
         return _list(options)
     if options.column is None or options.keys is None:
         raise Refusal("probe needs --column NAME and --keys FILE")
-    return _write_arrow(options) if options.arrow is not None else _probe(options)
+    return _probe(options) if options.arrow is None else _write_arrow(options, options.arrow)
 
 
 def _list(options: ParquetOptions) -> int:
@@ -126,21 +126,30 @@ def _probe(options: ParquetOptions) -> int:
     return 0 if matches else 1
 
 
-def _write_arrow(options: ParquetOptions) -> int:
+def _write_arrow(options: ParquetOptions, target: str) -> int:
     from fullbloom.cli.io.arrow import import_arrow
+    from fullbloom.cli.io.output import Output, require_writable
     from fullbloom.cli.report import report
     from fullbloom.formats.parquet import probe_table
     from fullbloom.formats.sources import expand
 
     pa = import_arrow()
+    require_writable(target)
     files = list(expand(options.files))
     keys = _read_keys(options, files)
     table = probe_table(files, options.column or "", keys)
     named = table.append_column("value", pa.array(keys).take(table["key"]))
-    with pa.ipc.new_file(options.arrow, named.schema) as out:
+    encoded = pa.BufferOutputStream()
+    with pa.ipc.new_file(encoded, named.schema) as out:
         out.write_table(named)
-    stats = {"file": options.arrow, "files": len(files), "keys": len(keys), "matches": len(named)}
-    report(options, stats, [f"{options.arrow}: {len(named):,} matches"], stdout_is_free=True)
+    output = Output(target)
+    try:
+        output.write(memoryview(encoded.getvalue()))
+        output.commit(durable=True)
+    finally:
+        output.discard()
+    stats = {"file": target, "files": len(files), "keys": len(keys), "matches": len(named)}
+    report(options, stats, [f"{target}: {len(named):,} matches"], stdout_is_free=target != "-")
     return 0 if len(named) else 1
 
 

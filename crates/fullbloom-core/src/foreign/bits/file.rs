@@ -17,7 +17,7 @@ use crate::key::{AddedDomains, KeyHasher};
 const TAGS: [u16; 4] = [tag::FOREIGN_FORMAT, tag::FOREIGN_KEYS, tag::NUM_BITS, tag::NUM_HASHES];
 
 fn damaged(what: &str) -> Error {
-    Error::format(format!("the file's {what} is none that a filter has; it is damaged, or of a newer release"))
+    Error::format(format!("no filter has the file's {what}; the file is damaged, or of a newer release"))
 }
 
 impl BitFilter {

@@ -7,7 +7,7 @@ pub struct Head {
     pub len: usize,
     /// k.
     pub num_hashes: u32,
-    /// Seed, 0 where there is none.
+    /// The seed; 0 for a format without one.
     pub seed: u32,
     /// m.
     pub num_bits: u64,
@@ -21,7 +21,7 @@ impl Head {
 /// The numbers of a filter that a head states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Seed, 0 where there is none.
+    /// The seed; 0 for a format without one.
     pub seed: u32,
     /// m.
     pub num_bits: u64,

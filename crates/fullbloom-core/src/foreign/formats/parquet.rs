@@ -74,7 +74,7 @@ pub(super) fn stated_len(head: &[u8]) -> Result<(u64, usize), String> {
     }
     let (bytes, head_len) = (value / 2, head.len() - rest.len() + CHOICES.len());
     if bytes == 0 || !bytes.is_multiple_of(BLOCK) {
-        return Err(format!("its numBytes is {bytes}, which is no number of blocks"));
+        return Err(format!("its numBytes is {bytes}, not a whole number of blocks"));
     }
     Ok((bytes, head_len))
 }

@@ -182,7 +182,7 @@ fn read_metadata(reader: &mut Reader<'_>, chunk: &mut Chunk, path: &mut Option<S
 fn read_path(reader: &mut Reader<'_>) -> thrift::Result<String> {
     let (of, len) = reader.list()?;
     if of != kind::BINARY && len > 0 {
-        return Err("a path is no list of names");
+        return Err("a path must be a list of names");
     }
     let mut path = String::new();
     for i in 0..len {

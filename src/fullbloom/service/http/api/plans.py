@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from fullbloom import plan
 from fullbloom import registry as structures
 from fullbloom.errors import FullbloomError
 from fullbloom.service import projection
@@ -51,6 +50,8 @@ class Plans:
 
         Give two of items, fpr and memory, or items alone.
         """
+        from fullbloom import plan  # 0.9 MB, which a service that is never asked for a plan saves
+
         if items is not None and fpr is None and memory is None:
             fpr = _FPR
         left_out: dict[str, str] = {}

@@ -159,6 +159,8 @@ pub const REDISBLOOM_CUCKOO: u16 = 16_386;
 pub const NOTE: u16 = 16_387;
 /// A Bloom filter under the rule of another program.
 pub const FOREIGN: u16 = 16_388;
+/// A filter of fingerprints of another program, built of all its keys at once.
+pub const FOREIGN_STATIC: u16 = 16_389;
 
 /// The error for a file of a structure without a class: one of the service, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
@@ -166,11 +168,12 @@ pub fn unreadable(variant: u16) -> Error {
         REDISBLOOM => "a RedisBloom filter of the service (kind redisbloom)",
         REDISBLOOM_CUCKOO => "a RedisBloom cuckoo filter of the service (kind redisbloom-cuckoo)",
         NOTE => "a note of the service",
-        FOREIGN => {
-            return Error::format(
-                "the file holds a ForeignFilter, a filter of another program's; only the Python package opens it, with \
-                 fullbloom.open()",
-            );
+        FOREIGN | FOREIGN_STATIC => {
+            let class = if variant == FOREIGN { "ForeignFilter" } else { "ForeignStaticFilter" };
+            return Error::format(format!(
+                "the file holds a {class}, a filter of another program's; only the Python package opens it, with \
+                 fullbloom.open()"
+            ));
         }
         _ => {
             return Error::format(format!(

@@ -1,5 +1,7 @@
 //! [`KeyType`]: the keys that a filter of another program takes, and the bytes that its hash sees.
 
+use std::io::Write;
+
 use super::rules::Digest;
 use crate::error::{Error, Result};
 use crate::key::Domain;
@@ -22,15 +24,30 @@ pub enum KeyType {
     Float = 6,
     /// Floats as the 8 bytes of IEEE 754.
     Double = 7,
+    /// Texts as UTF-8, and integers as their decimal digits.
+    Printed = 40,
+    /// Integers as their lowest 64 bits.
+    Word = 41,
 }
 
+/// Characters of the longest integer of 64 bits.
+const DIGITS: usize = 20;
 /// UTF-8 bytes of a text whose UTF-16 is written on the stack.
 const SHORT: usize = 256;
 
 impl KeyType {
     /// Every one.
-    pub const ALL: [KeyType; 7] =
-        [KeyType::Any, KeyType::Long, KeyType::Int, KeyType::Bytes, KeyType::Utf16, KeyType::Float, KeyType::Double];
+    pub const ALL: [KeyType; 9] = [
+        KeyType::Any,
+        KeyType::Long,
+        KeyType::Int,
+        KeyType::Bytes,
+        KeyType::Utf16,
+        KeyType::Float,
+        KeyType::Double,
+        KeyType::Printed,
+        KeyType::Word,
+    ];
 
     /// Its public name.
     pub fn name(self) -> &'static str {
@@ -42,6 +59,8 @@ impl KeyType {
             KeyType::Utf16 => "utf-16",
             KeyType::Float => "float",
             KeyType::Double => "double",
+            KeyType::Printed => "str",
+            KeyType::Word => "uint64",
         }
     }
 
@@ -55,6 +74,8 @@ impl KeyType {
             KeyType::Utf16 => "str",
             KeyType::Float => "float that 32 bits represent",
             KeyType::Double => "float",
+            KeyType::Printed => "str, and int of 64 bits, hashed as its digits",
+            KeyType::Word => "int from -2**63 to 2**64 - 1",
         }
     }
 
@@ -76,8 +97,8 @@ impl KeyType {
     #[inline(always)]
     pub fn feed(self, domain: Domain, bytes: &[u8], hash: impl Fn(&[u8]) -> Digest) -> Option<Digest> {
         match (self, domain) {
-            (KeyType::Any | KeyType::Bytes, Domain::Text) => Some(hash(bytes)),
-            (KeyType::Any | KeyType::Long, Domain::Integer) if bytes.len() == 8 => Some(hash(bytes)),
+            (KeyType::Any | KeyType::Bytes | KeyType::Printed, Domain::Text) => Some(hash(bytes)),
+            (KeyType::Any | KeyType::Long | KeyType::Word, Domain::Integer) if bytes.len() == 8 => Some(hash(bytes)),
             _ => self.feed_other(domain, bytes, &hash),
         }
     }
@@ -91,6 +112,18 @@ impl KeyType {
                 Some(hash(&int.to_le_bytes()))
             }
             (KeyType::Double, Domain::Float) => Some(hash(bytes)),
+            (KeyType::Printed, Domain::Integer) => {
+                let (mut digits, value) = ([0; DIGITS], word()? as i64);
+                let mut left = &mut digits[..];
+                write!(left, "{value}").ok()?;
+                let unused = left.len();
+                Some(hash(&digits[..DIGITS - unused]))
+            }
+            // From 2^63 on, integers take a ninth byte for their sign.
+            (KeyType::Word, Domain::Integer) => match bytes.split_last_chunk::<1>()? {
+                (word, [0]) if word.len() == 8 => Some(hash(word)),
+                _ => None,
+            },
             (KeyType::Float, Domain::Float) => {
                 let double = f64::from_bits(word()?);
                 let float = double as f32;
@@ -136,6 +169,14 @@ mod tests {
         assert_eq!(fed(KeyType::Long, Domain::Text, &one), None);
         assert_eq!(fed(KeyType::Bytes, Domain::Integer, &one), None);
         assert_eq!(fed(KeyType::Any, Domain::Float, &one), None);
+        assert_eq!(fed(KeyType::Printed, Domain::Integer, &i64::MIN.to_le_bytes()), Some(i64::MIN.to_string().into()));
+        assert_eq!(fed(KeyType::Printed, Domain::Integer, &[0; 9]), None);
+        assert_eq!(
+            fed(KeyType::Word, Domain::Integer, &[255, 255, 255, 255, 255, 255, 255, 255, 0]),
+            Some(vec![255; 8])
+        );
+        assert_eq!(fed(KeyType::Word, Domain::Integer, &[255; 9]), None);
+        assert_eq!(fed(KeyType::Word, Domain::Text, &one), None);
         assert_eq!(fed(KeyType::Float, Domain::Float, &0.1f64.to_le_bytes()), None);
         assert_eq!(fed(KeyType::Float, Domain::Float, &0.5f64.to_le_bytes()), Some(0.5f32.to_le_bytes().to_vec()));
     }

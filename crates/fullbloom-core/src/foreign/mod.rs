@@ -4,11 +4,13 @@
 //! * [`formats`]: the table of formats, one file each;
 //! * [`rules`]: how each of them turns a key into positions, one file a family;
 //! * [`bits`]: a Bloom filter under such a rule;
+//! * [`fingerprints`]: filters that are built of all their keys at once;
 //! * [`key_type`]: the keys that a format takes, and their bytes;
 //! * [`parquet`]: where the filters of a Parquet file are;
 //! * [`redisbloom`]: filters that grow, of the service.
 
 pub mod bits;
+pub mod fingerprints;
 pub mod formats;
 pub mod key_type;
 pub mod parquet;

@@ -9,3 +9,4 @@ pub mod murmur64a;
 pub mod siphash;
 pub mod splitmix;
 pub mod xxh3;
+pub mod xxh64;

@@ -120,6 +120,12 @@ pub fn murmur128(bytes: &[u8]) -> [u64; 2] {
     finished128(h1, h2, &last, bytes.len() as u64)
 }
 
+/// [`murmur128`] of 8 bytes.
+#[inline(always)]
+pub fn murmur128_word(word: u64) -> [u64; 2] {
+    finished128(0, 0, &u128::from(word).to_le_bytes(), 8)
+}
+
 /// The halves after the two words of one more block.
 #[inline(always)]
 fn mixed128(h1: u64, h2: u64, (k1, k2): (u64, u64)) -> (u64, u64) {
@@ -140,7 +146,8 @@ fn finished128(h1: u64, h2: u64, rest: &[u8; 16], total: u64) -> [u64; 2] {
     [first, h2.wrapping_add(first)]
 }
 
-fn final_mix(k: u64) -> u64 {
+#[inline(always)]
+pub(crate) fn final_mix(k: u64) -> u64 {
     let k = (k ^ (k >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let k = (k ^ (k >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     k ^ (k >> 33)
@@ -194,6 +201,9 @@ mod tests {
     fn published_vectors_hold_in_pieces_of_any_length() {
         // Values of the reference implementation.
         assert_eq!(murmur128(b"hello"), [0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19]);
+        for word in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
+            assert_eq!(murmur128_word(word), murmur128(&word.to_le_bytes()));
+        }
         assert_eq!(murmur128(FOX), [0xe34b_bc7b_bc07_1b6c, 0x7a43_3ca9_c49a_9347]);
         for step in 1..=FOX.len() {
             assert_eq!((short(b"", step), short(b"hello", step)), (0, 0x248b_fa47));

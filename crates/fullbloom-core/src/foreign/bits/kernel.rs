@@ -1,19 +1,28 @@
 //! Lookups and additions.
 //!
-//! Many keys are looked up by rounds: round i tests position i of every key that has passed the rounds before. The
-//! loads of a round do not wait for each other, so that misses of the cache overlap, and no branch depends on a bit.
+//! Many keys are worked on in groups: the positions of a group are computed once, and their memory is fetched, while those
+//! of the group before are tested. No branch depends on a bit, so that half-present keys cost no mispredictions.
+
+use std::marker::PhantomData;
 
 use super::BitFilter;
+use super::remainder::Remainder;
 use crate::cells::bits::mask;
 use crate::error::Result;
 use crate::foreign::rules::guava::{Halves, Sums};
 use crate::foreign::rules::spark::{Sums32, Sums64};
 use crate::foreign::rules::{Digest, Rule, Walk};
+use crate::isa::prefetch;
+use crate::scheme::ahead::mark;
+use crate::scheme::lines;
 use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
-use crate::scheme::pattern::LineScheme;
 
-/// Keys whose walks are under way together: 6 KiB.
-const TOGETHER: usize = 256;
+/// Keys of a group: twice as many are under way.
+const GROUP: usize = 16;
+/// Positions of a key that are fetched ahead: more are rare, and follow one by one. Both groups take 4 KiB.
+const MOST: u32 = 16;
+/// Hashes of blocks that are passed on together: 8 KiB.
+const BLOCKS: usize = 1024;
 
 /// `$work` with the walk of `$rule` as `$W`; `$block` for split blocks.
 macro_rules! by_walk {
@@ -35,7 +44,7 @@ macro_rules! by_walk {
                 type $W = Sums;
                 $work
             }
-            Rule::SplitBlock => $blocks,
+            Rule::SplitBlock | Rule::Word | Rule::HashedWord => $blocks,
         }
     };
 }
@@ -51,97 +60,141 @@ impl BitFilter {
                 let bit = self.by.of(walk.next());
                 words[(bit >> 6) as usize] & mask(bit) != 0
             })
-        }, blocks => self.contains_block(digest[0]))
+        }, blocks => lines::contains_one::<Parquet>(&words[..self.block_words()], digest[0]))
     }
 
     /// Adds a key: true if it was new.
     #[inline]
     pub fn add(&mut self, digest: Digest) -> Result<bool> {
-        let (by, k, rule) = (self.by, self.num_hashes, self.format.rule);
-        let lines = self.lines();
+        let (by, k, rule, block_words) = (self.by, self.num_hashes, self.format.rule, self.block_words());
         let words = self.memory.writable()?;
         Ok(by_walk!(rule, W => {
-            let (mut walk, mut new) = (W::start(digest), 0);
-            for _ in 0..k {
-                let bit = by.of(walk.next());
-                let word = &mut words[(bit >> 6) as usize];
-                new |= !*word & mask(bit);
-                *word |= mask(bit);
-            }
-            new != 0
-        }, blocks => add_block(words, lines, digest[0])))
+            let mut walk = W::start(digest);
+            set(words, (0..k).map(|_| by.of(walk.next())))
+        }, blocks => lines::add_one::<Parquet>(&mut words[..block_words], digest[0])))
     }
 
     /// Looks up many keys; both slices are equally long.
     pub fn contains_many(&self, digests: &[Digest], found: &mut [u8]) {
-        for (digests, found) in digests.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
-            by_walk!(self.format.rule, W => self.rounds::<W>(digests, found), blocks => {
-                for (digest, found) in digests.iter().zip(found) {
-                    *found = self.contains_block(digest[0]).into();
-                }
+        let words = self.memory.words();
+        by_walk!(self.format.rule, W => {
+            let mut groups = Groups::<W>::over(self.by, self.num_hashes, words.as_ptr());
+            let has_more = self.num_hashes > MOST;
+            groups.each(digests, |key, positions| {
+                let all = positions.iter().fold(1, |all, bit| all & is_set(words, *bit));
+                found[key] = u8::from(all == 1 && (!has_more || self.contains(digests[key])));
             });
-        }
+        }, blocks => {
+            let words = &words[..self.block_words()];
+            let mut hashes = [0; BLOCKS];
+            for (digests, found) in digests.chunks(BLOCKS).zip(found.chunks_mut(BLOCKS)) {
+                lines::contains::<Parquet>(words, first_words(digests, &mut hashes), found);
+            }
+        });
     }
 
     /// Adds many keys; marks those that were new if the caller wants to know.
     pub fn add_many(&mut self, digests: &[Digest], mut new: Option<&mut [u8]>) -> Result<()> {
-        for (i, &digest) in digests.iter().enumerate() {
-            let added = self.add(digest)?;
-            if let Some(new) = &mut new {
-                new[i] = added.into();
+        let (by, k, rule, block_words) = (self.by, self.num_hashes, self.format.rule, self.block_words());
+        if k > MOST {
+            for (i, digest) in digests.iter().enumerate() {
+                let added = self.add(*digest)?;
+                mark(&mut new, i, added);
             }
+            return Ok(());
         }
+        let words = self.memory.writable()?;
+        by_walk!(rule, W => {
+            let mut groups = Groups::<W>::over(by, k, words.as_ptr());
+            groups.each(digests, |key, positions| {
+                let added = set(words, positions.iter().copied());
+                mark(&mut new, key, added);
+            });
+        }, blocks => {
+            let mut hashes = [0; BLOCKS];
+            for (i, digests) in digests.chunks(BLOCKS).enumerate() {
+                let hashes = first_words(digests, &mut hashes);
+                lines::add::<Parquet>(&mut words[..block_words], hashes, |j, added| mark(&mut new, i * BLOCKS + j, added));
+            }
+        });
         Ok(())
     }
 
-    /// At most [`TOGETHER`] lookups.
-    #[inline(always)]
-    fn rounds<W: Walk>(&self, digests: &[Digest], found: &mut [u8]) {
-        let (words, by) = (self.memory.words(), self.by);
-        let mut walks = [W::start([0; 2]); TOGETHER];
-        let mut passing = [0u8; TOGETHER];
-        for (i, (walk, digest)) in walks.iter_mut().zip(digests).enumerate() {
-            *walk = W::start(*digest);
-            passing[i] = i as u8;
-        }
-        let mut count = digests.len();
-        for _ in 0..self.num_hashes {
-            let mut passed = 0;
-            for at in 0..count {
-                let key = passing[at];
-                let bit = by.of(walks[usize::from(key)].next());
-                let set = words[(bit >> 6) as usize] & mask(bit) != 0;
-                passing[passed] = key;
-                passed += usize::from(set);
-            }
-            count = passed;
-            if count == 0 {
-                break;
-            }
-        }
-        found.fill(0);
-        passing[..count].iter().for_each(|&key| found[usize::from(key)] = 1);
-    }
-
-    fn lines(&self) -> u64 {
-        self.num_bits / 256
-    }
-
-    #[inline(always)]
-    fn contains_block(&self, hash: u64) -> bool {
-        let at = Parquet::line(hash, self.lines()) as usize * BLOCK_WORDS;
-        let block = &self.memory.words()[at..at + BLOCK_WORDS];
-        Parquet::words(hash).iter().zip(block).fold(0, |missing, (want, have)| missing | want & !have) == 0
+    /// Words of whole blocks; the memory ends with a whole line.
+    fn block_words(&self) -> usize {
+        (self.num_bits / 64) as usize / BLOCK_WORDS * BLOCK_WORDS
     }
 }
 
+/// 1 if the bit is set.
 #[inline(always)]
-fn add_block(words: &mut [u64], lines: u64, hash: u64) -> bool {
-    let at = Parquet::line(hash, lines) as usize * BLOCK_WORDS;
+fn is_set(words: &[u64], bit: u64) -> u64 {
+    u64::from_le(words[(bit >> 6) as usize]) >> (bit & 63) & 1
+}
+
+/// Sets bits; true if one of them was clear.
+#[inline(always)]
+fn set(words: &mut [u64], bits: impl Iterator<Item = u64>) -> bool {
     let mut new = 0;
-    for (want, have) in Parquet::words(hash).iter().zip(&mut words[at..at + BLOCK_WORDS]) {
-        new |= want & !*have;
-        *have |= want;
+    for bit in bits {
+        let word = &mut words[(bit >> 6) as usize];
+        new |= !*word & mask(bit);
+        *word |= mask(bit);
     }
     new != 0
+}
+
+/// The first words of `digests`, in `out`.
+fn first_words<'a>(digests: &[Digest], out: &'a mut [u64; BLOCKS]) -> &'a [u64] {
+    out.iter_mut().zip(digests).for_each(|(out, digest)| *out = digest[0]);
+    &out[..digests.len()]
+}
+
+/// The positions of many keys, group by group.
+struct Groups<W> {
+    by: Remainder,
+    per_key: usize,
+    /// Start of the bits, which are only fetched.
+    base: *const u64,
+    positions: [[u64; GROUP * MOST as usize]; 2],
+    walk: PhantomData<W>,
+}
+
+impl<W: Walk> Groups<W> {
+    #[inline(always)]
+    fn over(by: Remainder, num_hashes: u32, base: *const u64) -> Self {
+        let per_key = num_hashes.min(MOST) as usize;
+        Groups { by, per_key, base, positions: [[0; _]; 2], walk: PhantomData }
+    }
+
+    /// Computes the positions of a group, and fetches their memory.
+    #[inline(always)]
+    fn place(&mut self, digests: &[Digest], into: usize) {
+        let (by, base) = (self.by, self.base);
+        for (digest, positions) in digests.iter().zip(self.positions[into].chunks_exact_mut(self.per_key)) {
+            let mut walk = W::start(*digest);
+            for position in positions {
+                *position = by.of(walk.next());
+                prefetch(base.wrapping_add((*position >> 6) as usize));
+            }
+        }
+    }
+
+    /// Passes the number and the first [`MOST`] positions of each key to `visit`, in order.
+    #[inline(always)]
+    fn each(&mut self, digests: &[Digest], mut visit: impl FnMut(usize, &[u64])) {
+        let mut later = digests.chunks(GROUP);
+        if let Some(first) = later.next() {
+            self.place(first, 0);
+        }
+        for (i, group) in digests.chunks(GROUP).enumerate() {
+            if let Some(next) = later.next() {
+                self.place(next, (i + 1) % 2);
+            }
+            let positions = self.positions[i % 2].chunks_exact(self.per_key);
+            for (j, positions) in positions.take(group.len()).enumerate() {
+                visit(i * GROUP + j, positions);
+            }
+        }
+    }
 }

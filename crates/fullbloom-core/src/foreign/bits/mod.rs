@@ -273,6 +273,12 @@ pub struct Hashing {
 }
 
 impl Hashing {
+    /// That of filters of fingerprints.
+    pub fn of_words(key_type: KeyType) -> Self {
+        let rule = if key_type == KeyType::Word { Rule::Word } else { Rule::HashedWord };
+        Hashing { rule, key_type, seed: 0 }
+    }
+
     /// The hash of a key; `None` if it is of another type.
     #[inline(always)]
     pub fn digest(&self, domain: Domain, bytes: &[u8]) -> Option<Digest> {
@@ -286,7 +292,7 @@ impl Hashing {
 
     /// Fills `out` with the hashes of integers, 8 little-endian bytes each; false if keys are of another type.
     pub fn digest_words(&self, words: &[[u8; 8]], out: &mut [Digest]) -> bool {
-        let takes = matches!(self.key_type, KeyType::Any | KeyType::Long);
+        let takes = matches!(self.key_type, KeyType::Any | KeyType::Long | KeyType::Word);
         if takes {
             self.rule.digest_words(self.seed, words, out);
         }

@@ -51,30 +51,58 @@ impl Format {
         Error::format(format!("these bytes are not a filter of format {:?}: {}", self.name, why.as_ref()))
     }
 
+    /// The types of its keys.
+    pub fn keys(&self) -> KeyChoice {
+        KeyChoice { format: self.name, types: self.key_types, called: self.key_type_name }
+    }
+
     /// Refuses keys of a type that the format does not have.
     pub fn check_key_type(&self, key_type: KeyType) -> Result<()> {
-        if self.key_types.contains(&key_type) {
-            return Ok(());
-        }
-        let (name, of, got) = (self.name, self.key_type_names(), key_type.name());
-        Err(Error::parameter(format!("{} must be one of {of} in format {name:?}, got {got:?}", self.key_type_name)))
+        self.keys().check(key_type)
     }
 
     /// The type with this name; without a name, the only one.
     pub fn key_type(&self, name: Option<&str>) -> Result<KeyType> {
-        if let Some(name) = name {
-            let key_type = KeyType::named(name)?;
-            return self.check_key_type(key_type).map(|()| key_type);
+        self.keys().named(name)
+    }
+}
+
+/// The types that the keys of a format can have.
+#[derive(Clone, Copy)]
+pub struct KeyChoice {
+    /// Name of the format.
+    pub format: &'static str,
+    /// The types.
+    pub types: &'static [KeyType],
+    /// What the program calls the choice.
+    pub called: &'static str,
+}
+
+impl KeyChoice {
+    /// Refuses another type.
+    pub fn check(self, key_type: KeyType) -> Result<()> {
+        if self.types.contains(&key_type) {
+            return Ok(());
         }
-        if let [only] = self.key_types {
-            return Ok(*only);
-        }
-        let (format, of) = (self.name, self.key_type_names());
-        let why = format!("filters of format {format:?} do not record the type of their keys; say which");
-        Err(Error::parameter(format!("{why}: {}= one of {of}", self.key_type_name)))
+        let (name, of, got) = (self.format, self.names(), key_type.name());
+        Err(Error::parameter(format!("{} must be one of {of} in format {name:?}, got {got:?}", self.called)))
     }
 
-    fn key_type_names(&self) -> String {
-        self.key_types.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ")
+    /// The type with this name; without a name, the only one.
+    pub fn named(self, name: Option<&str>) -> Result<KeyType> {
+        if let Some(name) = name {
+            let key_type = KeyType::named(name)?;
+            return self.check(key_type).map(|()| key_type);
+        }
+        if let [only] = self.types {
+            return Ok(*only);
+        }
+        let (format, of) = (self.format, self.names());
+        let why = format!("filters of format {format:?} do not record the type of their keys; say which");
+        Err(Error::parameter(format!("{why}: {}= one of {of}", self.called)))
+    }
+
+    fn names(self) -> String {
+        self.types.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ")
     }
 }

@@ -9,7 +9,7 @@ mod parquet;
 mod size;
 mod spark;
 
-pub use format::Format;
+pub use format::{Format, KeyChoice};
 pub use head::{Head, Shape};
 pub use order::Order;
 

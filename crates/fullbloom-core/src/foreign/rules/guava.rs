@@ -6,12 +6,18 @@
 //! ```
 
 use super::walk::{Digest, Walk};
-use crate::hash::murmur3::murmur128;
+use crate::hash::murmur3::{murmur128, murmur128_word};
 
 /// Both words.
 #[inline(always)]
 pub(super) fn digest(bytes: &[u8]) -> Digest {
     murmur128(bytes)
+}
+
+/// [`digest`] of 8 bytes.
+#[inline(always)]
+pub(super) fn digest_word(word: u64) -> Digest {
+    murmur128_word(word)
 }
 
 /// The halves of the first word, as [`Sums32`](super::spark::Sums32) takes them.

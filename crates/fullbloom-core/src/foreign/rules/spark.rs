@@ -8,7 +8,7 @@
 //! ```
 
 use super::walk::{Digest, Walk};
-use crate::hash::murmur3_spark::{murmur32_spark, murmur32_word};
+use crate::hash::murmur3_spark::{murmur32_pairs, murmur32_spark, murmur32_word};
 
 /// h1 and h2.
 #[inline(always)]
@@ -20,9 +20,14 @@ pub(super) fn digest(bytes: &[u8], seed: u32) -> Digest {
     [first.into(), murmur32_spark(bytes, first).into()]
 }
 
+/// [`digest`] of each word.
+pub(super) fn digest_words(words: &[[u8; 8]], seed: u32, out: &mut [Digest]) {
+    murmur32_pairs(words, seed, out);
+}
+
 /// [`digest`] of 8 bytes.
 #[inline(always)]
-pub(super) fn digest_word(word: u64, seed: u32) -> Digest {
+fn digest_word(word: u64, seed: u32) -> Digest {
     let first = murmur32_word(word, seed);
     [first.into(), murmur32_word(word, first).into()]
 }

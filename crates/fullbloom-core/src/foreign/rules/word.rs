@@ -1,0 +1,9 @@
+//! Filters of fingerprints take words of 64 bits as keys: integers as they are, texts as their XXH64 with seed 0.
+
+use super::walk::Digest;
+
+/// The word itself; bytes that are none, of which there are no keys, are 0.
+#[inline(always)]
+pub(super) fn digest(bytes: &[u8]) -> Digest {
+    [bytes.try_into().map_or(0, u64::from_le_bytes), 0]
+}

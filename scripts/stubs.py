@@ -95,7 +95,7 @@ def list_filters(text: str) -> list[str]:
     """
     classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
     names = (re.split(r"\W", body, maxsplit=1)[0] for body in classes if "def contains_many(" in body)
-    return sorted(name for name in names if name != "ForeignFilter")
+    return sorted(name for name in names if name not in {"ForeignFilter", "ForeignStaticFilter"})
 
 
 def tidy(text: str, *command: str, name: str = "generated.pyi") -> str:

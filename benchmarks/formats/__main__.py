@@ -1,7 +1,9 @@
 """Lookups in filters of other programs, beside those programs, interleaved in one run.
 
 ``python -m benchmarks.formats``: needs Java, and the jars of Spark and Guava, from an installed pyspark or
-from the folder FULLBLOOM_SPARK_JARS. Prints median and least of nine rounds, and the load of the machine.
+from the folder FULLBLOOM_SPARK_JARS. Times a key are processor time of the thread that works, in each
+program, so that other processes of the machine disturb them little. Prints median and least of nine rounds,
+the ratios of each round, and the load of the machine.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fullbloom import BloomFilter, ForeignFilter
+from fullbloom import BloomFilter, ForeignFilter, ForeignStaticFilter
 from fullbloom.formats.parquet import probe_filters
 from fullbloom.formats.sources import RangedFile
 
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 ROUNDS, KEYS, LONGS, TEXTS, FILES = 9, 2_000_000, 4_000_000, 1_000_000, 1_000
+#: Keys that are looked up in the filters of one file, and its row groups of a million rows.
+PROBED, GROUPS = 10_000_000, 2
+#: Ratios to report: the slower, the faster, and the bar.
+RATIOS = [
+    ("spark, Arrow longs", "our classic layout, Arrow longs", "at most 2"),
+    ("Spark in the JVM, longs", "spark, Arrow longs", "at least 3"),
+    ("Guava in the JVM, Strings", "guava utf-8, list of str", "at least 1.5"),
+]
 
 
 def list_jars() -> str:
@@ -82,10 +92,10 @@ class Jvm:
 
 
 def clock(ask: Callable[[Any], Any], keys: Any) -> tuple[float, int]:
-    """Return nanoseconds a key, and the number found."""
-    start = time.perf_counter()
+    """Return nanoseconds of processor time a key, and the number found."""
+    start = time.thread_time()
     found = ask(keys)
-    took = (time.perf_counter() - start) * 1e9 / len(keys)
+    took = (time.thread_time() - start) * 1e9 / len(keys)
     return took, int(found.true_count) if isinstance(found, pa.BooleanArray) else sum(found)
 
 
@@ -94,8 +104,11 @@ def compare_lookups(folder: Path) -> None:
     spark = ForeignFilter("spark", KEYS, 0.01)
     classic = BloomFilter(KEYS, 0.01, layout="classic")
     parquet = ForeignFilter("parquet", KEYS, 0.01, key_type="long")
-    for bloom in (spark, classic, parquet):
+    spark_1 = ForeignFilter("spark-v1", KEYS, 0.01)
+    guava_long = ForeignFilter("guava", KEYS, 0.01, key_type="long")
+    for bloom in (spark, spark_1, guava_long, classic, parquet):
         bloom.update(np.arange(KEYS))
+    fuse = ForeignStaticFilter.build("fuse8", np.arange(KEYS), key_type="uint64")
     guava = ForeignFilter("guava", TEXTS, 0.01, key_type="utf-8")
     guava.update([f"user-{i}@example.com" for i in range(TEXTS)])
     longs = pa.array(np.arange(LONGS) * 2)
@@ -107,6 +120,9 @@ def compare_lookups(folder: Path) -> None:
         "Spark in the JVM, longs": lambda: jvm.run("spark"),
         "guava utf-8, list of str": lambda: clock(guava.contains_many, texts),
         "Guava in the JVM, Strings": lambda: jvm.run("guava"),
+        "spark-v1, Arrow longs": lambda: clock(spark_1.contains_many, longs),
+        "guava, Arrow longs": lambda: clock(guava_long.contains_many, longs),
+        "fuse8, Arrow longs": lambda: clock(fuse.contains_many, longs),
         "parquet, Arrow longs": lambda: clock(parquet.contains_many, longs),
     }
     times: dict[str, list[float]] = {name: [] for name in rows}
@@ -119,6 +135,30 @@ def compare_lookups(folder: Path) -> None:
     assert counts["guava utf-8, list of str"] == counts["Guava in the JVM, Strings"]
     for name, took in times.items():
         print(f"{name:34} median {statistics.median(took):7.1f}  least {min(took):7.1f} ns a key")
+    for slower, faster, bar in RATIOS:
+        ratios = [a / b for a, b in zip(times[slower], times[faster], strict=True)]
+        of_least = min(times[slower]) / min(times[faster])
+        print(f"{slower} / {faster}: median {statistics.median(ratios):.2f}, of least {of_least:.2f} ({bar})")
+
+
+def probe_file(folder: Path) -> None:
+    """Print the time of probing the filters of a Parquet file for many keys."""
+    path = folder / "one.parquet"
+    rows = 1_000_000
+    table = pa.table({"user_id": np.random.default_rng(1).permutation(rows * GROUPS)})
+    options = {"user_id": {"ndv": rows, "fpp": 0.01}}
+    pq.write_table(table, path, row_group_size=rows, bloom_filter_options=options)
+    keys = np.arange(PROBED)
+    times = []
+    for _ in range(ROUNDS):
+        start = time.thread_time()
+        found = [probe.found.sum() for probe in probe_filters(str(path), "user_id", keys)]
+        times.append((time.thread_time() - start) * 1e9 / PROBED / GROUPS)
+        assert len(found) == GROUPS
+        assert all(rows <= count < rows * 1.2 for count in found)
+    name = f"{PROBED // 10**6}M keys, filters of a file"
+    middle, least = statistics.median(times), min(times)
+    print(f"{name:34} median {middle:7.1f}  least {least:7.1f} ns a key a filter (at most 25)")
 
 
 def compare_files(folder: Path) -> None:
@@ -157,9 +197,11 @@ def compare_files(folder: Path) -> None:
 
 
 def main() -> None:
-    """Run both comparisons."""
+    """Run all comparisons."""
     with tempfile.TemporaryDirectory() as folder:
         compare_lookups(Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        probe_file(Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         compare_files(Path(folder))
     print("load", *(f"{load:.1f}" for load in os.getloadavg()))

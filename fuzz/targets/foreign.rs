@@ -2,6 +2,7 @@
 #![no_main]
 
 use fullbloom_core::foreign::bits::BitFilter;
+use fullbloom_core::foreign::fingerprints::{FingerprintFilter, rows};
 use fullbloom_core::foreign::formats::{self, Head};
 use fullbloom_core::foreign::parquet::footer;
 use fullbloom_core::key::Domain;
@@ -28,6 +29,19 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
             filter.contains_many(&[digest], &mut found);
             assert_eq!(found[0] == 1, filter.contains(digest));
             assert!(filter.add(digest).is_ok() && filter.contains(digest));
+        }
+    }
+    for &format in rows::ALL {
+        let key_type = format.keys().types[0];
+        let Ok(filter) = FingerprintFilter::read(format, key_type, &mut &*data, len, u64::MAX) else { continue };
+        let mut written = Vec::new();
+        assert!(filter.write(&mut written).is_ok());
+        let cells_end = data.len().min(written.len()) - if format.name == "fuse16" { 4 } else { 0 };
+        assert_eq!((written.len(), &written[..cells_end]), (data.len(), &data[..cells_end]), "{}", format.name);
+        if let Some(digest) = filter.hashing().digest(Domain::Text, b"key") {
+            let mut found = [2];
+            filter.contains_many(&[digest], &mut found);
+            assert_eq!(found[0] == 1, filter.contains(digest));
         }
     }
     if let Some((tail, rest)) = data.split_first_chunk::<8>() {

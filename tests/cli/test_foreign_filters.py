@@ -52,6 +52,21 @@ def test_convert_keeps_the_bits_or_says_why_not(fullbloom, refused, files):
     assert "hash xxh3" in why
 
 
+def test_static_filters_are_described_and_converted(fullbloom, refused, files):
+    built = package.ForeignStaticFilter.build("fuse8", ["ada", "alan"], key_type="str")
+    (files / "fuse").write_bytes(built.to_foreign())
+    facts = json.loads(fullbloom("info", "fuse", "--json", cwd=files, check=0).stdout)
+    assert (facts["format"], facts["key_type"], facts["num_keys"]) == ("fuse8", "str, uint64", 2)
+    words = ("convert", "fuse", "own", "--to", "fullbloom", "--key-type", "str")
+    fullbloom(*words, cwd=files, check=0)
+    assert package.open(files / "own") == built
+    fullbloom("convert", "own", "back", "--to", "fuse8", cwd=files, check=0)
+    assert (files / "back").read_bytes() == built.to_foreign()
+    assert "does not contain its keys" in refused(
+        fullbloom("convert", "own", "other", "--to", "fuse16", cwd=files)
+    )
+
+
 def test_texts_move_between_parquet_and_a_split_filter(fullbloom, files):
     keys = [f"key {i}" for i in range(200)]
     bloom = package.BloomFilter(1000, 0.01, layout="split", hash="xxh64")

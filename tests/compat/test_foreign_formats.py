@@ -39,7 +39,12 @@ GOLDEN = [
     ("guava", "long", [0, 1, -1, 2**40], "01050000000200008025200800011088800410434c02"),
     ("guava", "int", [0, 1, -1, 2**20], "01050000000250002020420082214003000000800002"),
 ]
-CHOICES = [(row["name"], key_type) for row in rows() for key_type in row["key_types"]]
+CHOICES = [
+    (row["name"], key_type)
+    for row in rows()
+    if row["class"] == "ForeignFilter"
+    for key_type in row["key_types"]
+]
 
 
 def draw_keys(key_type: str, count: int, seed: int = 1) -> list[Any]:

@@ -89,6 +89,26 @@ def test_unions_find_the_keys_of_all_files(tmp_path: Path) -> None:
         unite_filters(tmp_path / "zz.parquet", "text")
 
 
+def test_filters_of_different_sizes_are_united_at_the_smallest(tmp_path: Path) -> None:
+    keys = list(range(3000))
+    for name, ndv in (("a", 1000), ("b", 64_000), ("c", 8000)):
+        options = {"n": {"ndv": ndv, "fpp": 0.01}}
+        part = keys["abc".index(name) :: 3]
+        pq.write_table(pa.table({"n": part}), tmp_path / f"{name}.parquet", bloom_filter_options=options)
+    filters = [bloom for _, bloom in read_filters(str(tmp_path / "*.parquet"), "n") if bloom is not None]
+    smallest = min(bloom.num_bits for bloom in filters)
+    assert len({bloom.num_bits for bloom in filters}) == 3
+    union = unite_filters(str(tmp_path / "*.parquet"), "n")
+    fresh = fullbloom.ForeignFilter.with_shape("parquet", smallest, 8, key_type="long")
+    fresh.update(keys)
+    assert union == fresh
+    with pytest.raises(IncompatibleFilters, match="only split blocks"):
+        fullbloom.ForeignFilter("spark", 100).fold(64)
+    for num_bits in (smallest - 256, smallest * 2, 128):
+        with pytest.raises(IncompatibleFilters, match="cannot be folded"):
+            union.fold(num_bits)
+
+
 def test_tables_name_every_row_group_that_may_hold_a_key(tmp_path: Path, written: Path) -> None:
     plain = tmp_path / "plain.parquet"
     pq.write_table(pa.table({"long": [1]}), plain)

@@ -262,6 +262,10 @@ def of_foreign() -> dict[str, Any]:
     """A filter of each format of other programs, in a container; their files are in a folder of their own."""
     made: dict[str, Any] = {}
     for row in _core.foreign_formats():
+        if row["class"] == "ForeignStaticFilter":
+            texts = [f"key-{i}" for i in range(30)]
+            made[row["name"]] = fullbloom.ForeignStaticFilter.build(row["name"], texts, key_type="str")
+            continue
         key_type = row["key_types"][0]
         keys = [*(f"key-{i}" for i in range(30)), *(range(30) if key_type == "any" else [])]
         seed = 7 if row["seeded"] else 0

@@ -154,6 +154,8 @@ def example(owner: str) -> Any:
     """A filter of the class."""
     if owner == "ForeignFilter":
         return fullbloom.ForeignFilter("spark", 100, 0.01)
+    if owner == "ForeignStaticFilter":
+        return fullbloom.ForeignStaticFilter.build("fuse8", ["key"], key_type="str")
     variant: Variant = next(
         v for v in (*variants_with(), *variants_with("worlds")) if v.cls.__name__ == owner
     )

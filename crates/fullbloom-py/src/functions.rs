@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::{FOREIGN, kind, tag, unreadable};
+use fullbloom_core::container::{FOREIGN, FOREIGN_STATIC, kind, tag, unreadable};
 use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
@@ -112,11 +112,19 @@ pub(crate) fn open<'py>(
         Err(Error::Format(_)) if matches!(foreign::files::detect(&path), Ok(Some(_))) => {
             return Ok(Bound::new(py, foreign::open_detected(py, &path, &wanted)?)?.into_any());
         }
+        Err(Error::Format(why)) => match foreign::files::detect_static(&path) {
+            Some(_) => return Ok(Bound::new(py, foreign::open_detected_static(py, &path, &wanted)?)?.into_any()),
+            None => Err(Error::Format(why)).or_raise(py)?,
+        },
         opened => opened.or_raise(py)?,
     };
     let variant = file.parsed.header.variant;
     if variant == FOREIGN {
         return Ok(Bound::new(py, foreign::open_file(py, &file, &path, &wanted)?)?.into_any());
+    }
+    if variant == FOREIGN_STATIC {
+        let opened = foreign::ForeignStaticFilter::open_file(py, &file, &path, &wanted)?;
+        return Ok(Bound::new(py, opened)?.into_any());
     }
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
@@ -149,6 +157,8 @@ pub(crate) fn loads<'py>(
     let variant = parsed.header.variant;
     let class = if variant == FOREIGN {
         py.get_type::<foreign::ForeignFilter>().into_any()
+    } else if variant == FOREIGN_STATIC {
+        py.get_type::<foreign::ForeignStaticFilter>().into_any()
     } else {
         class_of(py, variant).ok_or_else(|| unreadable(variant)).or_raise(py)?
     };

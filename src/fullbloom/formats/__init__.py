@@ -23,7 +23,7 @@ from fullbloom.errors import ParameterError, ParameterTypeError
 if TYPE_CHECKING:
     import os
 
-    from fullbloom._core import ForeignFilter
+    from fullbloom._core import ForeignFilter, ForeignStaticFilter
 
 __all__ = ["detect", "open_foreign", "rows"]
 
@@ -33,7 +33,7 @@ def rows() -> tuple[dict[str, Any], ...]:
     """Return one dict per format: name, title, rule, types of keys, how it was verified, and its limits.
 
     >>> [row["name"] for row in rows()]
-    ['spark', 'spark-v1', 'guava', 'guava-32', 'parquet']
+    ['spark', 'spark-v1', 'guava', 'guava-32', 'parquet', 'xor8', 'xor16', 'fuse8', 'fuse16']
     """
     return tuple(_core.foreign_formats())
 
@@ -56,7 +56,7 @@ def open_foreign(
     key_type: str | None = None,
     funnel: str | None = None,
     max_bytes: int | None = None,
-) -> ForeignFilter:
+) -> ForeignFilter | ForeignStaticFilter:
     """Return the filter in bytes or in a file that another program wrote.
 
     source: the bytes, or a path; a file is read once. format: the name of a row; detected if it is None,
@@ -71,8 +71,18 @@ def open_foreign(
     if key_type is not None and funnel is not None and key_type != funnel:
         raise ParameterError(f"key_type and funnel are one parameter, got {key_type!r} and {funnel!r}")
     chosen = funnel if key_type is None else key_type
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return _core.ForeignFilter.from_foreign(source, format, key_type=chosen, max_bytes=max_bytes)
-    if not isinstance(source, str) and not hasattr(source, "__fspath__"):
+    is_bytes = isinstance(source, (bytes, bytearray, memoryview))
+    if not is_bytes and not isinstance(source, str) and not hasattr(source, "__fspath__"):
         raise ParameterTypeError(f"source must be bytes or a path, got {type(source).__name__}")
-    return _core.ForeignFilter.open_foreign(source, format, key_type=chosen, max_bytes=max_bytes)
+    owner = _find_class(detect(source) if format is None else format)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return owner.from_foreign(source, format, key_type=chosen, max_bytes=max_bytes)
+    return owner.open_foreign(source, format, key_type=chosen, max_bytes=max_bytes)
+
+
+def _find_class(name: str | None) -> type[ForeignFilter | ForeignStaticFilter]:
+    """Return the class of filters of the format ``name``; ForeignFilter, which says why, for any other."""
+    classes = {row["name"]: row["class"] for row in rows()}
+    owner: type[ForeignFilter | ForeignStaticFilter]
+    owner = getattr(_core, classes.get(name, "ForeignFilter"))
+    return owner

@@ -23,14 +23,28 @@ def convert(found: Any, to: str) -> bytes:
     >>> convert(ForeignFilter.with_shape("spark-v1", 64, 4), "spark-v1").hex()
     '0000000100000004000000010000000000000000'
     """
-    known = [row["name"] for row in _core.foreign_formats()]
+    rows = _core.foreign_formats()
+    known = [row["name"] for row in rows]
     if to not in {*known, OWN}:
         raise ParameterError(f"to must be one of {', '.join([OWN, *known])}, got {to!r}")
     if to == OWN:
         return bytes(found.to_bytes())
+    is_static = any(row["name"] == to and row["class"] == "ForeignStaticFilter" for row in rows)
+    if isinstance(found, _core.ForeignStaticFilter) or (is_static and isinstance(found, _core.ForeignFilter)):
+        return _convert_static(found, to)
     if isinstance(found, _core.ForeignFilter):
         return found.convert(to).to_foreign()
     return _convert_own(found, to)
+
+
+def _convert_static(found: _core.ForeignFilter | _core.ForeignStaticFilter, to: str) -> bytes:
+    """Return the bytes of ``found``, where it or the format ``to`` is static."""
+    if found.format != to:
+        raise IncompatibleFilters(
+            f"a filter of format {found.format!r} cannot become one of {to!r}: its cells are those of "
+            f"{found.rule}, and a filter does not contain its keys; build a new one of them"
+        )
+    return found.to_foreign()
 
 
 def _convert_own(found: Any, to: str) -> bytes:

@@ -159,7 +159,8 @@ def probe_table(sources: Any, column: str, keys: Any) -> Any:
 def unite_filters(sources: Any, column: str) -> ForeignFilter:
     """Return one filter that finds every key that any of the row groups may hold.
 
-    Raises IncompatibleFilters if a row group has no filter or filters have different sizes, and as
+    Filters of different sizes are folded to the smallest, which must divide the others: so do powers of two,
+    which most writers use. Raises IncompatibleFilters if it does not or a row group has no filter, and as
     :func:`read_filters`.
     """
     union: ForeignFilter | None = None
@@ -170,7 +171,10 @@ def unite_filters(sources: Any, column: str) -> ForeignFilter:
             union = bloom
             continue
         try:
-            union.merge(bloom)
+            size = min(union.num_bits, bloom.num_bits)
+            if union.num_bits != size:
+                union = union.fold(size)
+            union.merge(bloom if bloom.num_bits == size else bloom.fold(size))
         except IncompatibleFilters as error:
             raise IncompatibleFilters(f"{place}: {error}") from None
     if union is None:

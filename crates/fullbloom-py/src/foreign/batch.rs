@@ -4,7 +4,7 @@
 //! and computed from the bytes of the keys. Containers are read by the same code.
 
 use fullbloom_core::cells::allocation::{reserve, zeroed};
-use fullbloom_core::foreign::bits::{BitFilter, Hashing};
+use fullbloom_core::foreign::bits::Hashing;
 use fullbloom_core::foreign::rules::Digest;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::structure::HashSource;
@@ -12,6 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::keys::{digest_exact, digest_key, refuse};
+use super::target::Target;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk};
 use crate::arrow::meaning::Meaning;
@@ -47,8 +48,8 @@ pub(super) enum Job {
 }
 
 /// A filter, and what a batch does with it.
-pub(super) struct Batch<'a> {
-    pub(super) lock: &'a BiasedLock<BitFilter>,
+pub(super) struct Batch<'a, F: Target> {
+    pub(super) lock: &'a BiasedLock<F>,
     pub(super) hashing: Hashing,
     pub(super) job: Job,
 }
@@ -62,7 +63,7 @@ enum Refused {
     Column,
 }
 
-impl Batch<'_> {
+impl<F: Target> Batch<'_, F> {
     /// Runs over `keys`; returns the results, or None if there are none.
     pub(super) fn run<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = keys.py();
@@ -104,10 +105,10 @@ impl Batch<'_> {
     fn digests(&self, py: Python<'_>, digests: &[Digest], out: Option<&mut [u8]>) -> PyResult<()> {
         if self.job == Job::Check {
             let Some(out) = out else { return Ok(()) };
-            self.lock.detach(py, |session| session.read(|filter| filter.contains_many(digests, out)));
+            self.lock.detach(py, |session| session.read(|filter| filter.contains_keys(digests, out)));
             return Ok(());
         }
-        self.lock.detach(py, |session| session.write(|filter| filter.add_many(digests, out))).or_raise(py)
+        self.lock.detach(py, |session| session.write(|filter| filter.add_keys(digests, out))).or_raise(py)
     }
 
     /// A list or a tuple.
@@ -285,7 +286,7 @@ impl Batch<'_> {
     /// The job for rows whose digests are known; a null is none of them.
     fn known(
         &self,
-        session: &crate::locking::biased_lock::Session<'_, BitFilter>,
+        session: &crate::locking::biased_lock::Session<'_, F>,
         digests: &[Digest],
         valid: Option<&[u8]>,
         mut out: Option<&mut [u8]>,
@@ -293,17 +294,14 @@ impl Batch<'_> {
         match (self.job, valid) {
             (Job::Check, _) => {
                 if let Some(out) = out {
-                    session.read(|filter| filter.contains_many(digests, out));
+                    session.read(|filter| filter.contains_keys(digests, out));
                 }
                 Ok(())
             }
-            (Job::Add | Job::Update, None) => session.write(|filter| filter.add_many(digests, out)),
+            (Job::Add | Job::Update, None) => session.write(|filter| filter.add_keys(digests, out)),
             (Job::Add | Job::Update, Some(valid)) => session.write(|filter| {
                 for (i, digest) in digests.iter().enumerate().filter(|(i, _)| valid[*i] != 0) {
-                    let new = filter.add(*digest)?;
-                    if let Some(out) = &mut out {
-                        out[i] = new.into();
-                    }
+                    filter.add_keys(std::slice::from_ref(digest), out.as_deref_mut().map(|out| &mut out[i..=i]))?;
                 }
                 Ok(())
             }),

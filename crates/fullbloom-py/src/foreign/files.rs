@@ -7,6 +7,7 @@ use std::path::Path;
 use fullbloom_core::container::header::MAGIC;
 use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::bits::BitFilter;
+use fullbloom_core::foreign::fingerprints::{FingerprintFilter, FingerprintFormat, rows};
 use fullbloom_core::foreign::formats::{self, Format, Head};
 use fullbloom_core::structure::opening::named;
 
@@ -72,4 +73,63 @@ fn first_bytes(path: &Path) -> Result<(Vec<u8>, File, u64)> {
 pub(crate) fn detect(path: &Path) -> Result<Option<&'static Format>> {
     let (head, _, len) = first_bytes(path)?;
     Ok(if head.starts_with(&MAGIC) { None } else { formats::detect(&head, len) })
+}
+
+/// The name of the format of `len` bytes that begin with `head`.
+pub(super) fn name_of(head: &[u8], len: u64) -> Option<&'static str> {
+    let found = formats::detect(head, len).map(|format| format.name);
+    found.or_else(|| rows::detect(head, len).map(|format| format.name))
+}
+
+/// The name of the format of the file at `path`, if it does not begin as ours do and one fits.
+pub(super) fn detect_name(path: &Path) -> Result<Option<&'static str>> {
+    let (head, _, len) = first_bytes(path)?;
+    Ok(if head.starts_with(&MAGIC) { None } else { name_of(&head, len) })
+}
+
+/// The format of the file at `path`, if it is one of fingerprints.
+pub(crate) fn detect_static(path: &Path) -> Option<&'static FingerprintFormat> {
+    let (head, _, len) = first_bytes(path).ok()?;
+    rows::detect(&head, len)
+}
+
+/// The format of `len` bytes that begin with `head`, if it is not given.
+fn static_format(
+    format: Option<&'static FingerprintFormat>,
+    head: &[u8],
+    len: u64,
+) -> Result<&'static FingerprintFormat> {
+    let names = || rows::ALL.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+    format.or_else(|| rows::detect(head, len)).ok_or_else(|| {
+        let why = format!("the lengths that these {len} bytes state fit in none of the formats {}", names());
+        Error::format(format!("{why} (format= says why they are not of that format)"))
+    })
+}
+
+/// The filter of fingerprints in `bytes`.
+pub(super) fn read_static(
+    bytes: &[u8],
+    format: Option<&'static FingerprintFormat>,
+    key_type: Option<&str>,
+    max_bytes: u64,
+) -> Result<FingerprintFilter> {
+    let len = bytes.len() as u64;
+    let format = static_format(format, &bytes[..bytes.len().min(Head::MOST)], len)?;
+    FingerprintFilter::read(format, format.keys().named(key_type)?, &mut &*bytes, len, max_bytes)
+}
+
+/// The filter of fingerprints in the file at `path`, which is read once.
+pub(super) fn open_static(
+    path: &Path,
+    format: Option<&'static FingerprintFormat>,
+    key_type: Option<&str>,
+    max_bytes: u64,
+) -> Result<FingerprintFilter> {
+    let (head, mut file, len) = first_bytes(path)?;
+    let mut read = || {
+        let format = static_format(format, &head, len)?;
+        let key_type = format.keys().named(key_type)?;
+        FingerprintFilter::read(format, key_type, &mut (&head[..]).chain(&mut file), len, max_bytes)
+    };
+    named(read(), path)
 }

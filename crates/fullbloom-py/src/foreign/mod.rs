@@ -3,15 +3,19 @@
 //! * [`arguments`]: format, type of keys and seed;
 //! * [`batch`]: many keys; [`keys`]: one; [`files`]: from files;
 //! * [`formats`]: the table of formats, and the format of bytes;
-//! * [`parquet`]: where the filters of a Parquet file are.
+//! * [`parquet`]: where the filters of a Parquet file are;
+//! * [`fingerprints`]: filters that are built of all their keys at once; [`target`]: what a batch works on.
 
 mod arguments;
 mod batch;
 pub(crate) mod files;
+pub(crate) mod fingerprints;
 mod formats;
 mod keys;
 pub(crate) mod parquet;
+mod target;
 
+pub(crate) use fingerprints::ForeignStaticFilter;
 pub(crate) use formats::{detect_foreign, foreign_formats};
 
 use std::path::{Path, PathBuf};
@@ -65,7 +69,7 @@ impl ForeignFilter {
         ForeignFilter { path: Some(path), ..Self::wrap(filter) }
     }
 
-    fn batch(&self, job: Job) -> Batch<'_> {
+    fn batch(&self, job: Job) -> Batch<'_, BitFilter> {
         Batch { lock: &self.lock, hashing: self.hashing, job }
     }
 
@@ -184,6 +188,16 @@ impl ForeignFilter {
         py: Python<'_>,
     ) -> PyResult<Self> {
         self.lock.look(py, |filter| filter.converted(format)).or_raise(py).map(Self::wrap)
+    }
+
+    /// A smaller filter, of num_bits bits, that finds every key that this one finds; its rate is higher.
+    ///
+    /// num_bits must divide those of the filter, in blocks of 256, and its format must be "parquet". Filters of different
+    /// sizes can then be merged. Raises IncompatibleFilters, FilterMemoryError.
+    #[pyo3(signature = (num_bits: "int") -> "Self")]
+    fn fold(&self, num_bits: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (py, num_bits) = (num_bits.py(), parameters::whole("num_bits", num_bits, 1)?);
+        self.lock.look(py, |filter| filter.folded(num_bits)).or_raise(py).map(Self::wrap)
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -460,4 +474,11 @@ pub(crate) fn open_detected(py: Python<'_>, path: &Path, wanted: &OpenOptions) -
     check_no_secret(py, wanted)?;
     let detected = Wanted { format: None, key_type: None, max_bytes: wanted.max_bytes };
     py.detach(|| detected.open(path)).or_raise(py).map(ForeignFilter::wrap)
+}
+
+/// The static filter of another program in the file at `path`.
+pub(crate) fn open_detected_static(py: Python<'_>, path: &Path, wanted: &OpenOptions) -> PyResult<ForeignStaticFilter> {
+    check_no_secret(py, wanted)?;
+    let max_bytes = wanted.max_bytes;
+    py.detach(|| files::open_static(path, None, None, max_bytes)).or_raise(py).map(ForeignStaticFilter::wrap)
 }

@@ -18,6 +18,7 @@ use super::rules::{Digest, Rule};
 use crate::cells::{Memory, bits};
 use crate::error::{Error, Result};
 use crate::key::Domain;
+use crate::scheme::parquet::BLOCK_WORDS;
 use crate::sizing::Law;
 use crate::sizing::classic::Classic;
 use crate::sizing::lanes::Lanes;
@@ -256,6 +257,25 @@ impl BitFilter {
             from.name, to.name, from.rule_in_words, to.rule_in_words
         );
         Err(Error::Incompatible(why))
+    }
+
+    /// The filter in `num_bits` bits, of which its own are a multiple; it finds all keys that this one finds. Of split
+    /// blocks only, where neighbouring blocks become one: `(h n) >> 32` is `(h r n) >> 32` over r, rounded down.
+    pub fn folded(&self, num_bits: u64) -> Result<Self> {
+        let refuse = |why: &str| Err(Error::Incompatible(format!("a filter of {} bits {why}", self.num_bits)));
+        if self.format.rule != Rule::SplitBlock {
+            return refuse(&format!("of format {:?} cannot be folded; only split blocks can", self.format.name));
+        }
+        if num_bits == 0 || !num_bits.is_multiple_of(256) || !self.num_bits.is_multiple_of(num_bits) {
+            return refuse(&format!("cannot be folded to {num_bits}, whole blocks of 256 bits that divide it"));
+        }
+        let mut folded = Self::with_shape(self.format, self.key_type, self.seed, num_bits, self.num_hashes)?;
+        let blocks = folded.memory.writable()?[..(num_bits / 64) as usize].as_chunks_mut::<BLOCK_WORDS>().0;
+        let together = (self.num_bits / num_bits) as usize * BLOCK_WORDS;
+        for (block, parts) in blocks.iter_mut().zip(self.memory.words().chunks(together)) {
+            parts.as_chunks::<BLOCK_WORDS>().0.iter().for_each(|part| bits::or_assign(block, part));
+        }
+        Ok(folded)
     }
 
     /// An independent copy.

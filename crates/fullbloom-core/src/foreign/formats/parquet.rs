@@ -114,6 +114,20 @@ mod tests {
     }
 
     #[test]
+    fn folded_filters_have_the_bits_of_smaller_ones() -> Result<()> {
+        let mut large = BitFilter::with_shape(&SPLIT_BLOCK, KeyType::Long, 0, 6 * 256, 8)?;
+        let mut small = BitFilter::with_shape(&SPLIT_BLOCK, KeyType::Long, 0, 2 * 256, 8)?;
+        for i in 0..20 {
+            let digest = [crate::hash::xxh64::xxh64_word(i), 0];
+            large.add(digest)?;
+            small.add(digest)?;
+        }
+        assert!(large.folded(512)?.equals(&small) && large.folded(6 * 256)?.equals(&large));
+        assert!(large.folded(4 * 256).is_err() && large.folded(0).is_err() && large.folded(128).is_err());
+        Ok(())
+    }
+
+    #[test]
     fn lengths_beyond_a_varint_are_refused() {
         let head = [&[NUM_BYTES][..], &[0xff; 12], &CHOICES].concat();
         assert!(parse(&head, u64::MAX).is_err());

@@ -1,0 +1,366 @@
+//! Xor and binary fuse filters of `xor_singleheader` as a class.
+
+use std::path::{Path, PathBuf};
+
+use fullbloom_core::container::file::OpenFile;
+use fullbloom_core::container::{FOREIGN_STATIC, Verify};
+use fullbloom_core::error::Error;
+use fullbloom_core::foreign::bits::Hashing;
+use fullbloom_core::foreign::fingerprints::{FingerprintFilter, FingerprintFormat, rows};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::batch::{Batch, Job};
+use super::target::Static;
+use super::{arguments, check_no_secret, files, keys};
+use crate::errors::{OrRaise, parameter_type};
+use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
+use crate::locking::biased_lock::BiasedLock;
+use crate::parameters;
+use crate::python_objects::bytes::{Unwritten, read_bytes};
+
+/// A static filter in the format of another program: built of all its keys at once, it takes no more.
+///
+/// Formats: "xor8", "xor16", "fuse8" and "fuse16" of xor_singleheader and pyfusefilter. build() creates one of keys,
+/// from_foreign() reads the bytes of that program, to_foreign() writes them. Keys are hashed by the program's rule.
+///
+/// >>> from fullbloom import ForeignStaticFilter
+/// >>> seen = ForeignStaticFilter.build("fuse8", ["ada", "alan"], key_type="str")
+/// >>> "ada" in seen, len(seen.to_foreign())
+/// (True, 40)
+/// >>> ForeignStaticFilter.from_foreign(seen.to_foreign(), key_type="str") == seen
+/// True
+#[pyclass(frozen, module = "fullbloom")]
+pub(crate) struct ForeignStaticFilter {
+    lock: BiasedLock<Static>,
+    hashing: Hashing,
+    format: &'static FingerprintFormat,
+    path: Option<PathBuf>,
+}
+
+fn nbytes(held: &Static) -> u64 {
+    match held {
+        Static::Keys(keys) => keys.len() as u64 * 8,
+        Static::Filter(filter) => filter.nbytes(),
+    }
+}
+
+impl ForeignStaticFilter {
+    pub(super) fn wrap(filter: FingerprintFilter) -> Self {
+        let (hashing, format) = (filter.hashing(), filter.format());
+        ForeignStaticFilter { lock: BiasedLock::new(Static::Filter(filter), nbytes), hashing, format, path: None }
+    }
+
+    /// `read` of the filter.
+    fn with<T: Default>(&self, py: Python<'_>, read: impl FnOnce(&FingerprintFilter) -> T + Send) -> T
+    where
+        T: Send,
+    {
+        self.lock.look(py, |held| match held {
+            Static::Filter(filter) => read(filter),
+            Static::Keys(_) => T::default(),
+        })
+    }
+
+    /// The filter in a file of ours that was opened as `path`.
+    pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<Self> {
+        check_no_secret(py, wanted)?;
+        if file.parsed.header.variant != FOREIGN_STATIC {
+            return Err(parameter_type(py, "the file does not hold a ForeignStaticFilter; use fullbloom.open()"));
+        }
+        let (verify, max_bytes): (Verify, u64) = (wanted.verify, wanted.max_bytes);
+        let opened = py.detach(|| FingerprintFilter::open(file, path, verify, max_bytes));
+        let filter = fullbloom_core::structure::opening::named(opened, path).or_raise(py)?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        Ok(ForeignStaticFilter { path: Some(path), ..Self::wrap(filter) })
+    }
+}
+
+#[pymethods]
+impl ForeignStaticFilter {
+    /// The filter of `keys`, in any container that batches take; nulls are skipped, repeated keys count once.
+    ///
+    /// format: "xor8", "xor16", "fuse8" or "fuse16"; the number is the bits of a fingerprint, and the rate 2**-8 or
+    /// 2**-16. key_type: "str" for keys as pyfusefilter takes them (str, and int as its digits), "uint64" for those of
+    /// the C functions (integers, or ready hashes). The order of keys changes nothing. Costs 25 bytes of memory a key
+    /// meanwhile. Raises ParameterError, KeyTypeError, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (format: "str", keys: "Keys", *, key_type: "str | None" = None))]
+    fn build(
+        format: &Bound<'_, PyAny>,
+        keys: &Bound<'_, PyAny>,
+        key_type: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let py = keys.py();
+        let format = rows::named(parameters::text("format", format)?).or_raise(py)?;
+        let key_type = format.keys().named(arguments::key_type(key_type)?).or_raise(py)?;
+        let lock = BiasedLock::new(Static::Keys(Vec::new()), nbytes);
+        let hashing = Hashing::of_words(key_type);
+        Batch { lock: &lock, hashing, job: Job::Update }.run(keys)?;
+        let taken = lock.detach(py, |session| {
+            session.write(|held| match held {
+                Static::Keys(keys) => Ok(std::mem::take(keys)),
+                Static::Filter(_) => Err(Error::read_only()),
+            })
+        });
+        let taken: Vec<u64> = taken.or_raise(py)?;
+        py.detach(|| FingerprintFilter::build(format, key_type, taken)).or_raise(py).map(Self::wrap)
+    }
+
+    /// The filter in `data`, the bytes that its program wrote.
+    ///
+    /// format: detected if it is None. key_type: as for build(); the bytes do not record it. max_bytes: a larger filter
+    /// is refused. Every length is compared with the bytes that are there before anything is allocated. Raises
+    /// FormatError, naming format and field, ParameterError, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        data: "bytes | bytearray | memoryview", format: "str | None" = None, *, key_type: "str | None" = None,
+        max_bytes: "int | None" = None
+    ))]
+    fn from_foreign(
+        data: &Bound<'_, PyAny>,
+        format: Option<&Bound<'_, PyAny>>,
+        key_type: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, bytes) = (data.py(), read_bytes("data", data)?);
+        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
+        let (format, key_type) = (read_format(format)?, arguments::key_type(key_type)?);
+        py.detach(|| files::read_static(&bytes, format, key_type, max_bytes)).or_raise(py).map(Self::wrap)
+    }
+
+    /// The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
+    #[staticmethod]
+    #[pyo3(signature = (
+        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", format: "str | None" = None, *,
+        key_type: "str | None" = None, max_bytes: "int | None" = None
+    ))]
+    fn open_foreign(
+        path: &Bound<'_, PyAny>,
+        format: Option<&Bound<'_, PyAny>>,
+        key_type: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, path) = (path.py(), read_path(path)?);
+        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
+        let (format, key_type) = (read_format(format)?, arguments::key_type(key_type)?);
+        py.detach(|| files::open_static(&path, format, key_type, max_bytes)).or_raise(py).map(Self::wrap)
+    }
+
+    /// The bytes that the filter's program writes and reads.
+    #[pyo3(signature = () -> "bytes")]
+    fn to_foreign<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let len = self.with(py, FingerprintFilter::len_written) as usize;
+        let created = Unwritten::new(py, len)?;
+        self.with(py, |filter| filter.write(&mut created.writer()).err())
+            .map_or(Ok(()), |error| Err(Error::Io(error, "to_foreign".into())))
+            .or_raise(py)?;
+        created.finish(py, true)
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        crate::cpython::learn(key.py());
+        let digest = keys::digest_key(&self.hashing, key)?;
+        Ok(self.lock.read(key.py(), |held| match held {
+            Static::Filter(filter) => filter.contains(digest),
+            Static::Keys(_) => false,
+        }))
+    }
+
+    /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+    ///
+    /// keys: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
+    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
+    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Batch { lock: &self.lock, hashing: self.hashing, job: Job::Check }.run(keys)
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
+        let alike = |a: &Static, b: &Static| match (a, b) {
+            (Static::Filter(a), Static::Filter(b)) => a.equals(b),
+            _ => false,
+        };
+        other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, alike))
+    }
+
+    /// Rate of false positives.
+    #[pyo3(signature = () -> "float")]
+    fn fpr(&self, py: Python<'_>) -> f64 {
+        self.with(py, FingerprintFilter::fpr)
+    }
+
+    /// Bytes of cells.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> u64 {
+        self.with(py, FingerprintFilter::nbytes)
+    }
+
+    /// Number of cells.
+    #[getter]
+    fn num_cells(&self, py: Python<'_>) -> u64 {
+        self.with(py, FingerprintFilter::num_cells)
+    }
+
+    /// Number of keys that it was built of; None in formats that do not record it.
+    #[getter]
+    fn num_keys(&self, py: Python<'_>) -> Option<u64> {
+        self.with(py, FingerprintFilter::num_keys)
+    }
+
+    /// Bits of a fingerprint.
+    #[getter]
+    fn fingerprint_bits(&self) -> u32 {
+        self.format.width
+    }
+
+    /// Name of the format.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.format.name
+    }
+
+    /// How a key selects cells, in words.
+    #[getter]
+    fn rule(&self) -> &'static str {
+        self.format.rule_in_words
+    }
+
+    /// The type of its keys.
+    #[getter]
+    fn key_type(&self, py: Python<'_>) -> &'static str {
+        self.with(py, |filter| filter.key_type().name())
+    }
+
+    /// The seed with which its keys could be solved.
+    #[getter]
+    fn seed(&self, py: Python<'_>) -> u64 {
+        self.with(py, FingerprintFilter::seed)
+    }
+
+    /// The absolute path of the file of ours that it was opened from, or None for a filter in memory.
+    #[getter]
+    fn path(&self) -> Option<&std::ffi::OsStr> {
+        self.path.as_deref().map(Path::as_os_str)
+    }
+
+    /// Parameters, as a dict of plain values.
+    #[pyo3(signature = () -> "dict[str, Any]")]
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = PyDict::new(py);
+        info.set_item("class", "ForeignStaticFilter")?;
+        info.set_item("format", self.format.name)?;
+        info.set_item("title", self.format.title)?;
+        info.set_item("rule", self.format.rule_in_words)?;
+        info.set_item("key_type", self.key_type(py))?;
+        info.set_item("fingerprint_bits", self.format.width)?;
+        info.set_item("num_cells", self.num_cells(py))?;
+        info.set_item("num_keys", self.num_keys(py))?;
+        info.set_item("seed", self.seed(py))?;
+        info.set_item("nbytes", self.nbytes(py))?;
+        info.set_item("fpr", self.fpr(py))?;
+        Ok(info)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (cells, key_type, name, bits) =
+            (self.num_cells(py), self.key_type(py), self.format.name, self.format.width);
+        format!("ForeignStaticFilter({name:?}, key_type={key_type:?}: {cells} cells of {bits} bits)")
+    }
+
+    /// The filter as the bytes of a file of ours; to_foreign() returns those of its program.
+    #[pyo3(signature = () -> "bytes")]
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let len = self.with(py, |filter| filter.container().nbytes());
+        let created = Unwritten::new(py, len)?;
+        self.with(py, |filter| {
+            let container = filter.container();
+            let written = container.head().and_then(|head| {
+                let written = container.write_with(&head, &mut created.writer());
+                written.map(drop).map_err(|error| Error::Io(error, "to_bytes".into()))
+            });
+            written.err()
+        })
+        .map_or(Ok(()), Err)
+        .or_raise(py)?;
+        created.finish(py, true)
+    }
+
+    /// The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
+    ))]
+    fn from_bytes(
+        data: &Bound<'_, PyAny>,
+        secret: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (py, bytes) = (data.py(), read_bytes("data", data)?);
+        let wanted = read_open_options(py, "full", secret, max_bytes)?;
+        check_no_secret(py, &wanted)?;
+        py.detach(|| FingerprintFilter::from_file(&bytes, wanted.max_bytes)).or_raise(py).map(Self::wrap)
+    }
+
+    /// Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
+    #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
+    fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, path) = (path.py(), read_path(path)?);
+        self.with(py, |filter| filter.save(&path).err()).map_or(Ok(()), Err).or_raise(py)
+    }
+
+    /// Opens a file of ours, mapped read-only.
+    ///
+    /// verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
+    /// FormatError, OSError, FilterMemoryError.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
+        verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
+    ))]
+    fn open(
+        path: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
+        #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
+        secret: Option<&Bound<'_, PyAny>>,
+        max_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let py = path.py();
+        check_read_only(py, mode)?;
+        let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
+        let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+        Self::open_file(py, &file, &path, &wanted)
+    }
+
+    /// An independent copy in memory.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        let copied = self.lock.look(py, |held| match held {
+            Static::Filter(filter) => filter.try_clone(),
+            Static::Keys(_) => Err(Error::read_only()),
+        });
+        copied.or_raise(py).map(Self::wrap)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy(py)
+    }
+
+    #[pyo3(signature = (memo: "object", /))]
+    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let _ = memo;
+        self.copy(py)
+    }
+
+    /// Pickles as its file's bytes.
+    #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
+    }
+}
+
+/// Reads `format=` that may be None.
+fn read_format(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<&'static FingerprintFormat>> {
+    value
+        .filter(|value| !value.is_none())
+        .map(|value| rows::named(parameters::text("format", value)?).or_raise(value.py()))
+        .transpose()
+}

@@ -1,0 +1,47 @@
+//! [`Target`]: a filter that is asked by the digests of keys.
+
+use fullbloom_core::cells::allocation::reserve;
+use fullbloom_core::error::{Error, Result};
+use fullbloom_core::foreign::bits::BitFilter;
+use fullbloom_core::foreign::fingerprints::FingerprintFilter;
+use fullbloom_core::foreign::rules::Digest;
+
+/// A filter, and what batches do with it.
+pub(super) trait Target: Send + Sync {
+    /// Looks up many keys.
+    fn contains_keys(&self, digests: &[Digest], found: &mut [u8]);
+    /// Adds many keys; marks those that were new if the caller wants to know.
+    fn add_keys(&mut self, digests: &[Digest], new: Option<&mut [u8]>) -> Result<()>;
+}
+
+impl Target for BitFilter {
+    fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
+        self.contains_many(digests, found);
+    }
+    fn add_keys(&mut self, digests: &[Digest], new: Option<&mut [u8]>) -> Result<()> {
+        self.add_many(digests, new)
+    }
+}
+
+/// The words of keys, collected for a filter that is built of all of them; or the filter.
+pub(super) enum Static {
+    /// Before.
+    Keys(Vec<u64>),
+    /// After.
+    Filter(FingerprintFilter),
+}
+
+impl Target for Static {
+    fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
+        match self {
+            Static::Filter(filter) => filter.contains_many(digests, found),
+            Static::Keys(_) => found.fill(0),
+        }
+    }
+    fn add_keys(&mut self, digests: &[Digest], _: Option<&mut [u8]>) -> Result<()> {
+        let Static::Keys(keys) = self else { return Err(Error::read_only()) };
+        reserve(keys, digests.len())?;
+        keys.extend(digests.iter().map(|digest| digest[0]));
+        Ok(())
+    }
+}

@@ -167,7 +167,7 @@ def test_more_keys_than_cells_are_refused() -> None:
     data = bytearray(ForeignStaticFilter.build("fuse8", ["a"], key_type="str").to_foreign())
     struct.pack_into("<I", data, 8, 1000)
     with pytest.raises(FormatError, match="Size"):
-        open_foreign(data, key_type="str")
+        open_foreign(data, "fuse8", key_type="str")
 
 
 def test_keys_of_another_type_are_refused() -> None:

@@ -90,10 +90,9 @@ def test_unions_find_the_keys_of_all_files(tmp_path: Path) -> None:
 
 
 def test_filters_of_different_sizes_are_united_at_the_smallest(tmp_path: Path) -> None:
-    keys = list(range(3000))
-    for name, ndv in (("a", 1000), ("b", 64_000), ("c", 8000)):
-        options = {"n": {"ndv": ndv, "fpp": 0.01}}
-        part = keys["abc".index(name) :: 3]
+    keys = list(range(21_000))
+    for name, part in (("a", keys[:1000]), ("b", keys[1000:17_000]), ("c", keys[17_000:])):
+        options = {"n": {"ndv": len(part), "fpp": 0.01}}
         pq.write_table(pa.table({"n": part}), tmp_path / f"{name}.parquet", bloom_filter_options=options)
     filters = [bloom for _, bloom in read_filters(str(tmp_path / "*.parquet"), "n") if bloom is not None]
     smallest = min(bloom.num_bits for bloom in filters)

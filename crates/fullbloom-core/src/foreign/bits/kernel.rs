@@ -17,9 +17,9 @@ use crate::scheme::ahead::mark;
 use crate::scheme::lines;
 use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
 
-/// Keys of a group: twice as many are under way. 8 are 5 % faster than 16, and 16 than 32.
-const GROUP: usize = 8;
-/// Positions of a key that are fetched ahead: more are rare, and follow one by one. Both groups take 2 KiB.
+/// Keys of a group: twice as many are under way. With 8 a key of a 2M-key Spark filter takes 25 ns in place of 23.
+const GROUP: usize = 16;
+/// Positions of a key that are fetched ahead: more are rare, and follow one by one. Both groups take 4 KiB.
 const MOST: u32 = 16;
 /// Hashes of blocks that are passed on together: 8 KiB.
 const BLOCKS: usize = 1024;

@@ -46,6 +46,7 @@ __all__ = [
     "DynamicCuckooFilter",
     "FilterCascade",
     "ForeignFilter",
+    "ForeignStaticFilter",
     "GolombSet",
     "InvertibleBloomFilter",
     "KeyBuffer",
@@ -2699,6 +2700,13 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
 
         Raises IncompatibleFilters where they do not, and says which bits and which hash differ.
         """
+    def fold(self, /, num_bits: int) -> Self:
+        """
+        A smaller filter, of num_bits bits, that finds every key that this one finds; its rate is higher.
+
+        num_bits must divide those of the filter, in blocks of 256, and its format must be "parquet". Filters of different
+        sizes can then be merged. Raises IncompatibleFilters, FilterMemoryError.
+        """
     def copy(self, /) -> ForeignFilter:
         """
         An independent copy in memory.
@@ -2816,6 +2824,175 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
         An empty filter of this shape, for programs that were configured by their numbers of bits and hashes.
 
         Raises ParameterError for a shape that the format does not have, FilterMemoryError.
+        """
+
+@final
+class ForeignStaticFilter:
+    """
+    A static filter in the format of another program: built of all its keys at once, it takes no more.
+
+    Formats: "xor8", "xor16", "fuse8" and "fuse16" of xor_singleheader and pyfusefilter. build() creates one of keys,
+    from_foreign() reads the bytes of that program, to_foreign() writes them. Keys are hashed by the program's rule.
+
+    >>> from fullbloom import ForeignStaticFilter
+    >>> seen = ForeignStaticFilter.build("fuse8", ["ada", "alan"], key_type="str")
+    >>> "ada" in seen, len(seen.to_foreign())
+    (True, 40)
+    >>> ForeignStaticFilter.from_foreign(seen.to_foreign(), key_type="str") == seen
+    True
+    """
+    def __contains__(self, key: Key, /) -> bool: ...
+    def __copy__(self, /) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes.
+        """
+    def __repr__(self, /) -> str: ...
+    @staticmethod
+    def build(format: str, keys: Keys, *, key_type: str | None = None) -> ForeignStaticFilter:
+        """
+        The filter of `keys`, in any container that batches take; nulls are skipped, repeated keys count once.
+
+        format: "xor8", "xor16", "fuse8" or "fuse16"; the number is the bits of a fingerprint, and the rate 2**-8 or
+        2**-16. key_type: "str" for keys as pyfusefilter takes them (str, and int as its digits), "uint64" for those of
+        the C functions (integers, or ready hashes). The order of keys changes nothing. Costs 25 bytes of memory a key
+        meanwhile. Raises ParameterError, KeyTypeError, FilterMemoryError.
+        """
+    @overload
+    def contains_many(self, /, keys: _Series) -> _Series:
+        """
+        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns) -> Any: ...
+    def copy(self, /) -> Self:
+        """
+        An independent copy in memory.
+        """
+    @property
+    def fingerprint_bits(self, /) -> int:
+        """
+        Bits of a fingerprint.
+        """
+    @property
+    def format(self, /) -> str:
+        """
+        Name of the format.
+        """
+    def fpr(self, /) -> float:
+        """
+        Rate of false positives.
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> ForeignStaticFilter:
+        """
+        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """
+    @staticmethod
+    def from_foreign(
+        data: bytes | bytearray | memoryview,
+        format: str | None = None,
+        *,
+        key_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignStaticFilter:
+        """
+        The filter in `data`, the bytes that its program wrote.
+
+        format: detected if it is None. key_type: as for build(); the bytes do not record it. max_bytes: a larger filter
+        is refused. Every length is compared with the bytes that are there before anything is allocated. Raises
+        FormatError, naming format and field, ParameterError, FilterMemoryError.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Parameters, as a dict of plain values.
+        """
+    @property
+    def key_type(self, /) -> str:
+        """
+        The type of its keys.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of cells.
+        """
+    @property
+    def num_cells(self, /) -> int:
+        """
+        Number of cells.
+        """
+    @property
+    def num_keys(self, /) -> int | None:
+        """
+        Number of keys that it was built of; None in formats that do not record it.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: str = "r",
+        verify: str = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignStaticFilter:
+        """
+        Opens a file of ours, mapped read-only.
+
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
+        FormatError, OSError, FilterMemoryError.
+        """
+    @staticmethod
+    def open_foreign(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        format: str | None = None,
+        *,
+        key_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignStaticFilter:
+        """
+        The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The absolute path of the file of ours that it was opened from, or None for a filter in memory.
+        """
+    @property
+    def rule(self, /) -> str:
+        """
+        How a key selects cells, in words.
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
+        """
+    @property
+    def seed(self, /) -> int:
+        """
+        The seed with which its keys could be solved.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of a file of ours; to_foreign() returns those of its program.
+        """
+    def to_foreign(self, /) -> bytes:
+        """
+        The bytes that the filter's program writes and reads.
         """
 
 @final

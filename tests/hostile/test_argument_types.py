@@ -136,6 +136,8 @@ def called(argument: Argument, value: Any) -> Any:
     filled = example(argument.owner) if argument.owner else fullbloom.BloomFilter(9)
     foreign = argument.call in ("from_foreign", "open_foreign")
     values = VALUES | {"data": filled.to_foreign() if foreign else filled.to_bytes()}
+    if argument.owner == "ForeignStaticFilter":
+        values["format"] = "fuse8"
     first, named = [], {}
     for name, positional in argument.others:
         given = value if name == argument.name else values[name]

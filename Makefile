@@ -43,10 +43,10 @@ demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullbloom serve`
 	$(BIN)/fullbloom serve $(ARGS)
 
-test: build  ## Run the Rust and the Python test suites, but for the long tests
+test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the long tests
 	scripts/test.sh -m "not long"
 
-test-all: build  ## Run every test, as continuous integration does
+test-all: $(STAMPS)/core  ## Run every test, as continuous integration does
 	scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS

@@ -91,6 +91,7 @@ def _interleaved(transport, wanted, draw):
     return [outcomes[number] for number in range(len(wanted))]
 
 
+@pytest.mark.long
 def test_a_thousand_interleavings_of_two_different_creations_leave_one_filter(client):
     draw, transport, won = random.Random(15), Transport(client, "f"), [0, 0]
     for turn in range(1000):

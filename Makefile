@@ -64,8 +64,7 @@ test-engines: build  ## Run the tests of engines on real servers; as root instal
 	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
 		tests/service/test_redis_backend_failures.py
 
-test-formats: build  ## Run the tests of other programs' formats against Spark and Guava; installs pyspark (400 MB), needs Java
-	$(BIN)/python -m pip install --quiet -r requirements/formats.txt
+test-formats: build  ## Run the tests of other programs' formats, against Spark and Guava
 	$(BIN)/python -m pytest -q tests/compat tests/cli/test_foreign_filters.py
 
 test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
@@ -130,7 +129,7 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt
+$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt requirements/formats.txt
 	PYTHON=$(PYTHON) scripts/setup.sh tools
 	@mkdir -p $(@D) && touch $@
 

@@ -1,4 +1,4 @@
-"""Every HTTP action on every kind of filter answers as a filter in a process does, or refuses and changes nothing.
+"""Every HTTP action on every kind answers as a filter in a process does, or refuses and changes nothing.
 
 The kinds are those of the registry; a new kind is part of the test by itself, and a new action fails it.
 """

@@ -10,9 +10,9 @@ import httpx
 import pyarrow as pa
 import pytest
 import redis
+from support import eventually
 
 import fullbloom
-from support import eventually
 
 HEADER = "x-fullbloom-key-domain-warning"
 MEMBER = "key_domain_warning"

@@ -103,7 +103,7 @@ class Clock:
         self._over |= over.keys()
 
     def _warn_unlike(self, infos: list[dict[str, Any]]) -> None:
-        """Log once for each filter that texts were looked up over RESP, and keys of another type were added."""
+        """Log once for each filter that texts were looked up over RESP, and other keys were added."""
         for info in infos:
             if "key_domain_warning" not in info:
                 self._unlike.discard(info["id"])

@@ -15,10 +15,9 @@ from array import array
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice, pairwise
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fullbloom import _core
 from fullbloom.engines.redis.protocol import create, errors, expire
 from fullbloom.engines.redis.protocol.expire import Expired
 from fullbloom.engines.redis.protocol.keys import LATER, AcknowledgedKeys, Snapshot, StoredCells
@@ -31,6 +30,13 @@ from fullbloom.engines.redis.protocol.requests import (
     read_number,
     read_part,
     read_time,
+)
+from fullbloom.engines.redis.storage.attempts import (
+    Attempt,
+    Moved,
+    choose,
+    combine_attempts,
+    judge,
 )
 from fullbloom.errors import (
     EngineError,
@@ -56,25 +62,6 @@ PORTION = 16384
 RAISED_EVERY = 0.25
 #: Retries without a pause, and in all; seconds between the later ones.
 _IMMEDIATE_RETRIES, _MAX_RETRIES, _WAIT = 4, 200, 0.05
-#: A single shard, which keeps the order of hashes.
-_IN_ORDER = _core.WireCells(512, 8)
-
-
-class Moved(dict[int, int]):
-    """Shards that have moved to other strings, and the generation in which they were written."""
-
-
-class Attempt(NamedTuple):
-    """What a batch says that was sent once: a byte for each key."""
-
-    #: Found, or new.
-    answers: bytes
-    #: New unless another client has added it since: the next attempt decides, by `first`.
-    likely: bytes
-    #: True if the key was not in the strings that are read, or will be next.
-    first: bytes
-    #: Whether the filter still uses those strings.
-    settled: bool
 
 
 class LoadEstimate(NamedTuple):
@@ -197,13 +184,13 @@ class Strings(StoredCells):
         if other is None or not snapshot.is_copying:
             # Read in this state and the next one or two; then other strings are.
             until = generation + (2 if other is None else 3)
-            answers, likely = _judge(make, snapshot.cells, moved, until, answers)
+            answers, likely = judge(make, snapshot.cells, moved, until, answers)
             first = answers
         else:
             # Where clients read the new strings already, those decide what is new.
-            first, likely = _judge(make, other.cells, late, generation + 4, copy.answers)
+            first, likely = judge(make, other.cells, late, generation + 4, copy.answers)
             if late:
-                answers = _choose(make, other.cells, set(late), first, answers)
+                answers = choose(make, other.cells, set(late), first, answers)
         if late or moved:
             return Attempt(answers, likely, first, settled=False)
         snapshot.acknowledged.note(batch.hashes)
@@ -458,53 +445,6 @@ def raise_epoch(key: bytes, at: int, stable: bytes) -> Steps[int]:
 def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
     """Return whether the later of two generations holds other keys, rather than being a step of a reshard."""
     return old.view == new.view and not new.manifest.other_shards
-
-
-def _choose(
-    make: Callable[[WireCells], WireBatch], cells: WireCells, shards: set[int], there: bytes, elsewhere: bytes
-) -> bytes:
-    """Return the answers ``there`` for keys in ``shards``, and the answers ``elsewhere`` for others."""
-    hashes = make(_IN_ORDER).hashes
-    answers = bytearray(elsewhere)
-    for number in range(len(elsewhere)):
-        one = cells.hashed(hashes[_WORD * number : _WORD * (number + 1)])
-        if one.batch(0, 1).shards[0] in shards:
-            answers[number] = there[number]
-    return bytes(answers)
-
-
-def _judge(
-    make: Callable[[WireCells], WireBatch], cells: WireCells, moved: Moved, until: int, answers: bytes
-) -> tuple[bytes, bytes]:
-    """Return the keys that are new, and those that are new if nobody added them to the next strings.
-
-    ``until`` is the generation in which clients read other strings. What was written in the one before may
-    have missed the copy to those. What was written later says nothing, as others have answered without it.
-    """
-    if not moved:
-        return answers, bytes(len(answers))
-    nothing, late = bytes(len(answers)), {shard for shard, at in moved.items() if at >= until}
-    copied = {shard for shard, at in moved.items() if at == until - 1}
-    likely = _choose(make, cells, copied, answers, nothing) if copied else nothing
-    return (_choose(make, cells, late | copied, nothing, answers) if late | copied else answers), likely
-
-
-def combine_attempts(attempts: list[Attempt]) -> bytes:
-    """Return 1 for each key that is new by any attempt."""
-    new = [one.answers for one in attempts]
-    for one, after in pairwise(attempts):
-        new.append(bytes(likely & first for likely, first in zip(one.likely, after.first, strict=True)))
-    return combine_answers(new)
-
-
-def combine_answers(answers: list[bytes]) -> bytes:
-    """Return 1 for each key for which any of the answers is 1."""
-    if len(answers) == 1:
-        return answers[0]
-    union = 0
-    for one in answers:
-        union |= int.from_bytes(one, "little")
-    return union.to_bytes(len(answers[0]), "little")
 
 
 def _hash_bytes(hashes: Any) -> bytes:

@@ -28,6 +28,8 @@ MODULES = {
     "fullbloom.formats": "files of other programs",
     "fullbloom.formats.parquet": "the filters in Parquet files",
     "fullbloom.engines.redis": "filters in Redis and Valkey",
+    "fullbloom.engines.spark": "filters built and used by Spark",
+    "fullbloom.engines.dask": "filters built and used by Dask",
     "fullbloom.engines.duckdb": "filters in queries of DuckDB",
     "fullbloom.engines.polars": "filters in expressions of Polars",
     "fullbloom.engines.arrow": "filters as compute functions of PyArrow",

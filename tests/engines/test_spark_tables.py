@@ -195,6 +195,21 @@ def test_tables_of_few_keys_none_and_one_row(session, engine, functions):
     assert engine.find_duplicates(session.range(1), "id").count() == 0
 
 
+def test_texts_that_a_collation_calls_equal_are_duplicates(session, engine, functions):
+    texts = session.createDataFrame([("a",), ("A",), ("b",)], "t string")
+    folded = texts.select(functions.col("t").cast("string collate UTF8_LCASE").alias("t"))
+    assert engine.find_duplicates(folded, "t").count() == 2
+    assert engine.deduplicate(folded).count() == 2
+
+
+def test_zeros_and_nan_inside_structs_are_duplicates(session, engine, functions):
+    numbers = session.createDataFrame([(0.0,), (-0.0,), (math.nan,), (math.nan,), (1.0,)], "x double")
+    rows_of_structs = numbers.select(functions.struct("x").alias("s"), functions.array("x").alias("a"))
+    for column in ("s", "a"):
+        assert engine.find_duplicates(rows_of_structs, column).count() == 4
+        assert engine.deduplicate(rows_of_structs, column).count() == 3
+
+
 def test_parameters_of_duplicates_are_refused(session, engine):
     with pytest.raises(ParameterError, match="rounds must be from 1 to 3, got 0"):
         engine.find_duplicates(session.range(3), "id", rounds=0)

@@ -18,5 +18,5 @@ def run(name, names):
     case = doctest.DocTestParser().get_doctest(source, {}, name, name, 0)
     case.globs = names
     report: list[str] = []
-    doctest.DocTestRunner(optionflags=_OPTIONS).run(case, out=report.append, clear_globs=False)
+    doctest.DocTestRunner(verbose=False, optionflags=_OPTIONS).run(case, out=report.append, clear_globs=False)
     return "".join(report), len(case.examples)

@@ -59,8 +59,9 @@ test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 stat
 	FULLBLOOM_KILLS=500 $(BIN)/python -m pytest -q tests/durability
 	FULLBLOOM_KILLS=100 cargo test --locked --package fullbloom-server store::
 
-test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
+test-engines: build  ## Run the tests of engines on real ones; installs pyspark (400 MB, needs Java), Dask and, as root, redis-server
 	scripts/engines.sh
+	$(BIN)/python -m pip install --quiet -r requirements/engines.txt
 	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
 		tests/service/test_redis_backend_failures.py
 

@@ -27,6 +27,7 @@ PAGES = (
     "docs/durability.md",
     "docs/engines/redis.md",
     "docs/errors.md",
+    "docs/explanation/base-hashes.md",
     "docs/explanation/choosing.md",
     "docs/explanation/faq.md",
     "docs/explanation/hash-set.md",

@@ -29,6 +29,7 @@ PAGES = (
     "docs/engines/redis.md",
     "docs/engines/spark.md",
     "docs/errors.md",
+    "docs/explanation/base-hashes.md",
     "docs/explanation/choosing.md",
     "docs/explanation/faq.md",
     "docs/explanation/hash-set.md",

@@ -4,6 +4,10 @@
 use fullbloom_core::foreign::bits::BitFilter;
 use fullbloom_core::foreign::formats::{self, Head};
 use fullbloom_core::foreign::parquet::footer;
+use fullbloom_core::foreign::redisbloom::bloom::Chain;
+use fullbloom_core::foreign::redisbloom::cuckoo::Cuckoo;
+use fullbloom_core::foreign::redisbloom::dump::{self, Asked, Loader};
+use fullbloom_core::foreign::rules::Range;
 use fullbloom_core::key::Domain;
 use fullbloom_fuzz::memory;
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +17,7 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
     let detected = formats::detect(&data[..data.len().min(Head::MOST)], len);
     for &format in formats::ALL {
         let key_type = format.key_types[0];
-        let read = BitFilter::read(format, key_type, &mut &*data, len, u64::MAX);
+        let read = BitFilter::read(format, key_type, &mut &*data, len, None, u64::MAX);
         let is_detected = detected.is_some_and(|found| found.number == format.number);
         // Bytes fit in one format at most, and that one is detected.
         assert_eq!(read.is_ok(), is_detected, "{}", format.name);
@@ -30,6 +34,9 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
             assert!(filter.add(digest).is_ok() && filter.contains(digest));
         }
     }
+    bare(data);
+    dumped::<Chain>(data);
+    dumped::<Cuckoo>(data);
     if let Some((tail, rest)) = data.split_first_chunk::<8>() {
         let _ = footer::footer_len(tail, rest.len() as u64);
         let file = (rest.len() + 100) as u64;
@@ -39,3 +46,47 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
         }
     }
 });
+
+/// Bits alone: the first bytes say how many, and how many hashes.
+fn bare(data: &[u8]) {
+    let Some((&[less, num_hashes, format], bits)) = data.split_first_chunk::<3>() else { return };
+    let bare: Vec<_> = formats::ALL.iter().filter(|format| format.rule.is_bare()).collect();
+    let format = bare[usize::from(format) % bare.len()];
+    let num_bits = (bits.len() as u64 * 8).saturating_sub(u64::from(less));
+    let range = Range { num_bits, num_hashes: num_hashes.into() };
+    let len = bits.len() as u64;
+    let read = BitFilter::read(format, format.key_types[0], &mut &*bits, len, Some(range), u64::MAX);
+    let Ok(mut filter) = read else { return };
+    let mut written = Vec::new();
+    assert!(filter.write(&mut written).is_ok());
+    assert_eq!(written, bits, "{}", format.name);
+    let hashing = filter.hashing();
+    let mut parts = vec![[0; 2]; hashing.parts()];
+    assert!(hashing.digest_parts(Domain::Text, b"key", &mut parts));
+    assert!(filter.add_key(&parts).is_ok() && filter.contains_key(&parts));
+    assert!(filter.positions(&parts).iter().all(|position| *position < num_bits));
+}
+
+/// A dump in one file, and in pieces whose lengths the bytes say.
+fn dumped<T: Asked>(data: &[u8]) {
+    let read = dump::read::<T>(&mut &*data, data.len() as u64, u64::MAX);
+    if let Ok(mut filter) = read {
+        let mut written = Vec::new();
+        assert!(dump::write(&filter, &mut written).is_ok());
+        assert_eq!(written.len(), data.len());
+        let digest = T::HASHING.digest(Domain::Text, b"key").unwrap_or_default();
+        if filter.put(digest).is_ok() {
+            assert!(filter.has(digest));
+        }
+    }
+    let mut loader = Loader::<T>::new(1 << 20);
+    let mut rest = data;
+    while let Some((&[number, len], behind)) = rest.split_first_chunk::<2>() {
+        let (piece, behind) = behind.split_at(behind.len().min(len.into()));
+        if loader.push(number.into(), piece).is_err() {
+            return;
+        }
+        rest = behind;
+    }
+    let _ = loader.finish();
+}

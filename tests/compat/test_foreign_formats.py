@@ -39,7 +39,10 @@ GOLDEN = [
     ("guava", "long", [0, 1, -1, 2**40], "01050000000200008025200800011088800410434c02"),
     ("guava", "int", [0, 1, -1, 2**20], "01050000000250002020420082214003000000800002"),
 ]
-CHOICES = [(row["name"], key_type) for row in rows() for key_type in row["key_types"]]
+ROWS = {row["name"]: row for row in rows() if row["class"] == "ForeignFilter"}
+CHOICES = [(row["name"], key_type) for row in ROWS.values() for key_type in row["key_types"]]
+#: Of those whose bytes state their shape.
+HEADED = [(name, key_type) for name, key_type in CHOICES if not ROWS[name]["bare"]]
 
 
 def draw_keys(key_type: str, count: int, seed: int = 1) -> list[Any]:
@@ -95,7 +98,9 @@ def test_bits_are_those_of_the_rule(name: str, key_type: str) -> None:
     bloom, keys = made(name, key_type)
     shape = bloom.num_bits, bloom.num_hashes, bloom.seed
     body = bloom.to_foreign()[-bloom.nbytes :]
-    if name != "parquet":
+    if ROWS[name]["bare"]:
+        body = rules.turned(body) if ROWS[name]["order"] == "msb" else body
+    elif name != "parquet":
         body = b"".join(body[at : at + 8][::-1] for at in range(0, len(body), 8))
     assert body == rules.bits(name, key_type, keys, *shape)
     absent = draw_keys(key_type, 3000, seed=2)
@@ -245,7 +250,7 @@ def test_estimates_follow_the_fill() -> None:
         assert (info["format"], info["nbytes"]) == (name, bloom.nbytes)
 
 
-@pytest.mark.parametrize(("name", "key_type"), CHOICES)
+@pytest.mark.parametrize(("name", "key_type"), HEADED)
 def test_every_length_that_lies_is_refused(name: str, key_type: str) -> None:
     bloom, _ = made(name, key_type, 100)
     data = bloom.to_foreign()

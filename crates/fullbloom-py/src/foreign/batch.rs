@@ -171,14 +171,15 @@ impl<F: Target> Batch<'_, F> {
         let (py, mut items, mut found) = (keys.py(), keys.try_iter()?, Found::default());
         let (mut digests, mut valid, mut outs): (Vec<Digest>, Vec<u8>, Vec<u8>) = Default::default();
         let parts = self.hashing.parts();
-        reserve(&mut digests, OBJECTS * parts).or_raise(py)?;
-        reserve(&mut valid, OBJECTS).or_raise(py)?;
-        reserve(&mut outs, OBJECTS).or_raise(py)?;
+        let most = OBJECTS / parts;
+        reserve(&mut digests, most * parts).or_raise(py)?;
+        reserve(&mut valid, most).or_raise(py)?;
+        reserve(&mut outs, most).or_raise(py)?;
         loop {
             digests.clear();
             valid.clear();
             let mut error = None;
-            while valid.len() < OBJECTS && error.is_none() {
+            while valid.len() < most && error.is_none() {
                 let Some(item) = items.next() else { break };
                 let is_key = item.and_then(|item| match missing {
                     Some(missing) if missing.is_null(&item) => Ok(false),
@@ -208,7 +209,7 @@ impl<F: Target> Batch<'_, F> {
             if let Some(error) = error {
                 return Err(at(py, found.rows, error));
             }
-            if valid.len() < OBJECTS {
+            if valid.len() < most {
                 return Ok(found);
             }
             py.check_signals()?;
@@ -271,7 +272,7 @@ impl<F: Target> Batch<'_, F> {
     fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let (mut refused, parts) = (None, self.hashing.parts());
         slices::run_locked(self.lock, py, count, |session, first| {
-            let end = count.min(first + LOCKED);
+            let end = count.min(first + LOCKED / parts);
             let mut digests = [[0; 2]; CHUNK];
             for start in (first..end).step_by(CHUNK / parts) {
                 let count = (CHUNK / parts).min(end - start);

@@ -27,7 +27,7 @@ def render_pages() -> dict[Path, str]:
             ", ".join(f"`{name}`" for name in row["key_types"]),
             row["rule"],
             "yes",
-            "yes",
+            "yes" if row["written"] else "-",
             row["verified"],
             row["limits"],
         ]

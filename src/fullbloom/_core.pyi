@@ -79,6 +79,9 @@ __all__ = [
     "XorFilter",
     "ZoneFilter",
     "add_lines",
+    "bip158_build",
+    "bip158_count",
+    "bip158_matches",
     "capacity_at",
     "check_lines",
     "detect_foreign",
@@ -5571,6 +5574,21 @@ def add_lines(
     Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
 
     A carriage return before a newline is not part of the key; a last line may lack its newline.
+    """
+
+def bip158_build(key: bytes, elements: list[bytes]) -> bytes:
+    """
+    The bytes of a BIP 158 filter of distinct elements.
+    """
+
+def bip158_count(data: bytes) -> int:
+    """
+    The number of elements of a BIP 158 filter, all bytes of which are checked.
+    """
+
+def bip158_matches(data: bytes, key: bytes, elements: list[bytes]) -> list[bool]:
+    """
+    One result per element: True if a BIP 158 filter may have it.
     """
 
 def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float, scheme: str | None = None) -> int:

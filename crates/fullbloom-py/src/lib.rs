@@ -66,6 +66,8 @@ macro_rules! module {
                 ForeignCuckooFilter, ForeignFilter, ForeignScalableFilter, detect_foreign, foreign_formats, foreign_positions,
             };
             #[pymodule_export]
+            use super::foreign::bip158::{bip158_build, bip158_count, bip158_matches};
+            #[pymodule_export]
             use super::foreign::parquet::{parquet_chunks, parquet_filter_len, parquet_footer_len};
             #[pymodule_export]
             use super::cpython::fast_paths;

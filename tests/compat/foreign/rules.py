@@ -8,6 +8,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from compat.foreign import probes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -181,6 +183,7 @@ RULES: dict[str, Rule] = {
     "guava": guava,
     "guava-32": guava_32,
     "parquet": parquet,
+    **probes.RULES,
     **BARE,
     **{f"{name}-msb": rule for name, rule in BARE.items()},
 }
@@ -188,7 +191,7 @@ RULES: dict[str, Rule] = {
 
 def encoded(key: object, key_type: str) -> bytes:
     """The bytes of a key that its program hashes."""
-    if key_type in {"any", "long"} and isinstance(key, int):
+    if key_type in {"any", "long", "hash"} and isinstance(key, int):
         return struct.pack("<q", key)
     if key_type == "int":
         return struct.pack("<i", key)

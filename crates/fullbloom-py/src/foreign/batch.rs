@@ -347,7 +347,8 @@ impl Rows<'_> {
     /// Fills `out` with the digests of the rows from `start` on; those of nulls are any.
     fn digest(&self, hashing: &Hashing, start: usize, out: &mut [Digest]) -> Result<(), Refused> {
         let (first, parts) = (self.start + start, hashing.parts());
-        if let Some(words) = self.source.as_words()
+        if parts == 1
+            && let Some(words) = self.source.as_words()
             && hashing.digest_words(&words[first..first + out.len()], out)
         {
             return Ok(());

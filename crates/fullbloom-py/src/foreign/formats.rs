@@ -74,8 +74,11 @@ pub(crate) fn foreign_formats(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("key_types", format.key_types.iter().map(|of| of.name()).collect::<Vec<_>>())?;
         row.set_item("key_type_name", format.key_type_name)?;
         row.set_item("seeded", format.is_seeded)?;
+        row.set_item("written", format.frame.is_written)?;
+        row.set_item("detected", format.frame.is_detected && !format.rule.is_bare())?;
         row.set_item("class", "ForeignFilter")?;
-        row.set_item("bare", format.rule.is_bare())?;
+        // Of any number of bits, and in two orders: those of packages are not.
+        row.set_item("bare", format.rule.is_bare() && format.bits_step == 1)?;
         row.set_item("order", if format.order == Order::HighBits { "msb" } else { "lsb" })?;
         row.set_item("verified", format.verified)?;
         row.set_item("limits", format.limits)?;
@@ -90,6 +93,8 @@ pub(crate) fn foreign_formats(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("key_types", ["bytes"])?;
         row.set_item("key_type_name", "key_type")?;
         row.set_item("seeded", false)?;
+        row.set_item("written", true)?;
+        row.set_item("detected", true)?;
         row.set_item("class", class)?;
         row.set_item("bare", false)?;
         row.set_item("order", "lsb")?;

@@ -5,10 +5,12 @@
 //! * [`dumps`]: the filters of RedisBloom;
 //! * [`opening`]: any of these filters from a file;
 //! * [`formats`]: the table of formats, and the format of bytes;
+//! * [`bip158`]: the filters of Bitcoin's blocks;
 //! * [`parquet`]: where the filters of a Parquet file are.
 
 mod arguments;
 mod batch;
+pub(crate) mod bip158;
 pub(crate) mod dumps;
 pub(crate) mod files;
 mod formats;
@@ -200,6 +202,7 @@ impl ForeignFilter {
     /// The bytes that the filter's program writes and reads.
     #[pyo3(signature = () -> "bytes")]
     fn to_foreign<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.lock.read(py, BitFilter::check_written).or_raise(py)?;
         let len = self.lock.read(py, BitFilter::len_written) as usize;
         let io = |error| Error::Io(error, "to_foreign".into());
         let lock = &self.lock;

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::foreign::rules::digests::{Cut, Pair, Words};
 use crate::foreign::rules::guava::{Halves, Sums};
 use crate::foreign::rules::halves::{Ints, Steps, Sum};
+use crate::foreign::rules::probes::Probe;
 use crate::foreign::rules::spark::{Sums32, Sums64};
 use crate::foreign::rules::{Digest, Rule, Walk};
 use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
@@ -49,7 +50,11 @@ macro_rules! by_walk {
                 type $W = Words;
                 $work
             }
-            Rule::Digest(_, Cut::Seeded) => {
+            Rule::Probe(Probe::Xxh3) => {
+                type $W = Steps;
+                $work
+            }
+            Rule::Digest(_, Cut::Seeded) | Rule::Probe(_) => {
                 type $W = Pair;
                 $work
             }

@@ -14,7 +14,7 @@ use std::io::Read;
 
 use remainder::Remainder;
 
-use super::formats::{Format, Head, Shape};
+use super::formats::{self, Format, Frame, Head, Shape};
 use super::key_type::KeyType;
 use super::rules::{Digest, Range, Rule};
 use crate::cells::{Memory, bits};
@@ -84,6 +84,13 @@ impl BitFilter {
         if num_bits == 1 && !format.rule.is_reduced() {
             return Err(Error::parameter(format!("num_bits must be at least 2 in format {:?}, got 1", format.name)));
         }
+        if let Rule::Probe(probe) = format.rule
+            && let Some(only) = probe.fixed_hashes()
+            && num_hashes != only
+        {
+            let why = format!("num_hashes must be {only} in format {:?}, got {num_hashes}", format.name);
+            return Err(Error::parameter(why));
+        }
         if num_hashes == 0 || num_hashes > format.most_hashes {
             let most = format.most_hashes;
             let why = format!("num_hashes must be between 1 and {most} in format {:?}, got {num_hashes}", format.name);
@@ -119,21 +126,24 @@ impl BitFilter {
             let why = format!("the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file");
             return Err(Error::Memory(why));
         }
-        let (num_bits, num_hashes) = (stated.num_bits, stated.num_hashes);
-        let mut filter =
-            Self::with_shape(format, key_type, stated.seed, num_bits, num_hashes).map_err(Error::as_format)?;
-        let cells = filter.memory.bytes_mut().ok_or_else(Error::read_only)?;
+        let mut memory = Memory::zeroed(stated.num_bits.div_ceil(64))?;
+        let cells = memory.bytes_mut().ok_or_else(Error::read_only)?;
         let mut body = (&head[stated.len..at_hand]).chain(input);
         for portion in cells[..bytes as usize].chunks_mut(PORTION) {
             body.read_exact(portion).map_err(failed)?;
             format.order.arrange(portion);
         }
-        if !bits::is_zero_from(filter.memory.words(), num_bits) {
+        let tail = &mut [0; Frame::MOST][..format.frame.tail];
+        body.read_exact(tail).map_err(failed)?;
+        let (stated, other) = (format.frame.finish)(stated, tail).map_err(|why| format.refuse(why))?;
+        let format = other.and_then(|number| formats::numbered(number.into())).unwrap_or(format);
+        let (num_bits, num_hashes) = (stated.num_bits, stated.num_hashes);
+        if !bits::is_zero_from(memory.words(), num_bits) {
             return Err(
                 format.refuse(format!("bits behind the last of {num_bits} are set; check num_bits and the order"))
             );
         }
-        Ok(filter)
+        Self::over(format, key_type, stated.seed, num_bits, num_hashes, || Ok(memory)).map_err(Error::as_format)
     }
 
     /// Writes the filter as its program does.
@@ -146,12 +156,21 @@ impl BitFilter {
             self.format.order.arrange(portion);
             out.write_all(portion)?;
         }
-        Ok(())
+        out.write_all(&(self.format.frame.write)(&self.shape()))
+    }
+
+    /// Refuses to write a filter that has not all that its program records.
+    pub fn check_written(&self) -> Result<()> {
+        if self.format.frame.is_written {
+            return Ok(());
+        }
+        let why = "is read and not written: its program records more than the bits; save() keeps the filter";
+        Err(Error::parameter(format!("format {:?} {why}", self.format.name)))
     }
 
     /// Bytes that [`BitFilter::write`] writes.
     pub fn len_written(&self) -> u64 {
-        (self.format.head)(&self.shape()).len() as u64 + self.nbytes()
+        (self.format.head)(&self.shape()).len() as u64 + self.nbytes() + self.format.frame.tail as u64
     }
 
     /// What its head states.
@@ -266,7 +285,7 @@ impl BitFilter {
 
     /// The same bits under another format, which must place them alike.
     pub fn converted(&self, format: &'static Format) -> Result<Self> {
-        if format.rule == self.format.rule && format.rule.is_bare() || format.number == self.format.number {
+        if format.rule == self.format.rule && format.key_types == self.format.key_types {
             return Ok(BitFilter { format, ..self.try_clone()? });
         }
         let (from, to) = (self.format, format);

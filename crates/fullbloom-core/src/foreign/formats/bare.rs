@@ -4,6 +4,7 @@
 use std::f64::consts::LN_2;
 
 use super::format::Format;
+use super::frame::Frame;
 use super::head::Shape;
 use super::order::Order;
 use crate::foreign::key_type::KeyType;
@@ -39,6 +40,7 @@ const fn row(number: u16, name: &'static str, rule: Rule, title: &'static str, i
         order: if number % 2 == 0 { Order::Little } else { Order::HighBits },
         parse: |_, _| Err("its bytes are the bits alone; say num_bits and num_hashes".into()),
         head: |_: &Shape| Vec::new(),
+        frame: Frame::HEAD,
         size: match rule {
             Rule::Digest(Algorithm::Md5, Cut::Slices) => |n, p| size(n, p, Algorithm::Md5.slices(), 1 << 32),
             Rule::Digest(Algorithm::Sha1, Cut::Slices) => |n, p| size(n, p, Algorithm::Sha1.slices(), 1 << 32),

@@ -6,6 +6,7 @@
 pub mod digests;
 pub mod guava;
 pub mod halves;
+pub mod probes;
 pub mod redisbloom;
 pub mod spark;
 pub mod split_block;
@@ -16,6 +17,7 @@ pub use walk::{Digest, Range};
 
 use digests::{Algorithm, Cut};
 use halves::Sum;
+use probes::Probe;
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub enum Rule {
     Halves(Sum),
     /// From a cryptographic digest: [`digests`].
     Digest(Algorithm, Cut),
+    /// A hash a position: [`probes`].
+    Probe(Probe),
     /// Both words of `RedisBloom`'s Bloom filter: [`redisbloom`]. Its filters have lookups of their own.
     RedisBloom,
     /// The word of `RedisBloom`'s cuckoo filter: [`redisbloom`]. Its filters have lookups of their own.
@@ -43,12 +47,12 @@ pub enum Rule {
 impl Rule {
     /// True for rules of programs that store the bits alone, without a header.
     pub const fn is_bare(self) -> bool {
-        matches!(self, Rule::Halves(_) | Rule::Digest(..))
+        matches!(self, Rule::Halves(_) | Rule::Digest(..) | Rule::Probe(Probe::Xxh3))
     }
 
     /// True if its numbers are below the number of bits.
     pub const fn is_reduced(self) -> bool {
-        matches!(self, Rule::Digest(_, Cut::Seeded))
+        matches!(self, Rule::Digest(_, Cut::Seeded) | Rule::Probe(_))
     }
 
     /// Digests of one key.
@@ -56,6 +60,7 @@ impl Rule {
     pub fn parts(self, num_hashes: u32) -> u32 {
         match self {
             Rule::Digest(_, cut) => digests::parts(cut, num_hashes),
+            Rule::Probe(probe) => probe.parts(num_hashes),
             _ => 1,
         }
     }
@@ -77,6 +82,7 @@ impl Rule {
             Rule::SplitBlock => split_block::digest(bytes),
             Rule::Halves(sum) => halves::digest(bytes, sum, range.num_bits),
             Rule::Digest(algorithm, cut) => digests::digest(algorithm, cut, range, part, bytes),
+            Rule::Probe(probe) => probe.digest(seed, range, part, bytes),
             Rule::RedisBloom => redisbloom::hash(bytes),
             Rule::RedisCuckoo => [redisbloom::cuckoo_hash(bytes), 0],
         }

@@ -29,7 +29,7 @@ impl Wanted<'_> {
     /// The format of `len` bytes that begin with `head`.
     fn format_of(&self, head: &[u8], len: u64) -> Result<&'static Format> {
         let unknown = || {
-            let stating = formats::ALL.iter().filter(|format| !format.rule.is_bare());
+            let stating = formats::ALL.iter().filter(|format| format.frame.is_detected && !format.rule.is_bare());
             let names: Vec<_> = stating.map(|format| format.name).collect();
             Error::format(format!(
                 "the lengths that these {len} bytes state fit in none of the formats {}; they are damaged, or of another \

@@ -173,6 +173,12 @@ def test_a_field_that_lies_is_named(name: str) -> None:
             assert field.name.split(",")[0] in words, (field, lie, words)
 
 
+def test_a_filter_of_one_bit_has_it_set_or_not() -> None:
+    for bits, found in ((b"\0", False), (b"\1", True)):
+        bloom = read("pybloom-live", struct.pack("<dQQQQ", 0.5, 1, 1, 1, 0) + bits)
+        assert bloom.contains_many(["a", "b"]) == [found] * 2
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_bytes_that_are_missing_or_left_over_are_refused(name: str) -> None:
     data = golden(name)

@@ -5,7 +5,7 @@ The native half of fullbloom; import from `fullbloom` instead.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
@@ -45,7 +45,9 @@ __all__ = [
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
     "FilterCascade",
+    "ForeignCuckooFilter",
     "ForeignFilter",
+    "ForeignScalableFilter",
     "GolombSet",
     "InvertibleBloomFilter",
     "KeyBuffer",
@@ -77,12 +79,16 @@ __all__ = [
     "XorFilter",
     "ZoneFilter",
     "add_lines",
+    "bip158_build",
+    "bip158_count",
+    "bip158_matches",
     "capacity_at",
     "check_lines",
     "detect_foreign",
     "fast_paths",
     "force_isa",
     "foreign_formats",
+    "foreign_positions",
     "format_numbers",
     "fpr_at",
     "hash_key",
@@ -238,15 +244,6 @@ class _CopyMembers:
     def __copy__(self, /) -> Self: ...
     def __deepcopy__(self, memo: object, /) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
-    @property
-    def fill(self, /) -> float:
-        """
-        Share of set bits, counted: O(nbytes).
-        """
-    def info(self, /) -> dict[str, Any]:
-        """
-        Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
-        """
 
 class _ReprMembers:
     def __repr__(self, /) -> str: ...
@@ -392,6 +389,17 @@ class _ContainsHashedMembers:
     def nbytes_for(capacity: int, fpr: float = ...) -> int:
         """
         Bytes of cells of a filter for `capacity` keys at `fpr`, with default parameters.
+        """
+
+class _FillMembers:
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, counted: O(nbytes).
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
         """
 
 class _UpdateMembers:
@@ -692,6 +700,127 @@ class _StageCapacitiesMembers:
         Number of stages.
         """
 
+class _ContainsMembersOf3:
+    def __contains__(self, key: Key, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """
+        Pickles as its file's bytes.
+        """
+    @overload
+    def add_many(self, /, keys: _Series) -> _Series:
+        """
+        Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
+        """
+    @overload
+    def add_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_many(self, /, keys: OtherColumns) -> Any: ...
+    def copy(self, /) -> Self:
+        """
+        An independent copy in memory.
+        """
+    @property
+    def format(self, /) -> str:
+        """
+        Name of the format.
+        """
+    def fpr(self, /) -> float:
+        """
+        Model false-positive rate at the present fill: O(nbytes).
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
+        """
+    def to_bytes(self, /) -> bytes:
+        """
+        The filter as the bytes of a file of ours; to_foreign() returns those of its program.
+        """
+    def update(self, /, *keys: Keys) -> None:
+        """
+        Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
+        """
+
+class _AddMembersOf2:
+    def add(self, /, key: Key) -> bool:
+        """
+        Adds a key: True if it was new. Raises KeyTypeError for a key that is not str or bytes, FilterFull.
+        """
+    def chunks(self, /) -> Iterator[tuple[int, bytes]]:
+        """
+        The pieces that LOADCHUNK takes, one after the other: pairs of a number and at most 16 MiB.
+
+        Pieces are read when they are asked for: copy() a filter that other threads change meanwhile.
+        """
+    @overload
+    def contains_many(self, /, keys: _Series) -> _Series:
+        """
+        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns) -> Any: ...
+    @property
+    def fill(self, /) -> float:
+        """
+        Share of set bits, or of slots in use, counted: O(nbytes).
+        """
+    def info(self, /) -> dict[str, Any]:
+        """
+        Parameters and state, as a dict of plain values. Counts cells: O(nbytes).
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        Bytes of all layers or tables.
+        """
+    @property
+    def num_added(self, /) -> int:
+        """
+        Keys that are in it, as its program counts them.
+        """
+    @property
+    def num_stages(self, /) -> int:
+        """
+        Layers or tables.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """
+        The absolute path of the file of ours that it was opened from, or None.
+        """
+    @property
+    def rule(self, /) -> str:
+        """
+        How a key takes cells, in words.
+        """
+    def scan_dump(self, /, iterator: int) -> tuple[int, bytes]:
+        """
+        What SCANDUMP answers to `iterator`: the next iterator and a piece of at most 16 MiB, (0, b"") at the end.
+        """
+    @property
+    def target_fpr(self, /) -> float:
+        """
+        The requested rate.
+        """
+    def to_foreign(self, /) -> bytes:
+        """
+        The pieces of the filter's dump, one after the other, as bytes.
+        """
+
 @final
 class AgingBloomFilter(
     _BoolMembers,
@@ -703,6 +832,7 @@ class AgingBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
 ):
     """
@@ -798,6 +928,7 @@ class BinaryFuseFilter(
     _CopyMembers,
     _ReprMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _ContainsMembersOf5,
     _FingerprintBitsMembers,
     _MappedMembers,
@@ -904,6 +1035,7 @@ class BitSet(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1032,6 +1164,7 @@ class BloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1254,6 +1387,7 @@ class BloomierMap(
     _CopyMembers,
     _ReprMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _ContainsMembersOf5,
     _MappedMembers,
     _NumCellsMembers,
@@ -1554,6 +1688,7 @@ class CompactApproximator(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _IorMembers,
     _ApproxCountMembers,
     _ContainsMembersOf2,
@@ -1698,6 +1833,7 @@ class CountingBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1867,6 +2003,7 @@ class CuckooFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _FingerprintBitsMembers,
     _IorMembers,
     _DiscardManyMembers,
@@ -2003,6 +2140,7 @@ class DLeftCountingFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _MappedMembers,
     _IorMembers,
     _DiscardManyMembers,
@@ -2161,6 +2299,7 @@ class DeletableBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _IorMembers,
     _ApproxCountMembers,
     _DiscardMembers,
@@ -2300,6 +2439,7 @@ class DynamicCuckooFilter(
     _ReprMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _FingerprintBitsMembers,
     _MappedMembers,
     _IorMembers,
@@ -2440,7 +2580,7 @@ class DynamicCuckooFilter(
         """
 
 @final
-class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers):
+class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers):
     """
     Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
@@ -2619,7 +2759,82 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers):
         """
 
 @final
-class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
+class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf3, _AddMembersOf2):
+    """
+    A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
+
+    capacity, bucket_size, iterations, expansion: as for CF.RESERVE. Keys are str, as UTF-8, and bytes. add() adds a key that
+    is present once more, as CF.ADD. Raises ParameterError, FilterMemoryError.
+
+    >>> from fullbloom import ForeignCuckooFilter
+    >>> seen = ForeignCuckooFilter(1000)
+    >>> seen.add("x"), seen.remove("x"), "x" in seen
+    (True, True, False)
+    """
+    def __new__(
+        cls, /, capacity: int, *, bucket_size: int = ..., iterations: int = ..., expansion: int = ...
+    ) -> ForeignCuckooFilter: ...
+    def count(self, /, key: Key) -> int:
+        """
+        How often a key was added, as CF.COUNT: never too low.
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> ForeignCuckooFilter:
+        """
+        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """
+    @staticmethod
+    def from_chunks(
+        pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
+    ) -> ForeignCuckooFilter:
+        """
+        The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
+
+        One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated, out
+        of order or too long, FilterMemoryError.
+        """
+    @staticmethod
+    def from_foreign(
+        data: bytes | bytearray | memoryview, *, max_bytes: int | None = None
+    ) -> ForeignCuckooFilter:
+        """
+        The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
+
+        max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
+        allocated. Raises FormatError, naming format and field, FilterMemoryError.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignCuckooFilter:
+        """
+        Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
+
+        Raises FormatError, OSError, FilterMemoryError.
+        """
+    @staticmethod
+    def open_foreign(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, max_bytes: int | None = None
+    ) -> ForeignCuckooFilter:
+        """
+        The filter in the file at `path`, which has the bytes of to_foreign(). It is read once.
+        """
+    def remove(self, /, key: Key) -> bool:
+        """
+        Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another one.
+        """
+
+@final
+class ForeignFilter(
+    _CopyMembers, _ReprMembers, _FillMembers, _IorMembers, _NumBitsMembers, _ContainsMembersOf3
+):
     """
     A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
 
@@ -2635,33 +2850,13 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
     >>> ForeignFilter.from_foreign(seen.to_foreign(), key_type="utf-8") == seen
     True
     """
-    def __contains__(self, key: Key, /) -> bool: ...
     def __new__(
         cls, /, format: str, capacity: int, fpr: float = ..., *, key_type: str | None = None, seed: int = 0
     ) -> ForeignFilter: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """
-        Pickles as its file's bytes.
-        """
     def add(self, /, key: Key) -> bool:
         """
         Adds a key: True if it was new. Raises KeyTypeError for a key of another type, ReadOnlyFilter for a mapped filter.
         """
-    @overload
-    def add_many(self, /, keys: _Series) -> _Series:
-        """
-        Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
-        """
-    @overload
-    def add_many(self, /, keys: Frame[_Series]) -> _Series: ...
-    @overload
-    def add_many(self, /, keys: ArrowArray) -> ArrowArray: ...
-    @overload
-    def add_many(self, /, keys: NumPyArray) -> NDArray[np.bool_]: ...
-    @overload
-    def add_many(self, /, keys: ListedKeys) -> list[bool]: ...
-    @overload
-    def add_many(self, /, keys: OtherColumns) -> Any: ...
     def approx_count(self, /) -> tuple[float, float]:
         """
         Estimated number of keys, and its standard deviation, from the set bits: O(nbytes).
@@ -2699,19 +2894,6 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
 
         Raises IncompatibleFilters where they do not, and says which bits and which hash differ.
         """
-    def copy(self, /) -> ForeignFilter:
-        """
-        An independent copy in memory.
-        """
-    @property
-    def format(self, /) -> str:
-        """
-        Name of the format.
-        """
-    def fpr(self, /) -> float:
-        """
-        Model false-positive rate at the present fill: O(nbytes).
-        """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -2725,14 +2907,16 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
         format: str | None = None,
         *,
         key_type: str | None = None,
+        num_bits: int | None = None,
+        num_hashes: int | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
         """
         The filter in `data`, the bytes that its program wrote.
 
         format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
-        where the format does not record it. max_bytes: a larger filter is refused. Every length is compared with the
-        bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
+        where the format does not record it. num_bits, num_hashes: required for formats of bits alone. max_bytes: a larger
+        filter is refused. Every length is compared with the bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
         FilterMemoryError.
         """
     @property
@@ -2772,6 +2956,8 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
         format: str | None = None,
         *,
         key_type: str | None = None,
+        num_bits: int | None = None,
+        num_hashes: int | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
         """
@@ -2787,26 +2973,14 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
         """
         How a key sets bits, in words.
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
-        """
     @property
     def seed(self, /) -> int:
         """
         Seed of the hash; 0 in formats without one.
         """
-    def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of a file of ours; to_foreign() returns those of its program.
-        """
     def to_foreign(self, /) -> bytes:
         """
         The bytes that the filter's program writes and reads.
-        """
-    def update(self, /, *keys: Keys) -> None:
-        """
-        Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
         """
     @staticmethod
     def with_shape(
@@ -2819,8 +2993,96 @@ class ForeignFilter(_CopyMembers, _ReprMembers, _IorMembers, _NumBitsMembers):
         """
 
 @final
+class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf3, _AddMembersOf2):
+    """
+    A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
+
+    capacity, fpr, expansion: as for BF.RESERVE. scaling: False for NONSCALING, which raises FilterFull when it is full. Keys
+    are str, as UTF-8, and bytes; redis-py sends an int as its decimal digits, so pass str(number). Raises ParameterError,
+    FilterMemoryError.
+
+    >>> from fullbloom import ForeignScalableFilter
+    >>> seen = ForeignScalableFilter(100, 0.01)
+    >>> seen.add("x"), "x" in seen, "y" in seen
+    (True, True, False)
+    >>> [(number, len(piece)) for number, piece in seen.chunks()]
+    [(1, 73), (145, 144)]
+    """
+    def __new__(
+        cls, /, capacity: int, fpr: float = ..., *, expansion: int = ..., scaling: bool = ...
+    ) -> ForeignScalableFilter: ...
+    def approx_count(self, /) -> tuple[float, float]:
+        """
+        Estimated number of keys, and its standard deviation, from the set bits: O(nbytes). num_added is the program's count.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """
+        Keys that all layers are sized for.
+        """
+    @property
+    def expansion(self, /) -> int | None:
+        """
+        The factor between the capacities of two layers, or None if it does not grow.
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> ForeignScalableFilter:
+        """
+        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """
+    @staticmethod
+    def from_chunks(
+        pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
+    ) -> ForeignScalableFilter:
+        """
+        The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
+
+        One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated, out
+        of order or too long, FilterMemoryError.
+        """
+    @staticmethod
+    def from_foreign(
+        data: bytes | bytearray | memoryview, *, max_bytes: int | None = None
+    ) -> ForeignScalableFilter:
+        """
+        The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
+
+        max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
+        allocated. Raises FormatError, naming format and field, FilterMemoryError.
+        """
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> ForeignScalableFilter:
+        """
+        Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
+
+        Raises FormatError, OSError, FilterMemoryError.
+        """
+    @staticmethod
+    def open_foreign(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, max_bytes: int | None = None
+    ) -> ForeignScalableFilter:
+        """
+        The filter in the file at `path`, which has the bytes of to_foreign(). It is read once.
+        """
+
+@final
 class GolombSet(
-    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _IorMembers
+    _BoolMembers,
+    _CopyMembers,
+    _ReprMembers,
+    _ContainsHashedMembers,
+    _FillMembers,
+    _ContainsMembersOf5,
+    _IorMembers,
 ):
     """
     A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
@@ -3004,6 +3266,7 @@ class InvertibleBloomFilter(
     _AddMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _MappedMembers,
     _NumCellsMembers,
     _IorMembers,
@@ -3242,6 +3505,7 @@ class LayeredBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _AddMembersOf7,
@@ -3363,6 +3627,7 @@ class PrefixFilter(
     _AddMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
 ):
     """
@@ -3465,6 +3730,7 @@ class QuotientFilter(
     _ReprMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _IorMembers,
     _DiscardManyMembers,
     _UpdateMembersOf10,
@@ -3717,6 +3983,7 @@ class RetouchedBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
     _MappedMembersOf4,
     _PositionsMembers,
@@ -3857,7 +4124,13 @@ class RetouchedBloomFilter(
 
 @final
 class RibbonFilter(
-    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _ContainsMembersOf5, _MappedMembers
+    _BoolMembers,
+    _CopyMembers,
+    _ReprMembers,
+    _ContainsHashedMembers,
+    _FillMembers,
+    _ContainsMembersOf5,
+    _MappedMembers,
 ):
     """
     A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
@@ -3962,6 +4235,7 @@ class RollingBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
 ):
     """
@@ -4045,6 +4319,7 @@ class ScalableBloomFilter(
     _AddMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _StageCapacitiesMembers,
@@ -4211,6 +4486,7 @@ class SpatialBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _IorMembers,
     _ApproxCountMembers,
     _ContainsMembersOf2,
@@ -4360,6 +4636,7 @@ class SpectralBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _PositionsMembers,
@@ -4467,6 +4744,7 @@ class StableBloomFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
     _PositionsMembers,
     _CellBitsMembers,
@@ -4611,6 +4889,7 @@ class VariableIncrementFilter(
     _BitsMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _IorMembers,
     _ApproxCountMembers,
     _DiscardMembers,
@@ -5078,6 +5357,7 @@ class XorFilter(
     _CopyMembers,
     _ReprMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _ContainsMembersOf5,
     _FingerprintBitsMembers,
     _MappedMembers,
@@ -5172,6 +5452,7 @@ class ZoneFilter(
     _AddMembers,
     _ClearMembers,
     _ContainsHashedMembers,
+    _FillMembers,
     _UpdateMembers,
     _MappedMembers,
     _NumCellsMembers,
@@ -5295,6 +5576,21 @@ def add_lines(
     A carriage return before a newline is not part of the key; a last line may lack its newline.
     """
 
+def bip158_build(key: bytes, elements: list[bytes]) -> bytes:
+    """
+    The bytes of a BIP 158 filter of distinct elements.
+    """
+
+def bip158_count(data: bytes) -> int:
+    """
+    The number of elements of a BIP 158 filter, all bytes of which are checked.
+    """
+
+def bip158_matches(data: bytes, key: bytes, elements: list[bytes]) -> list[bool]:
+    """
+    One result per element: True if a BIP 158 filter may have it.
+    """
+
 def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float, scheme: str | None = None) -> int:
     """
     The largest number of keys at which a filter of this shape keeps `fpr`.
@@ -5326,6 +5622,15 @@ def force_isa(name: str) -> None:
 def foreign_formats() -> list[dict[str, Any]]:
     """
     One dict per format of other programs: name, title, rule, types of keys, and how it was checked.
+    """
+
+def foreign_positions(
+    format: str, num_bits: int, num_hashes: int, keys: Iterable[Key], *, key_type: str | None = None
+) -> list[list[int]]:
+    """
+    The positions of each key in a filter of this shape, k a key, in the order in which its program computes them.
+
+    Creates no filter. Raises ParameterError for a shape that the format does not have, KeyTypeError.
     """
 
 def format_numbers() -> dict[str, list[tuple[int, str, str]]]:

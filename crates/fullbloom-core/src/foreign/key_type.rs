@@ -22,6 +22,8 @@ pub enum KeyType {
     Float = 6,
     /// Floats as the 8 bytes of IEEE 754.
     Double = 7,
+    /// Integers of up to 16 bytes: hashes that a function of the caller returned.
+    Hash = 8,
 }
 
 /// UTF-8 bytes of a text whose UTF-16 is written on the stack.
@@ -29,8 +31,16 @@ const SHORT: usize = 256;
 
 impl KeyType {
     /// Every one.
-    pub const ALL: [KeyType; 7] =
-        [KeyType::Any, KeyType::Long, KeyType::Int, KeyType::Bytes, KeyType::Utf16, KeyType::Float, KeyType::Double];
+    pub const ALL: [KeyType; 8] = [
+        KeyType::Any,
+        KeyType::Long,
+        KeyType::Int,
+        KeyType::Bytes,
+        KeyType::Utf16,
+        KeyType::Float,
+        KeyType::Double,
+        KeyType::Hash,
+    ];
 
     /// Its public name.
     pub fn name(self) -> &'static str {
@@ -42,6 +52,7 @@ impl KeyType {
             KeyType::Utf16 => "utf-16",
             KeyType::Float => "float",
             KeyType::Double => "double",
+            KeyType::Hash => "hash",
         }
     }
 
@@ -55,6 +66,7 @@ impl KeyType {
             KeyType::Utf16 => "str",
             KeyType::Float => "float that 32 bits represent",
             KeyType::Double => "float",
+            KeyType::Hash => "int of 128 bits, the hash of a key",
         }
     }
 
@@ -91,6 +103,7 @@ impl KeyType {
                 Some(hash(&int.to_le_bytes()))
             }
             (KeyType::Double, Domain::Float) => Some(hash(bytes)),
+            (KeyType::Hash, Domain::Integer) if bytes.len() <= 16 => Some(hash(bytes)),
             (KeyType::Float, Domain::Float) => {
                 let double = f64::from_bits(word()?);
                 let float = double as f32;

@@ -5,9 +5,11 @@
 //! * [`rules`]: how each of them turns a key into positions, one file a family;
 //! * [`bits`]: a Bloom filter under such a rule;
 //! * [`key_type`]: the keys that a format takes, and their bytes;
+//! * [`bip158`]: the coded sets of Bitcoin's blocks;
 //! * [`parquet`]: where the filters of a Parquet file are;
 //! * [`redisbloom`]: filters that grow, of the service.
 
+pub mod bip158;
 pub mod bits;
 pub mod formats;
 pub mod key_type;

@@ -6,7 +6,10 @@
 use super::BitFilter;
 use crate::cells::bits::mask;
 use crate::error::Result;
+use crate::foreign::rules::digests::{Cut, Pair, Words};
 use crate::foreign::rules::guava::{Halves, Sums};
+use crate::foreign::rules::halves::{Ints, Steps, Sum};
+use crate::foreign::rules::probes::Probe;
 use crate::foreign::rules::spark::{Sums32, Sums64};
 use crate::foreign::rules::{Digest, Rule, Walk};
 use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
@@ -33,6 +36,26 @@ macro_rules! by_walk {
             }
             Rule::Guava64 => {
                 type $W = Sums;
+                $work
+            }
+            Rule::Halves(Sum::Wide) | Rule::Digest(_, Cut::Double) | Rule::RedisBloom | Rule::RedisCuckoo => {
+                type $W = Steps;
+                $work
+            }
+            Rule::Halves(_) => {
+                type $W = Ints;
+                $work
+            }
+            Rule::Digest(_, Cut::Slices) => {
+                type $W = Words;
+                $work
+            }
+            Rule::Probe(Probe::Xxh3) => {
+                type $W = Steps;
+                $work
+            }
+            Rule::Digest(_, Cut::Seeded) | Rule::Probe(_) => {
+                type $W = Pair;
                 $work
             }
             Rule::SplitBlock => $blocks,
@@ -121,6 +144,27 @@ impl BitFilter {
         }
         found.fill(0);
         passing[..count].iter().for_each(|&key| found[usize::from(key)] = 1);
+    }
+
+    /// The positions of a key in order; they may repeat.
+    pub fn positions(&self, parts: &[Digest]) -> Vec<u64> {
+        let per_part = self.format.rule.positions_per_part();
+        let mut left = self.num_hashes;
+        let mut positions = Vec::new();
+        for &digest in parts {
+            let count = left.min(per_part);
+            left -= count;
+            by_walk!(self.format.rule, W => {
+                let mut walk = W::start(digest);
+                positions.extend((0..count).map(|_| self.by.of(walk.next())));
+            }, blocks => {
+                let first = Parquet::line(digest[0], self.lines()) * 256;
+                for (word, base) in Parquet::words(digest[0]).iter().zip((first..).step_by(64)) {
+                    positions.extend((0..64).filter(|bit| word >> bit & 1 != 0).map(|bit| base + bit));
+                }
+            });
+        }
+        positions
     }
 
     fn lines(&self) -> u64 {

@@ -37,7 +37,7 @@ const fn row(number: u16, name: &'static str, rule: Rule, title: &'static str, i
         bits_step: 1,
         most_bits,
         most_hashes,
-        order: if number % 2 == 0 { Order::Little } else { Order::HighBits },
+        order: if number & 1 == 0 { Order::Little } else { Order::HighBits },
         parse: |_, _| Err("its bytes are the bits alone; say num_bits and num_hashes".into()),
         head: |_: &Shape| Vec::new(),
         frame: Frame::HEAD,

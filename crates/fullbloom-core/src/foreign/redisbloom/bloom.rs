@@ -22,9 +22,9 @@ use crate::growth::{Bound, Growth};
 
 /// (ln 2)^2 and ln 2 in the digits that sizes are computed with.
 #[allow(clippy::excessive_precision, clippy::approx_constant)] // these, and not the nearest, size the layers
-const LN2_SQUARED: f64 = 0.480_453_013_918_201;
+pub(super) const LN2_SQUARED: f64 = 0.480_453_013_918_201;
 #[allow(clippy::approx_constant)]
-const LN2: f64 = 0.693_147_180_559_945;
+pub(super) const LN2: f64 = 0.693_147_180_559_945;
 
 /// Layers are sized without rounding, and hashed with 64 bits.
 const NORMAL: u32 = 5;

@@ -1,5 +1,6 @@
 //! Which field of a header is not valid. The filters themselves answer in the words of `RedisBloom`, which name none.
 
+use super::bloom::{LN2, LN2_SQUARED};
 use super::fields::Fields;
 
 const LAYER: [&str; 5] = ["bytes", "bits", "items", "error", "bits per entry"];
@@ -34,11 +35,11 @@ pub(super) fn of_bloom(header: &[u8]) -> String {
         if !(error > 0.0 && error < 1.0) {
             return named(3, &error);
         }
-        let exact = (error.ln() / 0.480_453_013_918_201).abs();
+        let exact = (error.ln() / LN2_SQUARED).abs();
         if !(per_entry.is_finite() && (per_entry / exact - 1.0).abs() < 1e-9) {
             return format!("{}, and its error asks for {exact}", named(4, &per_entry));
         }
-        let wanted = (0.693_147_180_559_945 * per_entry).ceil();
+        let wanted = (LN2 * per_entry).ceil();
         if f64::from(hashes) != wanted {
             return format!("the number of hashes of layer {layer} is {hashes}, not {wanted}");
         }

@@ -126,7 +126,7 @@ impl<'a> BlockFilter<'a> {
             let behind = bits.len() as u64 - read.div_ceil(8);
             return Err(refuse(format!("{behind} bytes follow its last hash")));
         }
-        if bits.last().is_some_and(|last| read % 8 != 0 && last << (read % 8) != 0) {
+        if bits.last().is_some_and(|last| !read.is_multiple_of(8) && last << (read % 8) != 0) {
             return Err(refuse("bits behind its last hash are set"));
         }
         Ok(filter)

@@ -2,13 +2,16 @@
 
 use super::head::{Head, Shape};
 
+/// What the head and the bytes behind the bits state together, and the number of the format if they are of another one.
+/// Or which field is wrong.
+type Finished = Result<(Head, Option<u16>), String>;
+
 /// What is behind the bits, and what may be done with such bytes.
 pub struct Frame {
     /// Bytes behind the bits.
     pub tail: usize,
-    /// What the head and the bytes behind the bits state together, and the number of the format if they are of another
-    /// one. Or which field is wrong.
-    pub finish: fn(head: Head, tail: &[u8]) -> Result<(Head, Option<u16>), String>,
+    /// Completes the head by the bytes behind the bits.
+    pub finish: fn(head: Head, tail: &[u8]) -> Finished,
     /// The bytes behind the bits of a filter of this shape.
     pub write: fn(&Shape) -> Vec<u8>,
     /// True if the first bytes and the length suffice to know such bytes.

@@ -20,6 +20,8 @@ STAMPS := build/stamps
 RUST := $(shell find crates/fullbloom-core -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 RUST_CORE := $(RUST) $(shell find crates/fullbloom-py -name '*.rs' -o -name Cargo.toml) pyproject.toml
 RUST_SERVER := $(RUST) $(shell find crates/fullbloom-server -name '*.rs' -o -name '*.toml')
+WEB := $(RUST) $(shell find crates/fullbloom-wasm -type f) scripts/web.sh web/package-lock.json \
+	$(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/wasm/*' -not -path '*/core/*.wasm')
 # The profile of everything but wheels and benchmarks, which are built with `release`: see Cargo.toml.
 DEVELOP := $(BIN)/maturin develop --locked --profile quick
 
@@ -43,10 +45,12 @@ demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullbloom serve`
 	$(BIN)/fullbloom serve $(ARGS)
 
-test: build  ## Run the Rust and the Python test suites, but for the long tests
+test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the long tests
 	scripts/test.sh -m "not long"
 
-test-all: build  ## Run every test, as continuous integration does
+test-all: build  ## Run every test, as continuous integration does; builds the pages first where Node can be had
+	@if scripts/web.sh --check; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
+		else echo "test-all: the pages are not built, and the tests in a browser are skipped"; fi
 	scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS
@@ -59,13 +63,13 @@ test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 stat
 	FULLBLOOM_KILLS=500 $(BIN)/python -m pytest -q tests/durability
 	FULLBLOOM_KILLS=100 cargo test --locked --package fullbloom-server store::
 
-test-engines: build  ## Run the tests of engines on real servers; as root installs redis-server first where it is missing
+test-engines: build  ## Run the tests of engines on real ones; installs pyspark (400 MB, needs Java), Dask and, as root, redis-server
 	scripts/engines.sh
+	$(BIN)/python -m pip install --quiet -r requirements/engines.txt
 	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
 		tests/service/test_redis_backend_failures.py
 
-test-formats: build  ## Run the tests of other programs' formats against Spark and Guava; installs pyspark (400 MB), needs Java
-	$(BIN)/python -m pip install --quiet -r requirements/formats.txt
+test-formats: build  ## Run the tests of other programs' formats, against Spark and Guava
 	$(BIN)/python -m pytest -q tests/compat tests/cli/test_foreign_filters.py
 
 test-rivals: build  ## Run other packages' test suites with adapters in their place; FROM is a folder of their sources
@@ -111,6 +115,7 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 
 web:  ## Build the npm package, the explorer and the dashboard; needs Node and npm, obtains the target for WebAssembly
 	scripts/web.sh
+	@mkdir -p $(STAMPS) && touch $(STAMPS)/web
 
 wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-64, aarch64), check the code for others
 	scripts/wheels.sh
@@ -130,7 +135,7 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt
+$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt requirements/formats.txt
 	PYTHON=$(PYTHON) scripts/setup.sh tools
 	@mkdir -p $(@D) && touch $@
 
@@ -154,6 +159,10 @@ $(STAMPS)/release: $(STAMPS)/tools $(RUST_CORE) $(RUST_SERVER)
 	@rm -f $(STAMPS)/core $(STAMPS)/server
 	$(BIN)/maturin develop --release --locked --quiet
 	$(BIN)/maturin develop --release --locked --quiet --manifest-path crates/fullbloom-server/Cargo.toml
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/web: $(WEB)
+	scripts/web.sh
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/rivals: $(STAMPS)/tools requirements/bench.txt scripts/rivals.sh

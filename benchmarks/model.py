@@ -20,6 +20,7 @@ ORDER = (
     "list-batch",
     "numpy-batch",
     "arrow",
+    "base-hashes",
     "mutable",
     "static",
     "static-percent",

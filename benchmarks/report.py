@@ -1,6 +1,6 @@
-"""Writes what was measured: to the terminal, to records, and into README.md and docs/benchmarks.md.
+"""Writes what was measured: to the terminal, to records, and into README.md and pages of docs/.
 
-`python -m benchmarks.report` refreshes both pages from the records; with `--check` it writes nothing and
+`python -m benchmarks.report` refreshes the pages from the records; with `--check` it writes nothing and
 exits with 1 when a page does not show them. Each benchmark is shown from the newest full record that has it.
 """
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
+# Pages that explain what a benchmark measured: its tables are between the marks, on a page written by hand.
+EXPLAINED = {"base-hashes": ROOT / "docs" / "explanation" / "base-hashes.md"}
 # Pages of their own: what they are of, and which benchmarks.
 APART = {
     "commands": ("the command line", {"dedup", "records"}),
@@ -167,12 +169,20 @@ def docs_part(shown: Shown) -> str:
     parts.append(markdown(BAR_COLUMNS, bar_rows(verdicts)))
     links = [f"[{subject}](benchmarks-{name}.md)" for name, (subject, _) in APART.items()]
     parts.append(f"Pages of their own have {' and '.join(links)}.")
-    apart = set().union(*(names for _, names in APART.values()))
+    apart = set(EXPLAINED).union(*(names for _, names in APART.values()))
     return "\n\n".join([*parts, *_sections(shown, {result.name for result, _ in shown} - apart)])
 
 
 def _sections(shown: Shown, names: set[str]) -> list[str]:
     return [section(result, data["machine"], data["date"]) for result, data in shown if result.name in names]
+
+
+def explained_part(result: Result, data: dict[str, Any]) -> str:
+    """What a page that explains a benchmark shows: where and how it was measured, and the tables."""
+    facts = data["machine"]
+    command = f"`python -m benchmarks --only {result.name}`"
+    measured = f"Measured by {command} on {facts['cpu']}, {facts['python']}, {data['date']}."
+    return "\n\n".join([measured, *_tables(result.tables)])
 
 
 def _between(text: str, part: str) -> str:
@@ -199,6 +209,9 @@ def _pages() -> list[tuple[Path, str]]:
     for path, title, part in parts:
         start = f"# {title}\n\nWritten by `make bench`; edits between the marks are lost.\n\n{BEGIN}\n{END}\n"
         pages.append((path, _between(path.read_text() if path.exists() else start, part)))
+    for result, data in shown:
+        if (page := EXPLAINED.get(result.name)) is not None:
+            pages.append((page, _between(page.read_text(), explained_part(result, data))))
     return pages
 
 

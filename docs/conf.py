@@ -1,7 +1,12 @@
 """Sphinx's configuration of the documentation site, which `make docs` builds from these pages."""
 
 import re
+import sys
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from scripts.docsite.accessibility import mend_folder
 
 project = "Fullbloom"
 author = "The Fullbloom authors"
@@ -42,3 +47,13 @@ html_theme_options = {
 }
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
+
+
+def setup(app: Any) -> None:
+    """Mend the pages after each build."""
+
+    def finish(app: Any, error: Exception | None) -> None:
+        if error is None:
+            mend_folder(Path(app.outdir))
+
+    app.connect("build-finished", finish)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "fullbloom"
 #: Packages that all files of a subpackage may import.
 SHARED = {
-    "engines": {"redis", "sqlalchemy"},
+    "engines": {"pyarrow", "pyspark", "redis", "sqlalchemy"},
     "service": {
         "alembic",
         "fullbloom_server",

@@ -62,5 +62,10 @@ done
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
 command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
+command -v java >/dev/null || want default-jre-headless "Java, with which filters of Spark and Guava are tested,"
 
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt
+if command -v java >/dev/null; then
+    .venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
+        echo "setup: pyspark cannot be installed, and the tests of filters of Spark and Guava are skipped"
+fi

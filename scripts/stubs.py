@@ -57,7 +57,7 @@ def correct(text: str) -> str:
     text = re.sub(r"^from _typeshed import Incomplete\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^def __getattr__\(name: str\) -> Incomplete: \.\.\.\n", "", text, flags=re.MULTILINE)
     text = unquote_types(text)
-    text = re.sub(r"(\b\w+: (?:int|float|str)) = None\b", r"\1 = ...", text)
+    text = re.sub(r"(\b\w+: (?:int|float|str|bool)) = None\b", r"\1 = ...", text)
     # Constructors take unknown parameters only to suggest the right one.
     text = re.sub(r",\s*\*\*unknown\b[^,)\n]*", "", text)
     # A constructor that only names the function to call instead is left out.
@@ -90,12 +90,12 @@ def list_names(text: str) -> str:
 def list_filters(text: str) -> list[str]:
     """Return the classes with membership tests whose files are this package's own, in order of name.
 
-    `FilterCascade` and `ForeignFilter` are not among them: if they were, a type checker would refuse
+    `FilterCascade` and those of other programs are not among them: if they were, a type checker would refuse
     `key in fullbloom.open(path)` and the attributes that a filter of another program does not have.
     """
     classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
     names = (re.split(r"\W", body, maxsplit=1)[0] for body in classes if "def contains_many(" in body)
-    return sorted(name for name in names if name not in {"ForeignFilter", "ForeignStaticFilter"})
+    return sorted(name for name in names if not name.startswith("Foreign"))
 
 
 def tidy(text: str, *command: str, name: str = "generated.pyi") -> str:

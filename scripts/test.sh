@@ -1,15 +1,28 @@
 #!/usr/bin/env bash
-# test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both. The
-# Python suite runs on all cores, or on WORKERS of them; files of tests stay together, since their tests share what
-# they set up.
+# test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
+# The Rust tests are compiled while tools are installed, and run beside the Python suite. That one runs in WORKERS
+# processes, by default two a core: a third of its time it waits for servers. Files of tests stay together, since
+# their tests share what they set up.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
+rust=(cargo test --locked --package fullbloom-core --package fullbloom-server)
 
-cargo test --locked --package fullbloom-core --package fullbloom-server 2>&1 | tee build/test-rust.log
-rust=${PIPESTATUS[0]}
-.venv/bin/python -m pytest --numprocesses "${WORKERS:-auto}" --dist loadfile "$@" 2>&1 | tee build/test-python.log
+"${rust[@]}" --no-run >build/test-rust.log 2>&1 &
+compiler=$!
+"${MAKE:-make}" --no-print-directory build || exit
+if ! wait "$compiler"; then
+    cat build/test-rust.log
+    exit 1
+fi
+
+nice "${rust[@]}" >build/test-rust.log 2>&1 &
+tests=$!
+.venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}
+wait "$tests"
+rust=$?
+((rust == 0)) || cat build/test-rust.log
 
 echo
 echo "Rust (exit $rust):"

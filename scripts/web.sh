@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # web.sh: builds the core for browsers into web/fullbloom/wasm, the package's JavaScript into web/fullbloom/dist, and
 # the pages made of it: web/explorer/dist and web/dashboard/dist.
+# web.sh --check: says in one sentence what is missing and cannot be obtained here; exit code 1 if anything is.
 #
-# Needs Node with npm, and Rust's standard library for wasm32-unknown-unknown. That comes from rustup where rustup is
-# there; as root on Debian from a newer suite, unpacked under build/wasm/debian and started through that suite's own
-# loader, so that nothing of the system changes; else one sentence says what to install.
+# Needs Node with npm, and Rust's standard library for wasm32-unknown-unknown. Node comes from Debian, as root, where its
+# suite has a version that is new enough. The library comes from rustup where rustup is there; as root on Debian from a
+# newer suite, unpacked under build/wasm/debian and started through that suite's own loader, so that nothing of the system
+# changes.
 # KINDS names the kinds of filters that the module opens and creates (all of them where it is empty).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,6 +21,18 @@ stop() {
     echo "web: $1" >&2
     exit 1
 }
+
+# is_debian_root: true where packages can be installed.
+is_debian_root() { [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; }
+
+# is_new_enough VERSION: true of a version of Node that Vite runs on.
+is_new_enough() { [[ -n "$1" && "$(printf '%s\n20.19\n' "$1" | sort -V | head -n 1)" == 20.19 ]]; }
+
+# has_node: true where Node and npm are there.
+has_node() { command -v npm >/dev/null && is_new_enough "$(node --version 2>/dev/null | tr -d v)"; }
+
+# offers_node: true where Debian has a Node that is new enough.
+offers_node() { is_debian_root && is_new_enough "$(apt-cache policy nodejs | sed -nE 's/^ *Candidate: ([0-9.]+).*/\1/p')"; }
 
 # has_target: true where the compiler in use has the standard library of the target.
 has_target() { [[ -d "$(rustc --print sysroot)/lib/rustlib/$target/lib" ]]; }
@@ -60,10 +74,23 @@ SCRIPT
     chmod +x "$script"
 }
 
+# check: says what is missing.
+check() {
+    has_node || offers_node || stop "Node is missing; install Node 20.19 or newer, with npm"
+    has_target || command -v rustup >/dev/null || is_debian_root ||
+        stop "the Rust compiler has no target $target; install rustup, then run: rustup target add $target"
+}
+
+check
+[[ "${1:-}" != --check ]] || exit 0
+if ! has_node; then
+    echo "web: Node is missing, installing the Debian packages nodejs and npm"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nodejs npm >/dev/null
+fi
 if ! has_target; then
     if command -v rustup >/dev/null; then
         rustup target add "$target"
-    elif [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+    else
         if [[ ! -x "$debian/rustc" ]]; then
             echo "web: the compiler has no $target; fetching one that has from Debian $suite"
             from_debian
@@ -73,11 +100,8 @@ if ! has_target; then
             through_loader wasm-ld "--argv0 wasm-ld $linker"
         fi
         export RUSTC="$debian/rustc" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$debian/wasm-ld"
-    else
-        stop "the Rust compiler has no target $target; install rustup, then run: rustup target add $target"
     fi
 fi
-command -v npm >/dev/null || stop "npm is missing; install Node 20 or newer"
 
 # The tool's version must be that of the crate.
 version="$(sed -nE '/^name = "wasm-bindgen"$/{n;s/^version = "(.*)"/\1/p}' Cargo.lock)"

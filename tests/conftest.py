@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GOLDEN = Path(__file__).parent / "golden"
-#: Tests that take seconds each and rarely break: statistics of large filters, kills, real servers that fail,
-#: other packages at work. Folders and files below this one.
+#: Tests that take seconds each and rarely break: statistics of large filters, kills, real servers that fail
+#: or are overloaded, type checkers, other packages at work. Folders and files below this one.
 LONG = (
     "concurrency/test_gil.py",
     "conformance/test_declarations.py",
@@ -24,6 +24,7 @@ LONG = (
     "durability/test_service_kills.py",
     "engines/test_redis_cluster.py",
     "engines/test_redis_concurrency.py",
+    "engines/test_redis_disconnects.py",
     "engines/test_redis_lost_writes.py",
     "engines/test_redis_module_failures.py",
     "engines/test_redis_reshard.py",
@@ -36,7 +37,10 @@ LONG = (
     "service/test_postgresql.py",
     "service/test_redis_backend_failures.py",
     "service/test_responsiveness.py",
+    "service/test_strangers.py",
+    "service/test_waiting.py",
     "statistical/filters",
+    "typing/test_types.py",
 )
 
 

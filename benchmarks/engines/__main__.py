@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ["redis", "fleet", "columns", "sqlalchemy"]
+NAMES = ["redis", "fleet", "columns", "sqlalchemy", "spark"]
 
 
 def main() -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import re
 from typing import Any
 
 from scripts.docsite.rst import format_directive, format_docstring, format_heading
+from scripts.docsite.stand_ins import import_documented
 from scripts.pages.blocks import DOCS
 
 import fullbloom
@@ -26,8 +26,11 @@ MODULES = {
     "fullbloom.errors": "exceptions and warnings",
     "fullbloom.client": "clients of the service",
     "fullbloom.formats": "files of other programs",
+    "fullbloom.formats.bip158": "the compact filters of Bitcoin's blocks",
     "fullbloom.formats.parquet": "the filters in Parquet files",
     "fullbloom.engines.redis": "filters in Redis and Valkey",
+    "fullbloom.engines.spark": "filters built and used by Spark",
+    "fullbloom.engines.dask": "filters built and used by Dask",
     "fullbloom.engines.duckdb": "filters in queries of DuckDB",
     "fullbloom.engines.polars": "filters in expressions of Polars",
     "fullbloom.engines.arrow": "filters as compute functions of PyArrow",
@@ -247,7 +250,7 @@ def _list_public_names(module: Any) -> list[str]:
 
 def render_module(name: str) -> str:
     """Return the page of a module written in Python."""
-    module = importlib.import_module(name)
+    module = import_documented(name)
     about = (inspect.getdoc(module) or "").partition("\n\nIt may import: ")[0]
     parts = [format_heading(name), f".. py:module:: {name}\n", format_docstring(about), ""]
     for member in _list_public_names(module):

@@ -1,4 +1,7 @@
-"""The table in docs/formats.md: every format of other programs."""
+"""The table in docs/formats.md: every format of other programs.
+
+A rule of bits alone has two formats, one for each order of the bits; the table has a row for both.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,17 @@ def render_pages() -> dict[Path, str]:
     """Return the current text of the page."""
     cells = [
         [
-            f"`{row['name']}`",
+            f"`{row['name']}`" + (f", `{row['name']}-msb`" if row["bare"] else ""),
             row["title"],
             ", ".join(f"`{name}`" for name in row["key_types"]),
             row["rule"],
             "yes",
-            "yes",
+            "yes" if row["written"] else "-",
             row["verified"],
             row["limits"],
         ]
         for row in rows()
+        if row["order"] == "lsb"
     ]
     text = PAGE.read_text(encoding="utf-8")
     return {PAGE: replace_block(text, format_table(HEAD, cells)) or text}

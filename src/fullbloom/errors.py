@@ -27,6 +27,7 @@ __all__ = [
     "IncompatibleFilters",
     "KeyDomainWarning",
     "KeyTypeError",
+    "MissingExtra",
     "MissingOperation",
     "ParameterError",
     "ParameterTypeError",
@@ -50,6 +51,10 @@ class ParameterTypeError(FullbloomError, TypeError):
 
 class KeyTypeError(FullbloomError, TypeError):
     """A key's type has no canonical bytes; the message lists the types that do."""
+
+
+class MissingExtra(FullbloomError, ModuleNotFoundError):
+    """An optional package is not installed; the message has the command that installs it."""
 
 
 class MissingOperation(FullbloomError, AttributeError, TypeError):

@@ -67,6 +67,39 @@ def test_static_filters_are_described_and_converted(fullbloom, refused, files):
     )
 
 
+def test_bits_alone_are_read_under_the_rule_that_is_named(fullbloom, refused, files):
+    made = ForeignFilter.with_shape("md5-double", 100, 3)
+    made.update(["a", "b"])
+    (files / "bits").write_bytes(made.to_foreign())
+    shape = ("--format", "md5-double", "--num-bits", "100", "--num-hashes", "3")
+    facts = json.loads(fullbloom("info", "bits", *shape, "--json", cwd=files, check=0).stdout)
+    assert (facts["format"], facts["num_bits"], facts["key_type"]) == ("md5-double", 100, "bytes")
+    fullbloom("convert", "bits", "own", "--to", "fullbloom", *shape, cwd=files, check=0)
+    assert package.open(files / "own") == made
+    fullbloom("convert", "own", "turned", "--to", "md5-double-msb", cwd=files, check=0)
+    fullbloom("convert", "turned", "back", "--to", "md5-double", *shape, "--order", "msb", cwd=files, check=0)
+    assert (files / "back").read_bytes() == made.to_foreign()
+    assert "say num_bits and num_hashes" in refused(
+        fullbloom("info", "bits", "--format", "md5-double", cwd=files)
+    )
+    assert "is for those of other programs" in refused(
+        fullbloom("info", "own", "--num-bits", "100", "--num-hashes", "3", cwd=files)
+    )
+
+
+def test_dumps_of_redisbloom_are_described_and_converted(fullbloom, refused, files):
+    made = package.ForeignScalableFilter(100, 0.01)
+    made.update(["a", "b"])
+    (files / "dump").write_bytes(made.to_foreign())
+    facts = json.loads(fullbloom("info", "dump", "--json", cwd=files, check=0).stdout)
+    assert (facts["format"], facts["num_added"], facts["class"]) == ("redisbloom", 2, "ForeignScalableFilter")
+    fullbloom("convert", "dump", "own", "--to", "fullbloom", cwd=files, check=0)
+    assert package.open(files / "own") == made
+    fullbloom("convert", "own", "back", "--to", "redisbloom", cwd=files, check=0)
+    assert (files / "back").read_bytes() == made.to_foreign()
+    assert "MurmurHash64A" in refused(fullbloom("convert", "dump", "no", "--to", "spark", cwd=files))
+
+
 def test_texts_move_between_parquet_and_a_split_filter(fullbloom, files):
     keys = [f"key {i}" for i in range(200)]
     bloom = package.BloomFilter(1000, 0.01, layout="split", hash="xxh64")

@@ -9,7 +9,7 @@ import pytest
 from golden import make
 
 import fullbloom
-from fullbloom import ForeignFilter, ForeignStaticFilter, FormatError
+from fullbloom import ForeignFilter, FormatError
 
 FILTERS = make.of_foreign()
 GOLDEN = Path(make.__file__).parent / "foreign"
@@ -21,9 +21,9 @@ def test_the_same_keys_make_the_same_bytes(name: str) -> None:
     stored = (GOLDEN / f"{name}.bloom").read_bytes()
     assert FILTERS[name].to_bytes() == stored
     opened = fullbloom.open(GOLDEN / f"{name}.bloom", verify="full")
-    assert isinstance(opened, (ForeignFilter, ForeignStaticFilter))
+    assert type(opened) is type(FILTERS[name])
     assert opened == FILTERS[name]
-    assert opened.contains_many([f"key-{i}" for i in range(30)]) == [True] * 30
+    assert opened.contains_many(make.foreign_keys(FILTERS[name])) == [True] * 30
 
 
 def test_every_golden_file_has_a_recipe() -> None:
@@ -58,7 +58,7 @@ def test_headers_that_lie_are_refused(name: str) -> None:
         except (FormatError, fullbloom.FilterMemoryError, fullbloom.ParameterError):
             continue
         accepted += 1
-        assert isinstance(read, (ForeignFilter, ForeignStaticFilter))
+        assert type(read).__name__.startswith("Foreign")
         assert read.nbytes <= len(stored)
         assert fullbloom.loads(read.to_bytes()) == read
     assert accepted

@@ -39,12 +39,12 @@ GOLDEN = [
     ("guava", "long", [0, 1, -1, 2**40], "01050000000200008025200800011088800410434c02"),
     ("guava", "int", [0, 1, -1, 2**20], "01050000000250002020420082214003000000800002"),
 ]
-CHOICES = [
-    (row["name"], key_type)
-    for row in rows()
-    if row["class"] == "ForeignFilter"
-    for key_type in row["key_types"]
-]
+ROWS = {row["name"]: row for row in rows() if row["class"] == "ForeignFilter"}
+CHOICES = [(row["name"], key_type) for row in ROWS.values() for key_type in row["key_types"]]
+#: Of those whose bytes state their shape.
+HEADED = [(name, key_type) for name, key_type in CHOICES if ROWS[name]["detected"] and ROWS[name]["written"]]
+#: Whose file has its words' bytes in another order than memory.
+SWAPPED = {"spark", "spark-v1", "guava", "guava-32"}
 
 
 def draw_keys(key_type: str, count: int, seed: int = 1) -> list[Any]:
@@ -59,6 +59,7 @@ def draw_keys(key_type: str, count: int, seed: int = 1) -> list[Any]:
         "utf-16": text,
         "float": [float(np.float32(draw.gauss(0, 1))) for _ in range(count)],
         "double": [draw.gauss(0, 1e9) for _ in range(count)],
+        "hash": whole,
     }[key_type]
 
 
@@ -95,13 +96,23 @@ def test_bytes_of_the_programs_are_read_and_written(
             fullbloom.open(path)
 
 
+def swapped(name: str, body: bytes) -> bytes:
+    """The bits as the file has them."""
+    if name not in SWAPPED:
+        return body
+    return b"".join(body[at : at + 8][::-1] for at in range(0, len(body), 8))
+
+
 @pytest.mark.parametrize(("name", "key_type"), CHOICES)
 def test_bits_are_those_of_the_rule(name: str, key_type: str) -> None:
     bloom, keys = made(name, key_type)
     shape = bloom.num_bits, bloom.num_hashes, bloom.seed
-    body = bloom.to_foreign()[-bloom.nbytes :]
-    if name != "parquet":
-        body = b"".join(body[at : at + 8][::-1] for at in range(0, len(body), 8))
+    # A container of ours ends with the bits, filled up to whole lines.
+    body = bloom.to_bytes()[-(-(-bloom.num_bits // 512) * 64) :][: bloom.nbytes]
+    if ROWS[name]["written"]:
+        assert (
+            rules.turned(body) if ROWS[name]["order"] == "msb" else swapped(name, body)
+        ) in bloom.to_foreign()
     assert body == rules.bits(name, key_type, keys, *shape)
     absent = draw_keys(key_type, 3000, seed=2)
     cells = rules.bits(name, key_type, keys, *shape)
@@ -130,7 +141,7 @@ def test_every_container_of_keys_gets_the_same_answers(name: str, key_type: str)
     assert bloom.contains_many(pl.Series(keys)).to_list() == expected
     assert bloom.contains_many(pd.Series(keys)).tolist() == expected
     if key_type not in {"bytes", "utf-16"}:
-        kinds = {"any": "<i8", "long": "<i8", "int": "<i4", "float": "<f4", "double": "<f8"}
+        kinds = {"any": "<i8", "long": "<i8", "int": "<i4", "float": "<f4", "double": "<f8", "hash": "<i8"}
         values = np.array(keys, dtype=kinds[key_type])
         assert bloom.contains_many(values).tolist() == expected
         assert bloom.contains_many(values[::-1]).tolist() == expected[::-1]
@@ -166,7 +177,8 @@ def test_files_of_ours_keep_the_filter(name: str, key_type: str, tmp_path: Path)
     assert (opened.path, bloom.path) == (str(path), None)
     for again in (opened, ForeignFilter.open(path), fullbloom.loads(path.read_bytes())):
         assert again == bloom
-        assert again.to_foreign() == bloom.to_foreign()
+        if ROWS[name]["written"]:
+            assert again.to_foreign() == bloom.to_foreign()
         assert again.to_bytes() == path.read_bytes()
         assert (again.format, again.key_type, again.seed) == (bloom.format, bloom.key_type, bloom.seed)
         assert again.contains_many(keys) == [True] * len(keys)
@@ -250,7 +262,7 @@ def test_estimates_follow_the_fill() -> None:
         assert (info["format"], info["nbytes"]) == (name, bloom.nbytes)
 
 
-@pytest.mark.parametrize(("name", "key_type"), CHOICES)
+@pytest.mark.parametrize(("name", "key_type"), HEADED)
 def test_every_length_that_lies_is_refused(name: str, key_type: str) -> None:
     bloom, _ = made(name, key_type, 100)
     data = bloom.to_foreign()

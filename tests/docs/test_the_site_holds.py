@@ -1,4 +1,6 @@
-"""Guarantee: the site builds without a warning, needs no network, and its search finds every public name."""
+"""Guarantee: the site builds without a warning, needs no network, is accessible, and its search finds every
+public name.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from web.browser import Tab, find_axe_violations, find_missing_tool, launch
 
 import fullbloom
 
@@ -124,6 +127,39 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     assert [entry for entry in loaded if re.match(r"(?:[a-z]+:)?//", entry[1])] == []
     styles = "".join(path.read_text(encoding="utf-8") for path in HTML.rglob("*.css"))
     assert not re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", styles)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser."""
+    if (missing := find_missing_tool()) is not None:
+        pytest.skip(missing)
+    with launch() as running:
+        yield running
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_breaks_a_rule_of_accessibility(browser, theme: str) -> None:
+    """By axe-core; the explorer has a test of its own."""
+    tab, found = Tab(browser, "", theme=theme), []
+    for path in pages():
+        if "explorer" in path.relative_to(HTML).parts:
+            continue
+        tab.page.goto(path.as_uri())
+        found += [f"{path.relative_to(HTML)}: {line}" for line in find_axe_violations(tab.page)]
+    tab.close()
+    assert found == []
+
+
+def test_no_page_is_wider_than_a_phone(browser) -> None:
+    tab, wide = Tab(browser, "", width=360), []
+    for path in pages():
+        tab.page.goto(path.as_uri())
+        width = tab.page.evaluate("document.documentElement.scrollWidth")
+        if width > 360:
+            wide.append((str(path.relative_to(HTML)), width))
+    tab.close()
+    assert wide == []
 
 
 def test_no_comment_for_the_site_is_left() -> None:

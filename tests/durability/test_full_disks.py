@@ -8,45 +8,24 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from durability.kills import names, rounds
+from durability.small_disk import PAGE, fill, mount
 
 import fullbloom
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-PAGE = 4096
-SIZE = 1 << 20
+    from pathlib import Path
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
-    except OSError:
-        mounted = False
-    if not mounted:
-        pytest.skip("no file system may be mounted here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def fill(disk: Path, free: int) -> None:
-    """Leave ``free`` bytes of the disk."""
-    with (disk / "filler").open("wb", buffering=0) as filler:
-        with suppress(OSError):
-            while True:
-                filler.write(bytes(PAGE))
-        filler.truncate(filler.tell() - free)
+    with mount(tmp_path / "disk", 1 << 20) as folder:
+        yield folder
 
 
 def test_a_save_onto_a_full_disk_leaves_the_old_file(disk: Path) -> None:

@@ -23,6 +23,7 @@ PAIRS = [
     (engine.RedisBloomFilter, engine.AsyncRedisBloomFilter),
     (engine.RedisCountingFilter, engine.AsyncRedisCountingFilter),
     (engine.RedisRollingFilter, engine.AsyncRedisRollingFilter),
+    (engine.RedisBitmapFilter, engine.AsyncRedisBitmapFilter),
     (Client, AsyncClient),
     (RemoteFilter, AsyncRemoteFilter),
 ]

@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-MODULES = ["arrow", "duckdb", "kinds", "polars", "sqlalchemy", "sqlalchemy.pending"]
+MODULES = ["arrow", "duckdb", "hash_sets", "kinds", "polars", "sqlalchemy", "sqlalchemy.pending"]
 
 
 @pytest.mark.parametrize("name", MODULES)

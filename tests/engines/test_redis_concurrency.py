@@ -130,6 +130,39 @@ def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name
     assert start > 1000
 
 
+def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client, name):
+    """It is begun at any step, perhaps sent in part, and continues many steps later, after another client."""
+    draw = random.Random()
+    for _ in range(60 * SCALE):
+        client.flushall()
+        filter_ = RedisBloomFilter(client, name, 20_000, fpr=1e-9, shards=2)
+        mine, other = RedisBloomFilter(client, name), RedisBloomFilter(client, name)
+        shards = iter([3, 2, 3, 2, 3, 2])
+        going = Run(client, name, reshard.reshard(filter_._storage, next(shards)))
+        before, begun, pause = draw.randrange(130), draw.randrange(3), draw.randrange(140)
+        is_current = draw.random() < 0.7
+        case = before, begun, pause, is_current
+        for turn in range(before + pause):
+            if turn == before:
+                if is_current:
+                    mine.add("the state of this moment")
+                batch = Run(client, name, mine._storage.many(range(80), adding=True))
+                for _ in range(begun):
+                    batch.over or batch.step()
+            if going.over:
+                going = Run(client, name, reshard.reshard(filter_._storage, next(shards)))
+            going.step()
+        if pause == 0:
+            batch = Run(client, name, mine._storage.many(range(80), adding=True))
+        theirs = other.add_many(list(range(40)))
+        own = batch.finish()
+        assert not any(both == (True, True) for both in zip(own, theirs, strict=False)), case
+        if is_current or not begun:  # otherwise the keys may have been copied before the batch was sent again
+            assert own[40:] == [True] * 40, case  # nobody else added these
+        going.finish()
+        assert all(filter_.contains_many(range(80))), case
+
+
 def test_no_key_is_reported_new_twice_during_a_reshard(server, name):
     with server.client() as client:
         filter_ = RedisBloomFilter(client, name, 100_000, fpr=1e-9, shards=2)

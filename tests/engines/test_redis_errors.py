@@ -20,10 +20,10 @@ from redis.crc import key_slot
 
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
 from fullbloom.engines.redis.protocol.open import OpenOptions
-from fullbloom.engines.redis.protocol.requests import Call, Sleep
+from fullbloom.engines.redis.protocol.requests import Call, Sleep, read_value
 from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
-from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, IncompatibleFilters
+from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, FormatError, IncompatibleFilters
 
 pytestmark = needs_redis
 
@@ -91,6 +91,29 @@ def _interleaved(transport, wanted, draw):
     return [outcomes[number] for number in range(len(wanted))]
 
 
+def test_a_manifest_that_appears_and_disappears_is_not_read_as_empty(client):
+    """It is created or deleted by another client after each command of the reader."""
+    key, transport = b"f:fullbloom", Transport(client, "f")
+    steps = read_value(key)
+    asks = next(steps)
+    with pytest.raises(StopIteration) as end:
+        for _ in range(100):
+            answer = transport._answer(asks[0])
+            if client.delete(key) == 0:
+                client.set(key, b"{}")
+            asks = steps.send([answer])
+    assert end.value.value in (None, b"{}")
+
+
+def test_an_empty_manifest_is_refused_and_a_missing_one_created(client):
+    client.set("f:fullbloom", b"")
+    with pytest.raises(FormatError, match="does not hold a Fullbloom filter"):
+        RedisBloomFilter(client, "f", 100)
+    client.delete("f:fullbloom")
+    assert RedisBloomFilter(client, "f", 100).verify()
+
+
+@pytest.mark.long
 def test_a_thousand_interleavings_of_two_different_creations_leave_one_filter(client):
     draw, transport, won = random.Random(15), Transport(client, "f"), [0, 0]
     for turn in range(1000):

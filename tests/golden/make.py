@@ -267,11 +267,21 @@ def of_foreign() -> dict[str, Any]:
             made[row["name"]] = fullbloom.ForeignStaticFilter.build(row["name"], texts, key_type="str")
             continue
         key_type = row["key_types"][0]
+        if row["class"] != "ForeignFilter":
+            made[row["name"]] = getattr(fullbloom, row["class"])(16)
+            made[row["name"]].update(f"key-{i}" for i in range(30))
+            continue
         keys = [*(f"key-{i}" for i in range(30)), *(range(30) if key_type == "any" else [])]
+        keys = list(range(30)) if key_type == "hash" else keys
         seed = 7 if row["seeded"] else 0
         made[row["name"]] = fullbloom.ForeignFilter(row["name"], 60, 0.01, key_type=key_type, seed=seed)
         made[row["name"]].update(keys)
     return made
+
+
+def foreign_keys(bloom: Any) -> list[Any]:
+    """30 keys of such a filter."""
+    return list(range(30)) if getattr(bloom, "key_type", "") == "hash" else [f"key-{i}" for i in range(30)]
 
 
 #: The parameter of a file that records the domains of keys.

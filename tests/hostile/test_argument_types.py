@@ -31,6 +31,7 @@ WRONG: dict[str, list[Any]] = {
     "other": [object(), 5],
     "Callable[[int, int], object]": [object(), 5, "x"],
     "Callable[[int], object]": [object(), 5, "x"],
+    "Iterable[tuple[int, bytes]]": [object(), 5, "x", [1]],
     "path": [object(), 5.5, [1]],
 }
 # By name, for what an annotation does not tell.
@@ -45,6 +46,7 @@ VALUES: dict[str, Any] = {
     "keys": [7],
     "value": 1,
     "values": [1],
+    "pieces": [],
     "label": 1,
     "labels": [1],
     "areas": 3,
@@ -158,6 +160,8 @@ def example(owner: str) -> Any:
         return fullbloom.ForeignFilter("spark", 100, 0.01)
     if owner == "ForeignStaticFilter":
         return fullbloom.ForeignStaticFilter.build("fuse8", ["key"], key_type="str")
+    if owner in ("ForeignScalableFilter", "ForeignCuckooFilter"):
+        return getattr(fullbloom, owner)(100)
     variant: Variant = next(
         v for v in (*variants_with(), *variants_with("worlds")) if v.cls.__name__ == owner
     )

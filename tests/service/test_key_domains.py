@@ -10,6 +10,7 @@ import httpx
 import pyarrow as pa
 import pytest
 import redis
+from support import eventually
 
 import fullbloom
 
@@ -47,6 +48,10 @@ def ask(service, name: str, action: str, keys: list, kind: str = JSON, accept: s
     answer = service.http.post(url, content=as_body(keys, kind), headers=headers)
     assert answer.status_code == 200, answer.text
     return answer
+
+
+def samples(service, name: str) -> int:
+    return len(service.http.get(f"/v1/filters/{name}/history").json()["samples"])
 
 
 def domains(service, name: str) -> str:
@@ -151,6 +156,30 @@ def test_key_types_are_recorded_on_every_route_and_survive_a_crash(start):
     service.restart()
     assert {name: domains(service, name) for name in expected} == expected
     assert "type integer" in ask(service, "resp", "check", [1]).headers[HEADER]
+
+
+@pytest.mark.parametrize("command", ["BF.EXISTS", "BF.MEXISTS", "BLOOM.CHECK", "BLOOM.PCHECK"])
+def test_a_lookup_of_texts_over_resp_is_logged_once_for_each_filter(start, command):
+    service = start(FULLBLOOM_HISTORY__EVERY="0.2", FULLBLOOM_LOG_LEVEL="warning")
+    for name, keys in {"numbers": NUMBERS, "texts": TEXTS, "both": [1, "1"], "empty": []}.items():
+        service.create(name)
+        ask(service, name, "add", keys)
+    host, _, port = service.resp.rpartition(":")
+    key = b"\x01\0\0\x005" if command == "BLOOM.PCHECK" else b"5"
+
+    def warned():
+        lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
+        return [line["filter"] for line in lines if "speak RESP" in line["message"]]
+
+    with redis.Redis(host, int(port)) as client:
+        for round_ in range(3):
+            for name in ("numbers", "texts", "both", "empty"):
+                client.execute_command(command, name, key)
+            eventually(lambda more=round_: samples(service, "numbers") > more)
+    assert eventually(warned) == ["numbers"]
+    state = service.http.get("/v1/filters/numbers").json()
+    assert "keys of type integer" in state[MEMBER]
+    assert MEMBER not in service.http.get("/v1/filters/both").json()
 
 
 def test_no_warning_is_given_if_the_types_are_unknown(service):

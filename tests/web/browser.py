@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ from typing import Any
 import pytest
 
 WEB = Path(__file__).parents[2] / "web"
+#: The program: Debian's, or another that Playwright drives.
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
 _FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -24,11 +29,19 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-def find_obstacle(page: str) -> str | None:
-    """Return why the tests of a page cannot run here; None if they can."""
-    if not (WEB / page / "dist" / "index.html").is_file():
+def find_obstacle(page: str, file: str = "index.html") -> str | None:
+    """Return why the tests of a page cannot run here; None if they can.
+
+    ``file`` is one that its build writes.
+    """
+    if not (WEB / page / "dist" / file).is_file():
         return f"web/{page} is not built; run: make web"
-    if shutil.which("chromium") is None:
+    return find_missing_tool()
+
+
+def find_missing_tool() -> str | None:
+    """Return what a browser needs here and is missing; None if nothing is."""
+    if CHROMIUM is None:
         return "chromium is missing; as root on Debian: apt-get install chromium"
     try:
         import playwright.sync_api  # noqa: F401 - whether it is installed
@@ -43,7 +56,7 @@ def launch():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*_FLAGS])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*_FLAGS])
         yield browser
         browser.close()
 

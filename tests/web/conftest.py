@@ -7,6 +7,7 @@ import itertools
 import pytest
 from service.conftest import new_service, service, start
 from web.browser import Tab, launch
+from web.faulty_proxy import FaultyProxy
 
 __all__ = ["new_service", "service", "start"]
 
@@ -37,6 +38,14 @@ def new_tab(browser):
     yield make
     for one in tabs:
         one.close()
+
+
+@pytest.fixture
+def proxy(service):
+    """A proxy in front of the service."""
+    one = FaultyProxy(service.url)
+    yield one
+    one.stop()
 
 
 @pytest.fixture

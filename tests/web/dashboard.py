@@ -10,6 +10,8 @@ if (_OBSTACLE := find_obstacle("dashboard")) is not None:
 
 from playwright.sync_api import expect
 
+expect.set_options(timeout=20_000)  # a busy machine
+
 __all__ = ["HOSTILE", "VIEWS", "confirm", "expect", "tile"]
 
 VIEWS = {

@@ -11,15 +11,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
-import os
 import re
-import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
+from web.browser import CHROMIUM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "web" / "explorer" / "dist"
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 FOLDER = "/site/explorer/"
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "

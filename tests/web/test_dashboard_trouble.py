@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import random
 import socket
-import time
 from contextlib import closing
 
 import pytest
 from web.dashboard import HOSTILE, confirm, expect, tile
+from web.faulty_proxy import reset, respond, send
 
 
 def free_port():
@@ -15,80 +17,78 @@ def free_port():
         return one.getsockname()[1]
 
 
-def test_hostile_names_of_a_strange_server_are_harmless(new_tab, service):
+def test_hostile_names_of_a_strange_server_are_harmless(new_tab, proxy):
     """The service has no such names; whatever answers at its port may."""
-    tab = new_tab(service.url)
+    tab = new_tab(proxy.url)
     names = [*HOSTILE.values(), "z" * (1 << 20), "../../v1/tokens", "%2e%2e"]
     info = {"id": 1, "kind": HOSTILE["markup"], "capacity": 10, "target_fpr": 0.1, "num_added": 1, "fpr": 0.1}
-    info |= {
-        "over_capacity": True,
-        "nbytes": 8,
-        "created": 0,
-        "hits": 0,
-        "misses": 0,
-        "adds": 0,
-        "new": 0,
-        "removed": 0,
-    }
-    body = {"filters": [{**info, "name": one} for one in names], "total": len(names), "next": None}
-    tab.page.route("**/v1/filters?*", lambda route: route.fulfill(json=body))
-    page = tab.open()
-    page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
-    links = page.locator("tbody th bdi")
-    expect(links).to_have_count(len(names))
-    for number, one in enumerate(names):
-        assert links.nth(number).text_content() == one[:128].replace("\0", "\ufffd") or one[:128]
-        assert links.nth(number).evaluate("element => element.childElementCount") == 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
-    assert page.locator("img, script[src=x]").count() == 0
+    info |= {"over_capacity": True, "nbytes": 8, "created": 0}
+    info |= dict.fromkeys(("hits", "misses", "adds", "new", "removed"), 0)
+    filters = [{**info, "name": one} for one in names]
+    body = json.dumps({"filters": filters, "total": len(names), "next": None}).encode()
+    with proxy.answering(respond("200 OK", body, "content-type: application/json")):
+        page = tab.open()
+        page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
+        links = page.locator("tbody th bdi")
+        expect(links).to_have_count(len(names))
+        for number, one in enumerate(names):
+            assert links.nth(number).text_content() == one[:128].replace("\0", "\ufffd") or one[:128]
+            assert links.nth(number).evaluate("element => element.childElementCount") == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert page.locator("img, script[src=x]").count() == 0
 
 
+def json_of(body):
+    return json.dumps(body).encode(), "content-type: application/json"
+
+
+NO_ANSWER = "The service does not answer."
+GARBAGE = "not an answer of this service"
 ANSWERS = {
-    "429": ({"status": 429, "headers": {"retry-after": "1"}, "body": "slow down"}, "answered 429"),
-    "500": ({"status": 500, "body": "<h1>oops</h1>", "content_type": "text/html"}, "answered 500"),
+    "429": (respond("429 Too Many Requests", b"slow down", "retry-after: 1"), "answered 429"),
+    "500": (respond("500 Oops", b"<h1>oops</h1>", "content-type: text/html"), "answered 500"),
     "503": (
-        {"status": 503, "json": {"code": "overloaded", "detail": "too many requests are at work; try again"}},
-        "Too many requests are at work; try again.",
+        respond("503 Busy", *json_of({"code": "overloaded", "detail": "too many requests are at work"})),
+        "Too many requests are at work.",
     ),
-    "garbage": ({"status": 200, "body": "\x00\x01{]"}, "not an answer of this service"),
-    "another form": ({"status": 200, "json": {"filters": [{"name": 5}]}}, "not an answer of this service"),
-    "nothing": ({"status": 200, "body": ""}, "not an answer of this service"),
+    "no JSON": (respond("200 OK", b"\x00\x01{]"), GARBAGE),
+    "another form": (respond("200 OK", *json_of({"filters": [{"name": 5}]})), GARBAGE),
+    "an empty body": (respond("200 OK"), GARBAGE),
     "hostile reason": (
-        {"status": 400, "json": {"code": "invalid", "detail": HOSTILE["markup"]}},
+        respond("400 Bad Request", *json_of({"code": "invalid", "detail": HOSTILE["markup"]})),
         "<img src=x onerror=alert(1)>",
     ),
+    "nothing": (send(b""), NO_ANSWER),
+    "reset": (reset, NO_ANSWER),
+    "noise": (send(random.Random(5).randbytes(4096)), NO_ANSWER),
+    "another protocol": (send(b"SSH-2.0-OpenSSH_9.2\r\n"), NO_ANSWER),
+    "half a body": (send(b'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{"filters":['), GARBAGE),
+    "endless headers": (send(b"HTTP/1.1 200 OK\r\n" + b"x-a: b\r\n" * 100_000), NO_ANSWER),
+    "a redirect": (respond("302 Found", b"", "location: http://localhost:1/"), NO_ANSWER),
 }
 
 
 @pytest.mark.parametrize("case", ANSWERS)
 @pytest.mark.parametrize("fragment", ["#/", "#/filter/ANY"])
-def test_whatever_is_answered_the_page_says_so_and_recovers(new_tab, service, name, case, fragment):
+def test_whatever_is_answered_the_page_says_so_and_recovers(new_tab, proxy, name, case, fragment):
     answer, sentence = ANSWERS[case]
-    tab = new_tab(service.url)
-    tab.page.route("**/v1/filters**", lambda route: route.fulfill(**answer))
-    page = tab.open(fragment.replace("ANY", name))
-    expect(page.locator(".notice").first).to_contain_text(sentence)
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    tab.page.unroute("**/v1/filters**")
+    page = new_tab(proxy.url)
+    with proxy.answering(answer):
+        page = page.open(fragment.replace("ANY", name))
+        expect(page.locator(".notice").first).to_contain_text(sentence)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.get_by_role("button", name="Try now").first.click()
     expect(page.locator("main").get_by_text(name).first).to_be_visible(timeout=10_000)
     expect(page.locator(".notice", has_text=sentence)).to_have_count(0, timeout=40_000)
 
 
-def test_retry_after_is_respected(new_tab, service):
-    tab = new_tab(service.url)
-    at = []
-
-    def refuse(route):
-        at.append(time.monotonic())
-        route.fulfill(status=429, headers={"retry-after": "4"}, body="")
-
-    tab.page.route("**/v1/filters?*", refuse)
-    page = tab.open()
-    expect(page.locator(".notice")).to_contain_text("Next attempt in")
-    page.wait_for_timeout(6000)
-    assert len(at) == 2
-    assert 4.0 <= at[1] - at[0] < 6.0
+def test_retry_after_is_respected(new_tab, proxy):
+    with proxy.answering(respond("429 Too Many Requests", b"", "retry-after: 4")):
+        page = new_tab(proxy.url).open()
+        expect(page.locator(".notice")).to_contain_text("Next attempt in")
+        page.wait_for_timeout(6000)
+    assert len(proxy.faults) == 2
+    assert 4.0 <= proxy.faults[1] - proxy.faults[0] < 6.0
 
 
 def test_a_service_that_is_gone_leaves_old_figures_and_comes_back(start, new_tab):

@@ -262,6 +262,26 @@ def test_scenes_work_without_the_network(
     assert page.evaluate("broken") == []
 
 
+def test_a_browser_that_saves_data_loads_a_scene_when_it_is_opened(
+    context: BrowserContext, page: Page, address: str
+) -> None:
+    Served.asked.clear()
+    saver = context.new_cdp_session(page)
+    saver.send("Emulation.setDataSaverOverride", {"dataSaverEnabled": True})
+    show(page, address, "words")
+    page.wait_for_timeout(4000)
+    modules = [path for path in Served.asked if path.endswith(".wasm")]
+    print(f"{len(Served.asked)} requests, of modules: {modules}")
+    assert len(modules) == 1
+    assert not [path for path in Served.asked if "worker" in path]
+    show(page, address, "cuckoo")
+    assert len({path for path in Served.asked if path.endswith(".wasm")}) == 2
+    # Without it, the rest is loaded.
+    saver.send("Emulation.setDataSaverOverride", {"dataSaverEnabled": False})
+    page.reload()
+    wait_for_all(page)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_scene_breaks_a_rule_of_accessibility(browser: Browser, address: str, theme: str) -> None:
     if not AXE.exists():

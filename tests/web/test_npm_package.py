@@ -1,30 +1,34 @@
 """The npm package opens every golden file and gives the answers, positions and bytes that Python gives.
 
-Python writes what it answers as JSON; ``web/fullbloom/test/same_bits.test.js`` compares. ``make web`` builds
-the package; without it, or without Node, the test is skipped.
+Python writes what it answers as JSON; ``web/fullbloom/test/same_bits.js`` compares, in Node and in a page
+under a strict policy. ``make web`` builds the package; without it, or without Node or Chromium, the tests are
+skipped.
 """
 
 from __future__ import annotations
 
 import base64
+import http.server
 import json
 import operator
 import random
 import shutil
 import struct
 import subprocess
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from golden import make
 from support import ABSENT, SECRET, variants_with
+from web.browser import find_obstacle
 
 import fullbloom
 from fullbloom import FullbloomError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from support import Variant
 
@@ -33,6 +37,11 @@ GOLDEN = Path(make.__file__).parent
 #: Random keys of each type, for each golden file.
 KEYS = 1000
 SAFE = 2**53
+INLINE = """() => {
+  const script = document.createElement("script");
+  script.textContent = "window.inline = 1";
+  document.head.append(script);
+}"""
 
 
 def random_keys(seed: int) -> dict[str, list[Any]]:
@@ -166,17 +175,16 @@ def node() -> str:
     path = shutil.which("node")
     if path is None:
         pytest.skip("Node is missing; install Node 20 or newer")
-    if (
-        not (PACKAGE / "wasm" / "fullbloom_wasm_bg.wasm").is_file()
-        or not (PACKAGE / "dist" / "node.js").is_file()
-    ):
+    if not all((PACKAGE / name).is_file() for name in ("wasm/fullbloom_wasm_bg.wasm", "dist/node.js")):
         pytest.skip("the package for browsers is not built; run make web")
     return path
 
 
-def test_every_golden_file_and_every_recipe(node: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file in which Python wrote what it answers."""
     keys = random_keys(7)
-    expected = {
+    answers = {
         "golden": str(GOLDEN),
         "keys": {kind: [spell(key) for key in some] for kind, some in keys.items()},
         "files": [answers_of(path.stem, keys) for path in sorted(GOLDEN.glob("*.bloom"))],
@@ -187,12 +195,76 @@ def test_every_golden_file_and_every_recipe(node: str, tmp_path: Path) -> None:
         ],
         "refusals": refusals(),
     }
-    page = tmp_path / "expected.json"
-    page.write_text(json.dumps(expected), encoding="utf-8")
-    command = [node, "--test", "--test-reporter=spec", "test/"]
-    environment = {"FULLBLOOM_EXPECTED": str(page), "PATH": str(Path(node).parent)}
+    page = tmp_path_factory.mktemp("expected") / "expected.json"
+    page.write_text(json.dumps(answers), encoding="utf-8")
+    return page
+
+
+def test_every_golden_file_and_every_recipe_in_node(node: str, expected: Path) -> None:
+    tests = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.glob("test/*.test.js"))
+    command = [node, "--test", "--test-reporter=spec", *tests]
+    environment = {"FULLBLOOM_EXPECTED": str(expected), "PATH": str(Path(node).parent)}
     done = subprocess.run(
         command, cwd=PACKAGE, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     print(done.stdout[-6000:])
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """The package, the golden files and what Python answers, under a strict policy."""
+
+    extensions_map: ClassVar = {
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".js": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+    policy = (
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    expected: Path
+
+    def translate_path(self, path: str) -> str:
+        """Map the two other places of a test's files; everything else is in the package."""
+        folder, _, name = path.lstrip("/").rpartition("/")
+        if path == "/expected.json":
+            return str(self.expected)
+        return str(GOLDEN / name) if folder == "golden" else super().translate_path(path)
+
+    def end_headers(self) -> None:
+        """Send the policy."""
+        self.send_header("Content-Security-Policy", self.policy)
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def address(expected: Path) -> Iterator[str]:
+    """The address of the package."""
+    served = type("Served", (Handler,), {"expected": expected})
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), lambda *given: served(*given, directory=str(PACKAGE))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(
+    (obstacle := find_obstacle("fullbloom", "index.js")) is not None, reason=obstacle or "nothing is missing"
+)
+def test_every_golden_file_and_every_recipe_in_a_page(new_tab: Any, address: str) -> None:
+    page = new_tab(address).open("test/page.html")
+    page.set_default_timeout(300_000)
+    outcome = page.evaluate("window.outcome")
+    print(*outcome.get("lines", []), sep="\n")
+    assert "error" not in outcome, outcome["error"]
+    assert len(outcome["lines"]) == 4
+    # The policy is in force: it blocks a script within the page.
+    page.evaluate(INLINE)
+    page.wait_for_function("() => violations.length === 1")
+    assert page.evaluate("[window.inline, violations.pop()]") == [None, "script-src-elem inline"]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::{FOREIGN, FOREIGN_STATIC, kind, tag, unreadable};
+use fullbloom_core::container::{kind, tag, unreadable};
 use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
@@ -16,7 +16,7 @@ use crate::classes::bloom::BloomFilter;
 use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{self, Mode};
-use crate::foreign;
+use crate::foreign::opening;
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
 use crate::parameters;
@@ -109,22 +109,14 @@ pub(crate) fn open<'py>(
         return Ok(Bound::new(py, BloomFilter::wrap(filter).within(wanted.max_bytes))?.into_any());
     }
     let file = match py.detach(|| files::open(&path)) {
-        Err(Error::Format(_)) if matches!(foreign::files::detect(&path), Ok(Some(_))) => {
-            return Ok(Bound::new(py, foreign::open_detected(py, &path, &wanted)?)?.into_any());
+        Err(error @ Error::Format(_)) => {
+            return opening::open_theirs(py, &path, &wanted).unwrap_or_else(|| Err(error).or_raise(py));
         }
-        Err(Error::Format(why)) => match foreign::files::detect_static(&path) {
-            Some(_) => return Ok(Bound::new(py, foreign::open_detected_static(py, &path, &wanted)?)?.into_any()),
-            None => Err(Error::Format(why)).or_raise(py)?,
-        },
         opened => opened.or_raise(py)?,
     };
     let variant = file.parsed.header.variant;
-    if variant == FOREIGN {
-        return Ok(Bound::new(py, foreign::open_file(py, &file, &path, &wanted)?)?.into_any());
-    }
-    if variant == FOREIGN_STATIC {
-        let opened = foreign::ForeignStaticFilter::open_file(py, &file, &path, &wanted)?;
-        return Ok(Bound::new(py, opened)?.into_any());
+    if let Some(opened) = opening::open_own(py, &file, &path, &wanted) {
+        return opened;
     }
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
@@ -155,13 +147,8 @@ pub(crate) fn loads<'py>(
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;
     let variant = parsed.header.variant;
-    let class = if variant == FOREIGN {
-        py.get_type::<foreign::ForeignFilter>().into_any()
-    } else if variant == FOREIGN_STATIC {
-        py.get_type::<foreign::ForeignStaticFilter>().into_any()
-    } else {
-        class_of(py, variant).ok_or_else(|| unreadable(variant)).or_raise(py)?
-    };
+    let class = opening::class_of(py, variant).or_else(|| class_of(py, variant));
+    let class = class.ok_or_else(|| unreadable(variant)).or_raise(py)?;
     class.call_method("from_bytes", (data,), Some(&options))
 }
 

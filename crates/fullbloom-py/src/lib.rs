@@ -62,7 +62,12 @@ macro_rules! module {
                 $(#[pymodule_export]
             use super::classes::$module::$Class;)*
             #[pymodule_export]
-            use super::foreign::{ForeignFilter, ForeignStaticFilter, detect_foreign, foreign_formats};
+            use super::foreign::{
+                ForeignCuckooFilter, ForeignFilter, ForeignScalableFilter, ForeignStaticFilter, detect_foreign,
+                foreign_formats, foreign_positions,
+            };
+            #[pymodule_export]
+            use super::foreign::bip158::{bip158_build, bip158_count, bip158_matches};
             #[pymodule_export]
             use super::foreign::parquet::{parquet_chunks, parquet_filter_len, parquet_footer_len};
             #[pymodule_export]

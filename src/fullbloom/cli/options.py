@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
@@ -45,6 +45,9 @@ class ForeignOptions(Options):
 
     format: str | None
     key_type: str | None
+    num_bits: int | None
+    num_hashes: int | None
+    order: Literal["lsb", "msb"] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +245,11 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--key-type", metavar="TYPE", help="type of its keys, where files do not record it: utf-8, long, ..."
+    )
+    group.add_argument("--num-bits", type=units.count, metavar="M", help="bits of a file of bits alone")
+    group.add_argument("--num-hashes", type=units.count, metavar="K", help="hashes of a file of bits alone")
+    group.add_argument(
+        "--order", choices=("lsb", "msb"), help="first bit of a byte of bits alone: the lowest or the highest"
     )
 
 

@@ -7,8 +7,11 @@
 
 from __future__ import annotations
 
-from fullbloom.client.async_client import AsyncClient, AsyncRemoteFilter
-from fullbloom.client.requests import ServiceError
-from fullbloom.client.sync_client import Client, RemoteFilter
+from fullbloom.extras import require_extra
+
+with require_extra("client"):
+    from fullbloom.client.async_client import AsyncClient, AsyncRemoteFilter
+    from fullbloom.client.requests import ServiceError
+    from fullbloom.client.sync_client import Client, RemoteFilter
 
 __all__ = ["AsyncClient", "AsyncRemoteFilter", "Client", "RemoteFilter", "ServiceError"]

@@ -10,7 +10,7 @@
 >>> pc.call_function("fullbloom_contains", [pa.array([3, 4, None])]).to_pylist()
 [True, False, None]
 
-Needs pyarrow (``pip install fullbloom[arrow]``).
+Needs pyarrow (``pip install 'fullbloom[arrow]'``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from fullbloom.errors import KeyTypeError, ParameterError, ParameterTypeError
+from fullbloom.extras import require_extra
+
+with require_extra("arrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

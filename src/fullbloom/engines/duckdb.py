@@ -8,7 +8,7 @@
 >>> connection.sql("select bloom_contains('customers', 5), bloom_contains('customers', null)").fetchall()
 [(True, None)]
 
-Needs duckdb and pyarrow (``pip install fullbloom[duckdb]``).
+Needs duckdb and pyarrow (``pip install 'fullbloom[duckdb]'``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-from duckdb.func import FunctionNullHandling, PythonUDFType
-
-from fullbloom.engines.arrow import check_filter, look_up_by_name
 from fullbloom.engines.kinds import create_filter
 from fullbloom.errors import EngineUnavailable, ParameterError, ParameterTypeError
+from fullbloom.extras import require_extra
+
+with require_extra("duckdb"):
+    import duckdb
+    from duckdb.func import FunctionNullHandling, PythonUDFType
+
+    from fullbloom.engines.arrow import check_filter, look_up_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

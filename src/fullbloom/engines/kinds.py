@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from fullbloom import ForeignFilter
 from fullbloom.errors import ParameterError
-from fullbloom.registry import Row, get_class, is_open, rows
+from fullbloom.registry import Row, get_class, get_row, is_open, rows
+
+#: Spark's own formats: version 2, which Spark 4 writes, and version 1.
+SPARK_FORMATS = ("spark", "spark-v1")
 
 
 def _is_sized(row: Row) -> bool:
@@ -36,3 +40,20 @@ def create_filter(kind: str, capacity: int, fpr: float, **parameters: Any) -> An
         raise ParameterError(f"kind must be one of {', '.join(kinds)}, got {str(kind)[:40]!r}")
     row = next(row for row in rows() if row["name"] == kind)
     return get_class(row)(capacity, fpr, **parameters)
+
+
+def create_mergeable(kind: str, capacity: int, fpr: float, **parameters: Any) -> Any:
+    """Return an empty filter as `create_filter` does, if filters of its kind merge, or one in Spark's format.
+
+    Raises ParameterError if ``kind`` does not exist or cannot merge, and the errors of the class.
+
+    >>> create_mergeable("spark", 100, 0.01).format
+    'spark'
+    """
+    if kind in SPARK_FORMATS:
+        return ForeignFilter(kind, capacity, fpr, **parameters)
+    kinds = [name for name in list_kinds() if hasattr(get_class(get_row(name)), "merge")]
+    if kind not in kinds:
+        known = ", ".join([*kinds, *SPARK_FORMATS])
+        raise ParameterError(f"kind must be one of {known}, got {str(kind)[:40]!r}")
+    return create_filter(kind, capacity, fpr, **parameters)

@@ -9,17 +9,19 @@ Importing this module registers the namespace ``bloom``.
 >>> orders.filter(pl.col("customer").bloom.contains(customers)).collect()["customer"].to_list()
 [1, 2]
 
-Needs polars (``pip install fullbloom[polars]``).
+Needs polars (``pip install 'fullbloom[polars]'``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from fullbloom.engines.kinds import create_filter
 from fullbloom.errors import ParameterError, ParameterTypeError
+from fullbloom.extras import require_extra
+
+with require_extra("polars"):
+    import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,6 +28,8 @@ class Clock:
     def __init__(self, node: Node) -> None:
         """Serve ``node``."""
         self._node = node
+        #: Ids of filters of which the log has said that lookups over RESP have keys of another type.
+        self._unlike: set[int] = set()
         #: Ids of filters that the log has reported as over capacity.
         self._over: set[int] = set()
         #: Counters of filters in Redis when this node sampled them last.
@@ -78,6 +80,7 @@ class Clock:
             rows = node.registry.filters.row_ids(node.id, numbers)
             infos = node.service.stats(numbers, counted=True)
             self._warn_over(infos)
+            self._warn_unlike(infos)
             node.registry.snapshots.add(
                 ((rows[info["id"]], info) for info in infos if info["id"] in rows), at
             )
@@ -98,6 +101,19 @@ class Clock:
             )
         self._over -= {info["id"] for info in infos}
         self._over |= over.keys()
+
+    def _warn_unlike(self, infos: list[dict[str, Any]]) -> None:
+        """Log once for each filter that texts were looked up over RESP, and other keys were added."""
+        for info in infos:
+            if "key_domain_warning" not in info:
+                self._unlike.discard(info["id"])
+            elif info["id"] not in self._unlike:
+                self._unlike.add(info["id"])
+                _LOG.warning(
+                    "clients that speak RESP look up keys of a type that was never added, and find none: "
+                    "add them over RESP or as texts",
+                    extra={"filter": info["name"], "reason": info["key_domain_warning"]},
+                )
 
     def _sample_shared(self, at: int) -> None:
         """Record this node's counts of filters in Redis; one node writes their samples."""

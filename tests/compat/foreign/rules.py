@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import struct
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from compat.foreign import probes
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+
+#: The positions of a key's bytes, given bits, hashes, and a seed.
+Rule = Callable[..., Iterator[int]]
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
 SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
@@ -103,12 +111,87 @@ def parquet(data: bytes, num_bits: int, _num_hashes: int = 8, _seed: int = 0) ->
         yield block * 256 + lane * 32 + ((h & MASK32) * salt & MASK32) // 2**27
 
 
-RULES = {"spark": spark, "spark-v1": spark_v1, "guava": guava, "guava-32": guava_32, "parquet": parquet}
+def fnv1a(data: bytes) -> int:
+    state = 0xCBF29CE484222325
+    for byte in data:
+        state = (state ^ byte) * 0x100000001B3 & MASK64
+    return state
+
+
+def int_of(sum_: int) -> int:
+    """A sum as Java's int."""
+    return signed(sum_ & MASK32, 32)
+
+
+#: What each program does to the sum a + i b, from the texts of their programs: Go's operators, and Java's.
+REDUCED: dict[str, Callable[[int, int], int]] = {
+    "fnv1a-go": lambda sum_, m: sum_ % m,
+    "fnv1a-go-32": lambda sum_, m: (sum_ & MASK32) % m,
+    "fnv1a-java": lambda sum_, m: (int_of(sum_) & 2**31 - 1) % m,
+    "fnv1a-java-abs": lambda sum_, m: abs(int(math.fmod(int_of(sum_), m))),
+    "fnv1a-java-floor": lambda sum_, m: int_of(sum_) % m,
+    "fnv1a-java-not": lambda sum_, m: (~int_of(sum_) if int_of(sum_) < 0 else int_of(sum_)) % m,
+}
+
+
+def halves(name: str) -> Rule:
+    def positions(data: bytes, num_bits: int, num_hashes: int, _seed: int = 0) -> Iterator[int]:
+        h = fnv1a(data)
+        h1, h2 = h & MASK32, h >> 32 | 1
+        for i in range(num_hashes):
+            yield REDUCED[name](h1 + i * h2, num_bits)
+
+    return positions
+
+
+def double(digest: str) -> Rule:
+    def positions(data: bytes, num_bits: int, num_hashes: int, _seed: int = 0) -> Iterator[int]:
+        found = hashlib.new(digest, data).digest()
+        h1 = int.from_bytes(found[:8], "big")
+        h2 = int.from_bytes(found[8:16], "big")
+        for i in range(num_hashes):
+            yield (h1 + i * h2) % num_bits
+
+    return positions
+
+
+def slices(digest: str) -> Rule:
+    def positions(data: bytes, num_bits: int, num_hashes: int, _seed: int = 0) -> Iterator[int]:
+        text = hashlib.new(digest, data).hexdigest()
+        for i in range(num_hashes):
+            yield int(text[8 * i : 8 * i + 8], 16) % num_bits
+
+    return positions
+
+
+def seeded(digest: str) -> Rule:
+    def positions(data: bytes, num_bits: int, num_hashes: int, _seed: int = 0) -> Iterator[int]:
+        for i in range(num_hashes):
+            yield int(hashlib.new(digest, b"%d:" % i + data).hexdigest(), 16) % num_bits
+
+    return positions
+
+
+BARE: dict[str, Rule] = {name: halves(name) for name in REDUCED}
+for algorithm in ("md5", "sha1", "sha256"):
+    for cut, rule in (("double", double), ("slices", slices), ("seeded", seeded)):
+        BARE[f"{algorithm}-{cut}"] = rule(algorithm)
+
+RULES: dict[str, Rule] = {
+    "spark": spark,
+    "spark-v1": spark_v1,
+    "guava": guava,
+    "guava-32": guava_32,
+    "parquet": parquet,
+    **probes.RULES,
+    **BARE,
+    **{f"{name}-msb": rule for name, rule in BARE.items()},
+}
 
 
 def encoded(key: object, key_type: str) -> bytes:
     """The bytes of a key that its program hashes."""
-    if key_type in {"any", "long"} and isinstance(key, int):
+    if key_type in {"any", "long", "hash"} and isinstance(key, int):
         return struct.pack("<q", key)
     if key_type == "int":
         return struct.pack("<i", key)
@@ -122,11 +205,16 @@ def encoded(key: object, key_type: str) -> bytes:
     return key
 
 
+def turned(cells: bytes) -> bytes:
+    """The same bits, the highest of a byte first."""
+    return bytes(int(f"{byte:08b}"[::-1], 2) for byte in cells)
+
+
 def bits(
     name: str, key_type: str, keys: Iterable[object], num_bits: int, num_hashes: int, seed: int = 0
 ) -> bytearray:
     """The bits of a filter, the lowest of a byte first."""
-    cells = bytearray(num_bits // 8)
+    cells = bytearray(-(-num_bits // 8))
     for key in keys:
         for bit in RULES[name](encoded(key, key_type), num_bits, num_hashes, seed):
             cells[bit >> 3] |= 1 << (bit & 7)

@@ -35,7 +35,8 @@ export function App(): JSX.Element {
 
   useEffect(() => {
     service.onUnauthorized = (_problem, hadToken) => {
-      setAsked((before) => (before === "no" ? (hadToken ? "again" : "first") : before));
+      // A request that was sent before a token was given may fail after it.
+      setAsked((before) => (hadToken ? "again" : before === "no" ? "first" : before));
     };
   }, [service]);
   const useToken = useCallback(

@@ -20,7 +20,7 @@ export class Float {
  */
 export type Key = string | number | bigint | boolean | Uint8Array | Float | readonly Key[];
 
-/** Keys of a call, and characters: the joined text stays among the young objects, which are collected quickly. */
+/** Keys of a call, and characters: their text stays among the young objects, which are collected quickly. */
 const CHUNK = 4096;
 const PORTION = 1 << 16;
 /** Up to this length, a loop over ASCII is faster than a call of the encoder. */
@@ -188,20 +188,20 @@ export function writeKey(to: Staging, key: unknown): Form {
 /**
  * Writes texts from `start` on, as many as there are in a row and fit: how many, and their form.
  *
- * They are joined and encoded by one call, 24 ns a key of 20 letters; one call each took 150, a loop over characters 140.
+ * They are concatenated and encoded by one call, 21 ns a key of 25 letters; `join` took 26, a call for each key 37.
  */
 function writeTexts(to: Staging, keys: readonly unknown[], start: number): [number, Form] {
   const [most, lengths] = [Math.min(keys.length - start, CHUNK), to.lengths(CHUNK)];
-  let [n, units] = [0, 0];
+  let [n, text] = [0, ""];
   for (; n < most; n++) {
     const key = keys[start + n];
-    if (typeof key !== "string" || units + key.length > PORTION) break;
+    if (typeof key !== "string" || text.length + key.length > PORTION) break;
     lengths[n] = key.length;
-    units += key.length;
+    text += key;
   }
-  const row = (n === keys.length ? keys : keys.slice(start, start + n)) as readonly string[];
   to.room(3 * PORTION + CHUNK);
-  if (encoder.encodeInto(row.join(""), rest(to)).written === units) return [n, Form.Texts]; // all of it ASCII
+  if (encoder.encodeInto(text, rest(to)).written === text.length) return [n, Form.Texts]; // all of it ASCII
+  const row = keys.slice(start, start + n) as readonly string[];
   // What stands between two texts keeps halves of a pair apart, one at the end of a text, one at the beginning of the next.
   const joined = `${row.join("\n")}\n`;
   if (!isText(joined)) return [0, Form.Texts]; // written once more, each alone, one of them throws with its place

@@ -24,6 +24,8 @@ pub enum KeyType {
     Float = 6,
     /// Floats as the 8 bytes of IEEE 754.
     Double = 7,
+    /// Integers of up to 16 bytes: hashes that a function of the caller returned.
+    Hash = 8,
     /// Texts as UTF-8, and integers as their decimal digits.
     Printed = 40,
     /// Integers as their lowest 64 bits.
@@ -37,7 +39,7 @@ const SHORT: usize = 256;
 
 impl KeyType {
     /// Every one.
-    pub const ALL: [KeyType; 9] = [
+    pub const ALL: [KeyType; 10] = [
         KeyType::Any,
         KeyType::Long,
         KeyType::Int,
@@ -45,6 +47,7 @@ impl KeyType {
         KeyType::Utf16,
         KeyType::Float,
         KeyType::Double,
+        KeyType::Hash,
         KeyType::Printed,
         KeyType::Word,
     ];
@@ -59,6 +62,7 @@ impl KeyType {
             KeyType::Utf16 => "utf-16",
             KeyType::Float => "float",
             KeyType::Double => "double",
+            KeyType::Hash => "hash",
             KeyType::Printed => "str",
             KeyType::Word => "uint64",
         }
@@ -74,6 +78,7 @@ impl KeyType {
             KeyType::Utf16 => "str",
             KeyType::Float => "float that 32 bits represent",
             KeyType::Double => "float",
+            KeyType::Hash => "int of 128 bits, the hash of a key",
             KeyType::Printed => "str, and int of 64 bits, hashed as its digits",
             KeyType::Word => "int from -2**63 to 2**64 - 1",
         }
@@ -112,6 +117,7 @@ impl KeyType {
                 Some(hash(&int.to_le_bytes()))
             }
             (KeyType::Double, Domain::Float) => Some(hash(bytes)),
+            (KeyType::Hash, Domain::Integer) if bytes.len() <= 16 => Some(hash(bytes)),
             (KeyType::Printed, Domain::Integer) => {
                 let (mut digits, value) = ([0; DIGITS], word()? as i64);
                 let mut left = &mut digits[..];

@@ -6,9 +6,11 @@
 //! * [`bits`]: a Bloom filter under such a rule;
 //! * [`fingerprints`]: filters that are built of all their keys at once;
 //! * [`key_type`]: the keys that a format takes, and their bytes;
+//! * [`bip158`]: the coded sets of Bitcoin's blocks;
 //! * [`parquet`]: where the filters of a Parquet file are;
 //! * [`redisbloom`]: filters that grow, of the service.
 
+pub mod bip158;
 pub mod bits;
 pub mod fingerprints;
 pub mod formats;

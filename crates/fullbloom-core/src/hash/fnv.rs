@@ -12,6 +12,16 @@ impl Fnv1a {
         Fnv1a(BASIS)
     }
 
+    /// Of no bytes yet, from `offset` beyond the basis on.
+    pub fn after(offset: u64) -> Self {
+        Fnv1a(BASIS.wrapping_add(offset))
+    }
+
+    /// The hash of units wider than a byte, each taken in at once.
+    pub fn of_units(self, units: impl Iterator<Item = u64>) -> u64 {
+        units.fold(self.0, |state, unit| (state ^ unit).wrapping_mul(PRIME))
+    }
+
     /// Takes in bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0 = bytes.iter().fold(self.0, |state, &byte| (state ^ u64::from(byte)).wrapping_mul(PRIME));

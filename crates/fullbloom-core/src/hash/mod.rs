@@ -3,6 +3,7 @@
 //! Only published, frozen functions may be used for anything that reaches a file.
 
 pub mod fnv;
+pub mod keccak;
 pub mod murmur3;
 pub mod murmur3_spark;
 pub mod murmur64a;

@@ -63,6 +63,13 @@ fn scrambled32(k: u32) -> u32 {
     k.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
 }
 
+/// `MurmurHash3_x86_32` of `bytes` with a seed.
+pub fn murmur32(bytes: &[u8], seed: u32) -> u32 {
+    let mut state = Murmur32 { h: seed, blocks: Blocks::EMPTY };
+    state.update(bytes);
+    state.digest()
+}
+
 impl Murmur32 {
     /// Of no bytes yet.
     pub fn new() -> Self {
@@ -195,6 +202,14 @@ mod tests {
         let mut state = Murmur128::new();
         bytes.chunks(step).for_each(|piece| state.update(piece));
         state.digest()
+    }
+
+    #[test]
+    fn vectors_with_a_seed_hold() {
+        // Those of Bitcoin Core's tests.
+        assert_eq!((murmur32(b"", 0), murmur32(b"", 0xfba4_c795)), (0, 0x6a39_6f08));
+        assert_eq!((murmur32(b"", u32::MAX), murmur32(&[0], 0)), (0x81f1_6f39, 0x514e_28b7));
+        assert_eq!(murmur32(&[0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88], 0), 0xb469_8def);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Arguments, read under their names.
 
 use fullbloom_core::foreign::formats::{self, Format};
+use fullbloom_core::foreign::rules::Range;
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, parameter};
+use crate::files::OpenOptions;
 use crate::parameters;
 
 /// Reads `format=`.
@@ -26,4 +28,29 @@ pub(super) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let seed = parameters::whole("seed", value, 0)?;
     let wide = || parameter(value.py(), format!("seed must be between 0 and 2**32 - 1, got {seed}"));
     u32::try_from(seed).map_err(|_| wide())
+}
+
+/// Reads `num_bits=` and `num_hashes=`, both or neither.
+pub(super) fn shape(
+    py: Python<'_>,
+    num_bits: Option<&Bound<'_, PyAny>>,
+    num_hashes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Range>> {
+    let num_bits = parameters::optional_whole("num_bits", num_bits, 1)?;
+    let num_hashes = parameters::optional_whole("num_hashes", num_hashes, 1)?;
+    match (num_bits, num_hashes) {
+        (None, None) => Ok(None),
+        (Some(num_bits), Some(num_hashes)) => {
+            Ok(Some(Range { num_bits, num_hashes: u32::try_from(num_hashes).unwrap_or(u32::MAX) }))
+        }
+        _ => Err(parameter(py, "num_bits and num_hashes describe bits alone together; say both")),
+    }
+}
+
+/// Refuses a secret.
+pub(super) fn check_no_secret(py: Python<'_>, wanted: &OpenOptions) -> PyResult<()> {
+    match wanted.secret {
+        None => Ok(()),
+        Some(_) => Err(parameter(py, "the filter was built without a secret; open it without secret=")),
+    }
 }

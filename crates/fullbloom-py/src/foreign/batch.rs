@@ -11,7 +11,7 @@ use fullbloom_core::structure::HashSource;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::keys::{digest_exact, digest_key, refuse};
+use super::keys::{digest_exact, digest_key, digest_parts, refuse};
 use super::target::Target;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk};
@@ -114,14 +114,16 @@ impl<F: Target> Batch<'_, F> {
     /// A list or a tuple.
     fn list<'py>(&self, items: &Items<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let (py, len) = (items.keys.py(), items.keys.len()?);
-        let mut digests: Vec<Digest> = zeroed(OBJECTS.min(len)).or_raise(py)?;
-        let mut outs = zeroed(if self.is_answered() { digests.len() } else { 0 }).or_raise(py)?;
+        let parts = self.hashing.parts();
+        let most = (OBJECTS / parts).min(len);
+        let mut digests: Vec<Digest> = zeroed(most * parts).or_raise(py)?;
+        let mut outs = zeroed(if self.is_answered() { most } else { 0 }).or_raise(py)?;
         let mut answer = u8::start_list(py, if self.is_answered() { len } else { 0 })?;
         let mut start = 0;
         while start < len {
-            let room = digests.len().min(len - start);
-            let (count, error) = self.digest_items(items, start, &mut digests[..room]);
-            self.digests(py, &digests[..count], self.is_answered().then(|| &mut outs[..count]))?;
+            let room = most.min(len - start);
+            let (count, error) = self.digest_items(items, start, &mut digests[..room * parts]);
+            self.digests(py, &digests[..count * parts], self.is_answered().then(|| &mut outs[..count]))?;
             if self.is_answered() {
                 answer.extend(&outs[..count])?;
             }
@@ -139,7 +141,17 @@ impl<F: Target> Batch<'_, F> {
 
     /// Digests the items from `start` on until `out` is full, the list ends, or a key is refused.
     fn digest_items(&self, items: &Items<'_, '_>, start: usize, out: &mut [Digest]) -> (usize, Option<PyErr>) {
-        let mut done = 0;
+        let (mut done, parts) = (0, self.hashing.parts());
+        if parts > 1 {
+            for out in out.chunks_exact_mut(parts) {
+                match items.get(start + done).map(|key| digest_parts(&self.hashing, &key, out)) {
+                    Some(Ok(())) => done += 1,
+                    Some(Err(error)) => return (done, Some(error)),
+                    None => break,
+                }
+            }
+            return (done, None);
+        }
         while done < out.len() {
             // SAFETY: keys of an exact class are hashed without running Python code; they are alive meanwhile.
             done += unsafe { items.fill(start + done, &mut out[done..], |key| digest_exact(&self.hashing, key)) };
@@ -158,29 +170,37 @@ impl<F: Target> Batch<'_, F> {
     fn iterate(&self, keys: &Bound<'_, PyAny>, missing: Option<&Missing>) -> PyResult<Found> {
         let (py, mut items, mut found) = (keys.py(), keys.try_iter()?, Found::default());
         let (mut digests, mut valid, mut outs): (Vec<Digest>, Vec<u8>, Vec<u8>) = Default::default();
-        reserve(&mut digests, OBJECTS).or_raise(py)?;
-        reserve(&mut valid, OBJECTS).or_raise(py)?;
-        reserve(&mut outs, OBJECTS).or_raise(py)?;
+        let parts = self.hashing.parts();
+        let most = OBJECTS / parts;
+        reserve(&mut digests, most * parts).or_raise(py)?;
+        reserve(&mut valid, most).or_raise(py)?;
+        reserve(&mut outs, most).or_raise(py)?;
         loop {
             digests.clear();
             valid.clear();
             let mut error = None;
-            while valid.len() < OBJECTS && error.is_none() {
+            while valid.len() < most && error.is_none() {
                 let Some(item) = items.next() else { break };
-                let digest = item.and_then(|item| match missing {
-                    Some(missing) if missing.is_null(&item) => Ok(None),
-                    _ => digest_key(&self.hashing, &item).map(Some),
-                });
-                match digest {
-                    Ok(digest) => {
-                        valid.push(digest.is_some().into());
-                        digests.extend(digest);
+                let is_key = item.and_then(|item| match missing {
+                    Some(missing) if missing.is_null(&item) => Ok(false),
+                    _ if parts == 1 => digest_key(&self.hashing, &item).map(|digest| {
+                        digests.push(digest);
+                        true
+                    }),
+                    _ => {
+                        let start = digests.len();
+                        digests.resize(start + parts, [0; 2]);
+                        let digested = digest_parts(&self.hashing, &item, &mut digests[start..]);
+                        digested.inspect_err(|_| digests.truncate(start)).map(|()| true)
                     }
+                });
+                match is_key {
+                    Ok(is_key) => valid.push(is_key.into()),
                     Err(refused) => error = Some(refused),
                 }
             }
             outs.clear();
-            outs.resize(digests.len(), 0);
+            outs.resize(digests.len() / parts, 0);
             self.digests(py, &digests, self.is_answered().then_some(&mut outs[..]))?;
             found.rows += valid.len();
             if self.is_answered() {
@@ -189,7 +209,7 @@ impl<F: Target> Batch<'_, F> {
             if let Some(error) = error {
                 return Err(at(py, found.rows, error));
             }
-            if valid.len() < OBJECTS {
+            if valid.len() < most {
                 return Ok(found);
             }
             py.check_signals()?;
@@ -250,20 +270,21 @@ impl<F: Target> Batch<'_, F> {
 
     /// `count` rows of a column.
     fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let mut refused = None;
+        let (mut refused, parts) = (None, self.hashing.parts());
         slices::run_locked(self.lock, py, count, |session, first| {
-            let end = count.min(first + LOCKED);
+            let end = count.min(first + LOCKED / parts);
             let mut digests = [[0; 2]; CHUNK];
-            for start in (first..end).step_by(CHUNK) {
-                let digests = &mut digests[..CHUNK.min(end - start)];
+            for start in (first..end).step_by(CHUNK / parts) {
+                let count = (CHUNK / parts).min(end - start);
+                let digests = &mut digests[..count * parts];
                 let filled = rows.digest(&self.hashing, start, digests);
                 let known = match filled {
-                    Ok(()) => digests.len(),
+                    Ok(()) => count,
                     Err(Refused::Row(row)) => row - start,
                     Err(Refused::Column) => 0,
                 };
                 let out = out.as_deref_mut().map(|out| &mut out[start..start + known]);
-                self.known(session, &digests[..known], rows.valid_from(start, known), out)?;
+                self.known(session, &digests[..known * parts], rows.valid_from(start, known), out)?;
                 if let Err(why) = filled {
                     refused = Some(why);
                     return Ok(count);
@@ -300,8 +321,9 @@ impl<F: Target> Batch<'_, F> {
             }
             (Job::Add | Job::Update, None) => session.write(|filter| filter.add_keys(digests, out)),
             (Job::Add | Job::Update, Some(valid)) => session.write(|filter| {
-                for (i, digest) in digests.iter().enumerate().filter(|(i, _)| valid[*i] != 0) {
-                    filter.add_keys(std::slice::from_ref(digest), out.as_deref_mut().map(|out| &mut out[i..=i]))?;
+                let keys = digests.chunks_exact(self.hashing.parts()).enumerate();
+                for (i, key) in keys.filter(|(i, _)| valid[*i] != 0) {
+                    filter.add_keys(key, out.as_deref_mut().map(|out| &mut out[i..=i]))?;
                 }
                 Ok(())
             }),
@@ -324,19 +346,23 @@ impl Rows<'_> {
 
     /// Fills `out` with the digests of the rows from `start` on; those of nulls are any.
     fn digest(&self, hashing: &Hashing, start: usize, out: &mut [Digest]) -> Result<(), Refused> {
-        let first = self.start + start;
-        if let Some(words) = self.source.as_words()
+        let (first, parts) = (self.start + start, hashing.parts());
+        if parts == 1
+            && let Some(words) = self.source.as_words()
             && hashing.digest_words(&words[first..first + out.len()], out)
         {
             return Ok(());
         }
         let is_valid = |i: usize| self.valid.is_none_or(|valid| valid[start + i] != 0);
         let (mut row, mut refused) = (0, None);
-        let has_keys = self.source.each_key(first, out.len(), &mut |domain, bytes| {
-            match hashing.digest(domain, bytes) {
-                Some(digest) => out[row] = digest,
-                None if refused.is_none() && is_valid(row) => refused = Some(Refused::Row(start + row)),
-                None => {}
+        let has_keys = self.source.each_key(first, out.len() / parts, &mut |domain, bytes| {
+            let is_key = if parts == 1 {
+                hashing.digest(domain, bytes).map(|digest| out[row] = digest).is_some()
+            } else {
+                hashing.digest_parts(domain, bytes, &mut out[row * parts..(row + 1) * parts])
+            };
+            if !is_key && refused.is_none() && is_valid(row) {
+                refused = Some(Refused::Row(start + row));
             }
             row += 1;
         });

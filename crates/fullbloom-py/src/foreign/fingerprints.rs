@@ -10,9 +10,10 @@ use fullbloom_core::foreign::fingerprints::{FingerprintFilter, FingerprintFormat
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::arguments::check_no_secret;
 use super::batch::{Batch, Job};
 use super::target::Static;
-use super::{arguments, check_no_secret, files, keys};
+use super::{arguments, files, keys};
 use crate::errors::{OrRaise, parameter_type};
 use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
 use crate::locking::biased_lock::BiasedLock;
@@ -52,10 +53,7 @@ impl ForeignStaticFilter {
     }
 
     /// `read` of the filter.
-    fn with<T: Default>(&self, py: Python<'_>, read: impl FnOnce(&FingerprintFilter) -> T + Send) -> T
-    where
-        T: Send,
-    {
+    fn with<T: Default + Send>(&self, py: Python<'_>, read: impl FnOnce(&FingerprintFilter) -> T + Send) -> T {
         self.lock.look(py, |held| match held {
             Static::Filter(filter) => read(filter),
             Static::Keys(_) => T::default(),

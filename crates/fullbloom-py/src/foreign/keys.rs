@@ -28,6 +28,23 @@ pub(super) fn digest_key(hashing: &Hashing, key: &Bound<'_, PyAny>) -> PyResult<
     }
 }
 
+/// All parts of the digest of `key`.
+pub(super) fn digest_parts(hashing: &Hashing, key: &Bound<'_, PyAny>, out: &mut [Digest]) -> PyResult<()> {
+    // SAFETY: a live object.
+    let exact = unsafe { scalar::with_exact(key.as_ptr(), |domain, bytes| hashing.digest_parts(domain, bytes, out)) };
+    if exact == Some(true) {
+        return Ok(());
+    }
+    let mut is_key = false;
+    encoding::pass(key, &mut |domain, bytes| is_key = hashing.digest_parts(domain, bytes, out))
+        .map_err(|error| in_tree(key.py(), error))?;
+    if is_key {
+        return Ok(());
+    }
+    let got = key.get_type().name().map_err(|error| in_tree(key.py(), error))?;
+    Err(refuse(key.py(), hashing, &got.to_string()))
+}
+
 #[cold]
 fn digest_other(hashing: &Hashing, key: &Bound<'_, PyAny>) -> PyResult<Digest> {
     let mut digest = None;

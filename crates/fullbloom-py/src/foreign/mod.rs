@@ -1,22 +1,30 @@
 //! Filters of other programs as a class.
 //!
 //! * [`arguments`]: format, type of keys and seed;
-//! * [`batch`]: many keys; [`keys`]: one; [`files`]: from files;
+//! * [`batch`]: many keys; [`keys`]: one; [`target`]: the filters that both visit; [`files`]: from files;
+//! * [`dumps`]: the filters of RedisBloom;
+//! * [`opening`]: any of these filters from a file;
 //! * [`formats`]: the table of formats, and the format of bytes;
+//! * [`bip158`]: the filters of Bitcoin's blocks;
 //! * [`parquet`]: where the filters of a Parquet file are;
-//! * [`fingerprints`]: filters that are built of all their keys at once; [`target`]: what a batch works on.
+//! * [`fingerprints`]: filters that are built of all their keys at once.
 
 mod arguments;
 mod batch;
+pub(crate) mod bip158;
+pub(crate) mod dumps;
 pub(crate) mod files;
 pub(crate) mod fingerprints;
 mod formats;
 mod keys;
+pub(crate) mod opening;
 pub(crate) mod parquet;
+mod pieces;
 mod target;
 
+pub(crate) use dumps::{ForeignCuckooFilter, ForeignScalableFilter};
 pub(crate) use fingerprints::ForeignStaticFilter;
-pub(crate) use formats::{detect_foreign, foreign_formats};
+pub(crate) use formats::{detect_foreign, foreign_formats, foreign_positions};
 
 use std::path::{Path, PathBuf};
 
@@ -25,15 +33,17 @@ use fullbloom_core::container::{FOREIGN, Verify};
 use fullbloom_core::error::Error;
 use fullbloom_core::foreign::bits::{BitFilter, Hashing};
 use fullbloom_core::foreign::formats::Format;
+use fullbloom_core::foreign::rules::Digest;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{OrRaise, parameter, parameter_type};
+use crate::errors::{OrRaise, parameter_type};
 use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, read_bytes};
 
+use arguments::check_no_secret;
 use batch::{Batch, Job};
 use files::Wanted;
 
@@ -69,8 +79,26 @@ impl ForeignFilter {
         ForeignFilter { path: Some(path), ..Self::wrap(filter) }
     }
 
+    /// The filter in a file of ours that was opened as `path`.
+    pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<Self> {
+        check_no_secret(py, wanted)?;
+        if file.parsed.header.variant != FOREIGN {
+            return Err(parameter_type(py, "the file does not hold a ForeignFilter; use fullbloom.open()"));
+        }
+        let (verify, max_bytes): (Verify, u64) = (wanted.verify, wanted.max_bytes);
+        let opened = py.detach(|| BitFilter::open(file, path, verify, max_bytes));
+        fullbloom_core::structure::opening::named(opened, path).or_raise(py).map(|filter| Self::wrap_file(filter, path))
+    }
+
     fn batch(&self, job: Job) -> Batch<'_, BitFilter> {
         Batch { lock: &self.lock, hashing: self.hashing, job }
+    }
+
+    /// All parts of the digest of `key`.
+    fn digest_parts(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<Digest>> {
+        let mut parts = vec![[0; 2]; self.hashing.parts()];
+        keys::digest_parts(&self.hashing, key, &mut parts)?;
+        Ok(parts)
     }
 
     /// Merges `other`; one with itself does not change.
@@ -127,24 +155,27 @@ impl ForeignFilter {
     /// The filter in `data`, the bytes that its program wrote.
     ///
     /// format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
-    /// where the format does not record it. max_bytes: a larger filter is refused. Every length is compared with the
-    /// bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
+    /// where the format does not record it. num_bits, num_hashes: required for formats of bits alone. max_bytes: a larger
+    /// filter is refused. Every length is compared with the bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
     /// FilterMemoryError.
     #[staticmethod]
     #[pyo3(signature = (
         data: "bytes | bytearray | memoryview", format: "str | None" = None, *, key_type: "str | None" = None,
-        max_bytes: "int | None" = None
+        num_bits: "int | None" = None, num_hashes: "int | None" = None, max_bytes: "int | None" = None
     ))]
     fn from_foreign(
         data: &Bound<'_, PyAny>,
         format: Option<&Bound<'_, PyAny>>,
         key_type: Option<&Bound<'_, PyAny>>,
+        num_bits: Option<&Bound<'_, PyAny>>,
+        num_hashes: Option<&Bound<'_, PyAny>>,
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (py, bytes) = (data.py(), read_bytes("data", data)?);
         let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
         let (format, key_type) = (arguments::optional_format(format)?, arguments::key_type(key_type)?);
-        let wanted = Wanted { format, key_type, max_bytes };
+        let shape = arguments::shape(py, num_bits, num_hashes)?;
+        let wanted = Wanted { format, key_type, shape, max_bytes };
         py.detach(|| wanted.read(&bytes)).or_raise(py).map(Self::wrap)
     }
 
@@ -152,24 +183,29 @@ impl ForeignFilter {
     #[staticmethod]
     #[pyo3(signature = (
         path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", format: "str | None" = None, *,
-        key_type: "str | None" = None, max_bytes: "int | None" = None
+        key_type: "str | None" = None, num_bits: "int | None" = None, num_hashes: "int | None" = None,
+        max_bytes: "int | None" = None
     ))]
     fn open_foreign(
         path: &Bound<'_, PyAny>,
         format: Option<&Bound<'_, PyAny>>,
         key_type: Option<&Bound<'_, PyAny>>,
+        num_bits: Option<&Bound<'_, PyAny>>,
+        num_hashes: Option<&Bound<'_, PyAny>>,
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (py, path) = (path.py(), read_path(path)?);
         let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
         let (format, key_type) = (arguments::optional_format(format)?, arguments::key_type(key_type)?);
-        let wanted = Wanted { format, key_type, max_bytes };
+        let shape = arguments::shape(py, num_bits, num_hashes)?;
+        let wanted = Wanted { format, key_type, shape, max_bytes };
         py.detach(|| wanted.open(&path)).or_raise(py).map(Self::wrap)
     }
 
     /// The bytes that the filter's program writes and reads.
     #[pyo3(signature = () -> "bytes")]
     fn to_foreign<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.lock.read(py, BitFilter::check_written).or_raise(py)?;
         let len = self.lock.read(py, BitFilter::len_written) as usize;
         let io = |error| Error::Io(error, "to_foreign".into());
         let lock = &self.lock;
@@ -202,6 +238,10 @@ impl ForeignFilter {
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         crate::cpython::learn(key.py());
+        if self.hashing.parts() > 1 {
+            let parts = self.digest_parts(key)?;
+            return Ok(self.lock.read(key.py(), |filter| filter.contains_key(&parts)));
+        }
         let digest = keys::digest_key(&self.hashing, key)?;
         Ok(self.lock.read(key.py(), |filter| filter.contains(digest)))
     }
@@ -210,6 +250,10 @@ impl ForeignFilter {
     #[pyo3(signature = (key: "Key") -> "bool")]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         crate::cpython::learn(key.py());
+        if self.hashing.parts() > 1 {
+            let parts = self.digest_parts(key)?;
+            return self.lock.write(key.py(), |filter| filter.add_key(&parts)).or_raise(key.py());
+        }
         let digest = keys::digest_key(&self.hashing, key)?;
         self.lock.write(key.py(), |filter| filter.add(digest)).or_raise(key.py())
     }
@@ -424,7 +468,7 @@ impl ForeignFilter {
         check_read_only(py, mode)?;
         let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
         let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
-        open_file(py, &file, &path, &wanted)
+        Self::open_file(py, &file, &path, &wanted)
     }
 
     /// An independent copy in memory.
@@ -447,38 +491,4 @@ impl ForeignFilter {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
     }
-}
-
-fn check_no_secret(py: Python<'_>, wanted: &OpenOptions) -> PyResult<()> {
-    match wanted.secret {
-        None => Ok(()),
-        Some(_) => Err(parameter(py, "the filter was built without a secret; open it without secret=")),
-    }
-}
-
-/// The filter in a file of ours that was opened as `path`.
-pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<ForeignFilter> {
-    check_no_secret(py, wanted)?;
-    if file.parsed.header.variant != FOREIGN {
-        return Err(parameter_type(py, "the file does not hold a ForeignFilter; use fullbloom.open()"));
-    }
-    let (verify, max_bytes): (Verify, u64) = (wanted.verify, wanted.max_bytes);
-    let opened = py.detach(|| BitFilter::open(file, path, verify, max_bytes));
-    fullbloom_core::structure::opening::named(opened, path)
-        .or_raise(py)
-        .map(|filter| ForeignFilter::wrap_file(filter, path))
-}
-
-/// The filter of another program in the file at `path`.
-pub(crate) fn open_detected(py: Python<'_>, path: &Path, wanted: &OpenOptions) -> PyResult<ForeignFilter> {
-    check_no_secret(py, wanted)?;
-    let detected = Wanted { format: None, key_type: None, max_bytes: wanted.max_bytes };
-    py.detach(|| detected.open(path)).or_raise(py).map(ForeignFilter::wrap)
-}
-
-/// The static filter of another program in the file at `path`.
-pub(crate) fn open_detected_static(py: Python<'_>, path: &Path, wanted: &OpenOptions) -> PyResult<ForeignStaticFilter> {
-    check_no_secret(py, wanted)?;
-    let max_bytes = wanted.max_bytes;
-    py.detach(|| files::open_static(path, None, None, max_bytes)).or_raise(py).map(ForeignStaticFilter::wrap)
 }

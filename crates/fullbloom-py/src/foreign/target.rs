@@ -4,9 +4,12 @@ use fullbloom_core::cells::allocation::reserve;
 use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::bits::BitFilter;
 use fullbloom_core::foreign::fingerprints::FingerprintFilter;
+use fullbloom_core::foreign::redisbloom::bloom::Chain;
+use fullbloom_core::foreign::redisbloom::cuckoo::Cuckoo;
+use fullbloom_core::foreign::redisbloom::dump::Asked;
 use fullbloom_core::foreign::rules::Digest;
 
-/// A filter, and what batches do with it.
+/// A filter, and what batches do with it; a key has as many digests as the filter's hashing says.
 pub(super) trait Target: Send + Sync {
     /// Looks up many keys.
     fn contains_keys(&self, digests: &[Digest], found: &mut [u8]);
@@ -16,10 +19,10 @@ pub(super) trait Target: Send + Sync {
 
 impl Target for BitFilter {
     fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
-        self.contains_many(digests, found);
+        BitFilter::contains_keys(self, digests, found);
     }
     fn add_keys(&mut self, digests: &[Digest], new: Option<&mut [u8]>) -> Result<()> {
-        self.add_many(digests, new)
+        BitFilter::add_keys(self, digests, new)
     }
 }
 
@@ -45,3 +48,25 @@ impl Target for Static {
         Ok(())
     }
 }
+
+/// The methods of a filter that is asked one key at a time.
+macro_rules! one_by_one {
+    ($($class:ty),*) => {$(
+        impl Target for $class {
+            fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
+                digests.iter().zip(found).for_each(|(digest, found)| *found = self.has(*digest).into());
+            }
+            fn add_keys(&mut self, digests: &[Digest], mut new: Option<&mut [u8]>) -> Result<()> {
+                for (i, digest) in digests.iter().enumerate() {
+                    let added = self.put(*digest)?;
+                    if let Some(new) = &mut new {
+                        new[i] = added.into();
+                    }
+                }
+                Ok(())
+            }
+        }
+    )*};
+}
+
+one_by_one!(Chain, Cuckoo);

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
+use fullbloom_core::key::KeyDomains;
 use fullbloom_core::structure::Value;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -24,14 +25,22 @@ struct FilterStats {
     over: bool,
     estimated: Option<(f64, f64)>,
     class: &'static str,
+    /// Why lookups over RESP found nothing: their keys are of a type that was never added.
+    surprise: Option<String>,
 }
 
 /// Reads the statistics. `counted` counts the cells, which reads all of them.
 fn read_stats(entry: &Entry, counted: bool) -> FilterStats {
-    if counted { entry.with_whole(|filter| stats_of(filter, true)) } else { stats_of(entry.read().as_ref(), false) }
+    let texts = entry.has_texts_looked_up();
+    if counted {
+        entry.with_whole(|filter| stats_of(filter, true, texts))
+    } else {
+        stats_of(entry.read().as_ref(), false, texts)
+    }
 }
 
-fn stats_of(filter: &dyn Kind, counted: bool) -> FilterStats {
+fn stats_of(filter: &dyn Kind, counted: bool, texts_looked_up: bool) -> FilterStats {
+    let surprise = || filter.hasher().added_mut().surprise(KeyDomains::TEXT).map(|surprise| surprise.to_string());
     FilterStats {
         details: if counted { filter.info() } else { Vec::new() },
         fpr: filter.fpr(),
@@ -43,6 +52,7 @@ fn stats_of(filter: &dyn Kind, counted: bool) -> FilterStats {
         over: filter.is_over_capacity(),
         estimated: if counted { filter.estimated() } else { None },
         class: filter.variant().class,
+        surprise: if texts_looked_up { surprise() } else { None },
     }
 }
 
@@ -78,6 +88,9 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, stats: FilterStats) -> PyResult<Bou
     out.set_item("over_capacity", stats.over)?;
     out.set_item("nbytes", stats.nbytes)?;
     out.set_item("fill", stats.fill)?;
+    if let Some(surprise) = stats.surprise {
+        out.set_item("key_domain_warning", surprise)?;
+    }
     out.set_item("estimated", stats.estimated.map(|(keys, _)| keys))?;
     out.set_item("estimated_deviation", stats.estimated.map(|(_, deviation)| deviation))?;
     for (name, count) in entry.counters.values() {

@@ -12,7 +12,7 @@
 //! task releases its thread in the meantime ([`Entry::wait_until_idle`]).
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,8 @@ pub struct Entry {
     pub created: u64,
     /// Operations on it.
     pub counters: Counters,
+    /// True once keys were looked up over RESP, where every key is a text.
+    texts_looked_up: AtomicBool,
     /// How texts become words. A replacement of its contents does not change this.
     pub keying: Keying,
     name: RwLock<Arc<str>>,
@@ -191,6 +193,7 @@ impl Entry {
             settings,
             created,
             counters: Counters::default(),
+            texts_looked_up: AtomicBool::new(false),
             keying: filter.keying(),
             name: RwLock::new(name.into()),
             counted_bytes: Arc::new(AtomicU64::new(filter.nbytes())),
@@ -277,6 +280,19 @@ impl Entry {
         let long = self.begin_task(&self.long_reads);
         let filter = self.filter.try_upgradable_read().unwrap_or_else(|| aside(|| self.filter.upgradable_read()));
         UpgradableFilter { filter, long }
+    }
+
+    /// Records a lookup of texts over RESP, whose replies have no room for a warning.
+    #[inline]
+    pub fn record_texts_looked_up(&self) {
+        if !self.texts_looked_up.load(Ordering::Relaxed) {
+            self.texts_looked_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True once keys were looked up over RESP.
+    pub fn has_texts_looked_up(&self) -> bool {
+        self.texts_looked_up.load(Ordering::Relaxed)
     }
 
     /// Charges its growth to the bytes of all filters.

@@ -19,7 +19,20 @@ def open_any(
 
     foreign = options.format or detect(path)
     if foreign is None:
-        if options.key_type is not None:
-            raise Refusal(f"{path}: is a file of fullbloom's; --key-type is for those of other programs")
+        theirs = {
+            "--key-type": options.key_type,
+            "--num-bits": options.num_bits,
+            "--num-hashes": options.num_hashes,
+            "--order": options.order,
+        }
+        for name in (name for name, value in theirs.items() if value is not None):
+            raise Refusal(f"{path}: is a file of fullbloom's; {name} is for those of other programs")
         return fullbloom.open(path, verify=verify, secret=read_secret(secret_file))
-    return open_foreign(path, foreign, key_type=options.key_type)
+    return open_foreign(
+        path,
+        foreign,
+        key_type=options.key_type,
+        num_bits=options.num_bits,
+        num_hashes=options.num_hashes,
+        order=options.order,
+    )

@@ -18,9 +18,12 @@
 >>> check.stats().queries_saved
 1
 
-Needs SQLAlchemy 2 (``pip install fullbloom[sqlalchemy]``) and serves PostgreSQL and SQLite.
+Needs SQLAlchemy 2 (``pip install 'fullbloom[sqlalchemy]'``) and serves PostgreSQL and SQLite.
 """
 
-from fullbloom.engines.sqlalchemy.precheck import PreCheck, Stats
+from fullbloom.extras import require_extra
+
+with require_extra("sqlalchemy"):
+    from fullbloom.engines.sqlalchemy.precheck import PreCheck, Stats
 
 __all__ = ["PreCheck", "Stats"]

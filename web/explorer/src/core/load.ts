@@ -13,14 +13,19 @@ export async function loadWhole(): Promise<void> {
   await (await import("fullbloom?whole")).init();
 }
 
+/** True where the reader asked the browser to transfer as little as possible. */
+function savesData(): boolean {
+  return (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true;
+}
+
 let begun = false;
 
 /**
  * Loads the other scenes and the workers when nothing else is to be done, so that they work without the network. Then
- * the page's root has `data-loaded="all"`.
+ * the page's root has `data-loaded="all"`. A browser that saves data loads each scene when it is opened.
  */
 export function loadRest(scenes: readonly (() => Promise<unknown>)[]): void {
-  if (begun) return;
+  if (begun || savesData()) return;
   begun = true;
   const workers = [
     async () => (await import("../measure.js")).meter(0).ready,

@@ -80,7 +80,7 @@ impl BitFilter {
         let num_hashes = u32::try_from(number(tag::NUM_HASHES)?).map_err(|_| damaged("number of hashes"))?;
         let num_bits = number(tag::NUM_BITS)?;
         let [span] = parsed.sections[..] else { return Err(damaged("number of sections")) };
-        let wanted = (num_bits / 64).next_multiple_of(8).saturating_mul(8);
+        let wanted = num_bits.div_ceil(64).next_multiple_of(8).saturating_mul(8);
         if (span.kind, span.index) != (kind::BITS, 0) || span.len as u64 != wanted {
             return Err(damaged("length of bits"));
         }

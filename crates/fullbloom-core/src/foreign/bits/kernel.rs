@@ -9,7 +9,10 @@ use super::BitFilter;
 use super::remainder::Remainder;
 use crate::cells::bits::mask;
 use crate::error::Result;
+use crate::foreign::rules::digests::{Cut, Pair, Words};
 use crate::foreign::rules::guava::{Halves, Sums};
+use crate::foreign::rules::halves::{Ints, Steps, Sum};
+use crate::foreign::rules::probes::Probe;
 use crate::foreign::rules::spark::{Sums32, Sums64};
 use crate::foreign::rules::{Digest, Rule, Walk};
 use crate::isa::prefetch;
@@ -42,6 +45,26 @@ macro_rules! by_walk {
             }
             Rule::Guava64 => {
                 type $W = Sums;
+                $work
+            }
+            Rule::Halves(Sum::Wide) | Rule::Digest(_, Cut::Double) | Rule::RedisBloom | Rule::RedisCuckoo => {
+                type $W = Steps;
+                $work
+            }
+            Rule::Halves(_) => {
+                type $W = Ints;
+                $work
+            }
+            Rule::Digest(_, Cut::Slices) => {
+                type $W = Words;
+                $work
+            }
+            Rule::Probe(Probe::Xxh3) => {
+                type $W = Steps;
+                $work
+            }
+            Rule::Digest(_, Cut::Seeded) | Rule::Probe(_) => {
+                type $W = Pair;
                 $work
             }
             Rule::SplitBlock | Rule::Word | Rule::HashedWord => $blocks,
@@ -118,6 +141,22 @@ impl BitFilter {
             }
         });
         Ok(())
+    }
+
+    /// The positions of a key in order; they may repeat.
+    pub fn positions(&self, parts: &[Digest]) -> Vec<u64> {
+        let per_part = self.format.rule.positions_per_part();
+        let mut left = self.num_hashes;
+        let mut positions = Vec::new();
+        for &digest in parts {
+            let count = left.min(per_part);
+            left -= count;
+            by_walk!(self.format.rule, W => {
+                let mut walk = W::start(digest);
+                positions.extend((0..count).map(|_| self.by.of(walk.next())));
+            }, blocks => positions.extend(lines::positions::<Parquet>(self.block_words(), digest[0])));
+        }
+        positions
     }
 
     /// Words of whole blocks; the memory ends with a whole line.

@@ -1,20 +1,22 @@
 //! [`BitFilter`]: a Bloom filter under the rule of another program.
 //!
 //! * [`kernel`]: lookups and additions, one key or many;
+//! * [`parts`]: keys whose digests take several parts;
 //! * [`remainder`]: positions modulo the number of bits;
 //! * [`file`]: the filter in a container of ours.
 
 mod file;
 mod kernel;
+mod parts;
 mod remainder;
 
 use std::io::Read;
 
 use remainder::Remainder;
 
-use super::formats::{Format, Head, Shape};
+use super::formats::{self, Format, Frame, Head, Shape};
 use super::key_type::KeyType;
-use super::rules::{Digest, Rule};
+use super::rules::{Digest, Range, Rule};
 use crate::cells::{Memory, bits};
 use crate::error::{Error, Result};
 use crate::key::Domain;
@@ -54,7 +56,12 @@ impl BitFilter {
         num_bits: u64,
         num_hashes: u32,
     ) -> Result<Self> {
-        Self::over(format, key_type, seed, num_bits, num_hashes, || Memory::zeroed(num_bits / 64))
+        Self::over(format, key_type, seed, num_bits, num_hashes, || Memory::zeroed(num_bits.div_ceil(64)))
+    }
+
+    /// A filter of this shape without bits, of which only the positions are asked.
+    pub fn without_bits(format: &'static Format, key_type: KeyType, num_bits: u64, num_hashes: u32) -> Result<Self> {
+        Self::over(format, key_type, 0, num_bits, num_hashes, || Memory::zeroed(0))
     }
 
     /// A filter of this shape, if its format has it, over the words that `memory` gives.
@@ -75,6 +82,16 @@ impl BitFilter {
             let why = format!("num_bits must be a multiple of {step}, up to {most}, in format {:?}", format.name);
             return Err(Error::parameter(format!("{why}, got {num_bits}")));
         }
+        if num_bits == 1 && !format.rule.is_reduced() {
+            return Err(Error::parameter(format!("num_bits must be at least 2 in format {:?}, got 1", format.name)));
+        }
+        if let Rule::Probe(probe) = format.rule
+            && let Some(only) = probe.fixed_hashes()
+            && num_hashes != only
+        {
+            let why = format!("num_hashes must be {only} in format {:?}, got {num_hashes}", format.name);
+            return Err(Error::parameter(why));
+        }
         if num_hashes == 0 || num_hashes > format.most_hashes {
             let most = format.most_hashes;
             let why = format!("num_hashes must be between 1 and {most} in format {:?}, got {num_hashes}", format.name);
@@ -85,12 +102,13 @@ impl BitFilter {
     }
 
     /// The filter in the `len` bytes that `input` gives, read in one pass; nothing is allocated before the lengths that
-    /// they state are checked. It may have at most `max_bytes` of bits.
+    /// they state are checked. It may have at most `max_bytes` of bits. `shape` is that of a bare filter, which states none.
     pub fn read(
         format: &'static Format,
         key_type: KeyType,
         input: &mut dyn Read,
         len: u64,
+        shape: Option<Range>,
         max_bytes: u64,
     ) -> Result<Self> {
         let failed = |error: std::io::Error| match error.kind() {
@@ -100,40 +118,60 @@ impl BitFilter {
         let mut head = [0; Head::MOST];
         let at_hand = len.min(Head::MOST as u64) as usize;
         input.read_exact(&mut head[..at_hand]).map_err(failed)?;
-        let stated = (format.parse)(&head[..at_hand], len).map_err(|why| format.refuse(why))?;
-        let bytes = stated.num_bits / 8;
+        let stated = match shape {
+            Some(shape) => format.head_of(shape, len)?,
+            None => (format.parse)(&head[..at_hand], len).map_err(|why| format.refuse(why))?,
+        };
+        let bytes = stated.num_bits.div_ceil(8);
         if bytes > max_bytes {
             let why = format!("the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file");
             return Err(Error::Memory(why));
         }
-        let (num_bits, num_hashes) = (stated.num_bits, stated.num_hashes);
-        let mut filter =
-            Self::with_shape(format, key_type, stated.seed, num_bits, num_hashes).map_err(Error::as_format)?;
-        let cells = filter.memory.bytes_mut().ok_or_else(Error::read_only)?;
+        let mut memory = Memory::zeroed(stated.num_bits.div_ceil(64))?;
+        let cells = memory.bytes_mut().ok_or_else(Error::read_only)?;
         let mut body = (&head[stated.len..at_hand]).chain(input);
         for portion in cells[..bytes as usize].chunks_mut(PORTION) {
             body.read_exact(portion).map_err(failed)?;
             format.order.arrange(portion);
         }
-        Ok(filter)
+        let tail = &mut [0; Frame::MOST][..format.frame.tail];
+        body.read_exact(tail).map_err(failed)?;
+        let (stated, other) = (format.frame.finish)(stated, tail).map_err(|why| format.refuse(why))?;
+        let format = other.and_then(|number| formats::numbered(number.into())).unwrap_or(format);
+        let (num_bits, num_hashes) = (stated.num_bits, stated.num_hashes);
+        if !bits::is_zero_from(memory.words(), num_bits) {
+            return Err(
+                format.refuse(format!("bits behind the last of {num_bits} are set; check num_bits and the order"))
+            );
+        }
+        Self::over(format, key_type, stated.seed, num_bits, num_hashes, || Ok(memory)).map_err(Error::as_format)
     }
 
     /// Writes the filter as its program does.
     pub fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         out.write_all(&(self.format.head)(&self.shape()))?;
         let mut portion = [0; PORTION];
-        for cells in self.memory.bytes()[..(self.num_bits / 8) as usize].chunks(PORTION) {
+        for cells in self.memory.bytes()[..self.num_bits.div_ceil(8) as usize].chunks(PORTION) {
             let portion = &mut portion[..cells.len()];
             portion.copy_from_slice(cells);
             self.format.order.arrange(portion);
             out.write_all(portion)?;
         }
-        Ok(())
+        out.write_all(&(self.format.frame.write)(&self.shape()))
+    }
+
+    /// Refuses to write a filter that has not all that its program records.
+    pub fn check_written(&self) -> Result<()> {
+        if self.format.frame.is_written {
+            return Ok(());
+        }
+        let why = "is read and not written: its program records more than the bits; save() keeps the filter";
+        Err(Error::parameter(format!("format {:?} {why}", self.format.name)))
     }
 
     /// Bytes that [`BitFilter::write`] writes.
     pub fn len_written(&self) -> u64 {
-        (self.format.head)(&self.shape()).len() as u64 + self.num_bits / 8
+        (self.format.head)(&self.shape()).len() as u64 + self.nbytes() + self.format.frame.tail as u64
     }
 
     /// What its head states.
@@ -168,7 +206,7 @@ impl BitFilter {
 
     /// Bytes of bits.
     pub fn nbytes(&self) -> u64 {
-        self.num_bits / 8
+        self.num_bits.div_ceil(8)
     }
 
     /// The bits, the lowest of a byte first, which zeros fill up to whole lines.
@@ -206,7 +244,8 @@ impl BitFilter {
 
     /// How a key's digest is computed: a digest of one filter is one of every filter with the same hashing.
     pub fn hashing(&self) -> Hashing {
-        Hashing { rule: self.format.rule, key_type: self.key_type, seed: self.seed }
+        let range = Range { num_bits: self.num_bits, num_hashes: self.num_hashes };
+        Hashing { rule: self.format.rule, key_type: self.key_type, seed: self.seed, range }
     }
 
     /// Refuses a filter of another shape, naming what differs.
@@ -247,8 +286,8 @@ impl BitFilter {
 
     /// The same bits under another format, which must place them alike.
     pub fn converted(&self, format: &'static Format) -> Result<Self> {
-        if format.number == self.format.number {
-            return self.try_clone();
+        if format.rule == self.format.rule && format.key_types == self.format.key_types {
+            return Ok(BitFilter { format, ..self.try_clone()? });
         }
         let (from, to) = (self.format, format);
         let why = format!(
@@ -290,19 +329,42 @@ pub struct Hashing {
     rule: Rule,
     key_type: KeyType,
     seed: u32,
+    range: Range,
 }
 
 impl Hashing {
+    /// That of a rule whose digests depend on nothing but the bytes of texts.
+    pub const fn of_bytes(rule: Rule) -> Self {
+        Hashing { rule, key_type: KeyType::Bytes, seed: 0, range: Range { num_bits: 1, num_hashes: 1 } }
+    }
+
     /// That of filters of fingerprints.
     pub fn of_words(key_type: KeyType) -> Self {
         let rule = if key_type == KeyType::Word { Rule::Word } else { Rule::HashedWord };
-        Hashing { rule, key_type, seed: 0 }
+        Hashing { rule, key_type, ..Self::of_bytes(rule) }
     }
 
-    /// The hash of a key; `None` if it is of another type.
+    /// The hash of a key; `None` if it is of another type. The first part of one whose digests take several.
     #[inline(always)]
     pub fn digest(&self, domain: Domain, bytes: &[u8]) -> Option<Digest> {
-        self.rule.digest_key(self.seed, self.key_type, domain, bytes)
+        self.key_type.feed(domain, bytes, |bytes| self.rule.digest(self.seed, self.range, 0, bytes))
+    }
+
+    /// Digests of one key.
+    #[inline]
+    pub fn parts(&self) -> usize {
+        self.rule.parts(self.range.num_hashes) as usize
+    }
+
+    /// Fills `out` with all parts of a key; false if it is of another type.
+    pub fn digest_parts(&self, domain: Domain, bytes: &[u8], out: &mut [Digest]) -> bool {
+        out.iter_mut().zip(0..).all(|(out, part)| {
+            let hash = |bytes: &[u8]| self.rule.digest(self.seed, self.range, part, bytes);
+            self.key_type.feed(domain, bytes, hash).is_some_and(|digest| {
+                *out = digest;
+                true
+            })
+        })
     }
 
     /// The keys that it takes, for messages.
@@ -314,7 +376,7 @@ impl Hashing {
     pub fn digest_words(&self, words: &[[u8; 8]], out: &mut [Digest]) -> bool {
         let takes = matches!(self.key_type, KeyType::Any | KeyType::Long | KeyType::Word);
         if takes {
-            self.rule.digest_words(self.seed, words, out);
+            self.rule.digest_words(self.seed, self.range, words, out);
         }
         takes
     }

@@ -13,11 +13,11 @@ pub(super) struct Remainder {
 }
 
 impl Remainder {
-    /// By `divisor`, from 2 to 2^62.
+    /// By `divisor`, from 2 to 2^62. Of 1, only the number 0 is taken: rules whose numbers are below the divisor.
     pub(super) fn by(divisor: u64) -> Self {
         let bits = 64 - (divisor - 1).leading_zeros();
         let factor = (1u128 << (63 + bits)).div_ceil(divisor.into()) as u64;
-        Remainder { divisor, factor, shift: bits - 1 }
+        Remainder { divisor, factor, shift: bits.saturating_sub(1) }
     }
 
     /// `number % divisor`, for a number below 2^63.
@@ -32,6 +32,11 @@ impl Remainder {
 mod tests {
     use super::*;
     use crate::hash::splitmix::mix;
+
+    #[test]
+    fn the_only_number_below_one_is_kept() {
+        assert_eq!(Remainder::by(1).of(0), 0);
+    }
 
     #[test]
     fn remainders_are_those_of_division() {

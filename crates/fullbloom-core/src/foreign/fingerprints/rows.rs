@@ -31,7 +31,7 @@ pub struct FingerprintFormat {
 pub const KEY_TYPES: &[KeyType] = &[KeyType::Printed, KeyType::Word];
 
 const XOR8: FingerprintFormat = FingerprintFormat {
-    number: 40,
+    number: 44,
     name: "xor8",
     title: "xor_singleheader xor8, pyfusefilter Xor8",
     family: Family::Xor,
@@ -42,14 +42,14 @@ const XOR8: FingerprintFormat = FingerprintFormat {
     limits: "static: nothing can be added; seed and cells are ours, pyfusefilter's depend on fresh memory",
 };
 const XOR16: FingerprintFormat = FingerprintFormat {
-    number: 41,
+    number: 45,
     name: "xor16",
     title: "xor_singleheader xor16, pyfusefilter Xor16",
     width: 16,
     ..XOR8
 };
 const FUSE8: FingerprintFormat = FingerprintFormat {
-    number: 42,
+    number: 46,
     name: "fuse8",
     title: "xor_singleheader binary_fuse8, pyfusefilter Fuse8",
     family: Family::Fuse,
@@ -58,7 +58,7 @@ const FUSE8: FingerprintFormat = FingerprintFormat {
     ..XOR8
 };
 const FUSE16: FingerprintFormat = FingerprintFormat {
-    number: 43,
+    number: 47,
     name: "fuse16",
     title: "xor_singleheader binary_fuse16, pyfusefilter Fuse16",
     width: 16,

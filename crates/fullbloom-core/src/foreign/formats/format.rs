@@ -1,10 +1,11 @@
 //! [`Format`]: one row of the table.
 
+use super::frame::Frame;
 use super::head::{Head, Shape};
 use super::order::Order;
 use crate::error::{Error, Result};
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
+use crate::foreign::rules::{Range, Rule};
 
 /// A format.
 pub struct Format {
@@ -37,6 +38,8 @@ pub struct Format {
     pub parse: fn(head: &[u8], len: u64) -> std::result::Result<Head, String>,
     /// The head of a filter of this shape.
     pub head: fn(&Shape) -> Vec<u8>,
+    /// What is behind the bits, and what may be done with such bytes.
+    pub frame: Frame,
     /// num_bits and num_hashes of a new filter; `None` beyond the largest.
     pub size: fn(capacity: u64, fpr: f64) -> Option<(u64, u32)>,
     /// How reading and writing were checked.
@@ -54,6 +57,23 @@ impl Format {
     /// The types of its keys.
     pub fn keys(&self) -> KeyChoice {
         KeyChoice { format: self.name, types: self.key_types, called: self.key_type_name }
+    }
+
+    /// The head of a filter of this shape in `len` bytes, which state none: those of a bare format.
+    pub(in crate::foreign) fn head_of(&self, shape: Range, len: u64) -> Result<Head> {
+        let Range { num_bits, num_hashes } = shape;
+        if !self.rule.is_bare() {
+            let why = "num_bits and num_hashes are for formats of bits alone";
+            return Err(Error::parameter(format!("{why}; bytes of format {:?} state them", self.name)));
+        }
+        if !num_bits.is_multiple_of(self.bits_step) {
+            return Err(self.refuse(format!("num_bits is {num_bits}, not a multiple of {}", self.bits_step)));
+        }
+        if num_bits.div_ceil(8) != len {
+            let wanted = num_bits.div_ceil(8);
+            return Err(self.refuse(format!("{num_bits} bits take {wanted} bytes, and there are {len}")));
+        }
+        Ok(Head { len: 0, num_hashes, seed: 0, num_bits })
     }
 
     /// Refuses keys of a type that the format does not have.

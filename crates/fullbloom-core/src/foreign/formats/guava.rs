@@ -1,6 +1,7 @@
 //! Guava's `BloomFilter`: u8 strategy, u8 k, i32 words, words x i64; big-endian. The funnel is not recorded.
 
 use super::format::Format;
+use super::frame::Frame;
 use super::head::{Head, Shape, i32_at, stated_bits};
 use super::order::Order;
 use super::size::optimal_bits;
@@ -23,6 +24,7 @@ pub(super) const MITZ_64: Format = Format {
     order: Order::Big,
     parse: |head, len| parse(head, len, 1),
     head: |shape| head(shape, 1),
+    frame: Frame::HEAD,
     size,
     verified: "both directions against the jar of Guava 33",
     limits: "funnels of several fields are not supported",

@@ -15,7 +15,7 @@ pub struct Head {
 
 impl Head {
     /// The most bytes of a head.
-    pub const MOST: usize = 32;
+    pub const MOST: usize = 40;
 }
 
 /// The numbers of a filter that a head states.

@@ -5,6 +5,7 @@
 //! ```
 
 use super::format::Format;
+use super::frame::Frame;
 use super::head::{Head, Shape};
 use super::order::Order;
 use crate::foreign::key_type::KeyType;
@@ -32,6 +33,7 @@ pub(super) const SPLIT_BLOCK: Format = Format {
     order: Order::Little,
     parse,
     head,
+    frame: Frame::HEAD,
     size,
     verified: "filters that pyarrow and DuckDB write; DuckDB's own pruning",
     limits: "-0.0 and NaN are hashed in one form only",

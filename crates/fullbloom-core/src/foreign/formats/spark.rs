@@ -8,6 +8,7 @@
 use std::f64::consts::LN_2;
 
 use super::format::Format;
+use super::frame::Frame;
 use super::head::{Head, Shape, i32_at, stated_bits};
 use super::order::Order;
 use super::size::optimal_bits;
@@ -43,6 +44,7 @@ pub(super) const V2: Format = Format {
     order: Order::Big,
     parse: |head, len| parse(head, len, 2),
     head: |shape| head(shape, 2),
+    frame: Frame::HEAD,
     size,
     verified: "both directions against the spark-sketch jar of Spark 4",
     limits: "more than 65,536 hashes are refused",

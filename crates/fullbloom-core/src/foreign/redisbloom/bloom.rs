@@ -17,15 +17,14 @@ use std::sync::Arc;
 use super::cells::{Cells, Refused, piece_of, take_piece};
 use super::fields::Fields;
 use crate::error::{Error, Result};
+pub use crate::foreign::rules::redisbloom::hash;
 use crate::growth::{Bound, Growth};
-use crate::hash::murmur64a::murmur64a;
 
-const SEED: u64 = 0xc6a4_a793_5bd1_e995;
 /// (ln 2)^2 and ln 2 in the digits that sizes are computed with.
 #[allow(clippy::excessive_precision, clippy::approx_constant)] // these, and not the nearest, size the layers
-const LN2_SQUARED: f64 = 0.480_453_013_918_201;
+pub(super) const LN2_SQUARED: f64 = 0.480_453_013_918_201;
 #[allow(clippy::approx_constant)]
-const LN2: f64 = 0.693_147_180_559_945;
+pub(super) const LN2: f64 = 0.693_147_180_559_945;
 
 /// Layers are sized without rounding, and hashed with 64 bits.
 const NORMAL: u32 = 5;
@@ -40,13 +39,6 @@ const MOST_LAYERS: usize = 1100;
 const MOST_BITS: u64 = 1 << 62;
 const MOST_ITEMS: u64 = 1 << 62;
 
-/// A key, as both words.
-#[inline]
-pub fn hash(key: &[u8]) -> [u64; 2] {
-    let first = murmur64a(key, SEED);
-    [first, murmur64a(key, first)]
-}
-
 fn bits_per_entry(error: f64) -> f64 {
     (error.ln() / LN2_SQUARED).abs()
 }
@@ -59,7 +51,7 @@ fn hashes_for(bits_per_entry: f64) -> u32 {
 pub struct Layer {
     cells: Cells,
     /// Bits, k, and the remainder of 2^64 divided by the bits.
-    bits: u64,
+    pub(super) bits: u64,
     /// k.
     pub hashes: u32,
     wrap: u64,
@@ -170,7 +162,7 @@ impl Layer {
         Some(cells.map(|cells| Layer { items, ..Self::shaped(cells, entries, error, bits_per_entry) }))
     }
 
-    fn ones(&self) -> u64 {
+    pub(super) fn ones(&self) -> u64 {
         self.cells.arrived().iter().map(|byte| u64::from(byte.count_ones())).sum()
     }
 
@@ -257,17 +249,6 @@ impl Chain {
         if self.scaling { first * 2.0 } else { first }
     }
 
-    /// Rate of the bits as they are.
-    pub fn fpr(&self) -> f64 {
-        let missed = |layer: &Layer| 1.0 - (layer.ones() as f64 / layer.bits as f64).powi(layer.hashes as i32);
-        1.0 - self.layers.iter().map(missed).product::<f64>()
-    }
-
-    /// Share of bits that are set.
-    pub fn fill(&self) -> f64 {
-        self.layers.iter().map(Layer::ones).sum::<u64>() as f64 / (self.nbytes() as f64 * 8.0)
-    }
-
     /// True for a key that may have been added.
     #[inline]
     pub fn contains(&self, key: [u64; 2]) -> bool {
@@ -323,6 +304,12 @@ impl Chain {
         }
         self.layers.iter().for_each(|layer| layer.write(&mut out));
         out
+    }
+
+    /// Bytes of the header that begins with `first`, at least 12 bytes; `None` for more layers than a filter has.
+    pub(super) fn header_len(first: &[u8]) -> Option<usize> {
+        let layers = u32::from_le_bytes(*first.get(8..)?.first_chunk()?) as usize;
+        (1..=MOST_LAYERS).contains(&layers).then(|| HEADER + LAYER * layers)
     }
 
     /// The filter of a header, without its bits. It may have at most `max_bytes` of them.

@@ -15,21 +15,15 @@ use std::sync::Arc;
 use super::cells::{Cells, Refused, piece_of, take_piece};
 use super::fields::Fields;
 use crate::error::{Error, Result};
+pub use crate::foreign::rules::redisbloom::cuckoo_hash as hash;
 use crate::growth::{Bound, Growth};
-use crate::hash::murmur64a::murmur64a;
 
 /// Bytes of a header.
-const HEADER: usize = 38;
+pub(super) const HEADER: usize = 38;
 /// A file has at most 32,768 sections.
 const MOST_TABLES: usize = 32_767;
 /// Places are computed in 32 bits.
 const MOST_SLOTS: u64 = u32::MAX as u64;
-
-/// A key, as its word.
-#[inline]
-pub fn hash(key: &[u8]) -> u64 {
-    murmur64a(key, 0)
-}
 
 /// The parameters of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,41 +3,11 @@
 use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
+use super::dumped::Dumped;
 use crate::container::{Container, ContainerIndex, Header, Section, Verify, kind, tag};
 pub use crate::container::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::error::{Error, Result};
 use crate::key::{AddedDomains, KeyHasher};
-
-/// A filter that can be dumped.
-trait Dumped: Sized {
-    fn of_header(header: &[u8], max_bytes: u64) -> Result<Self>;
-    fn load_piece(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
-    fn lengths(&self) -> Vec<usize>;
-}
-
-impl Dumped for Chain {
-    fn of_header(header: &[u8], max_bytes: u64) -> Result<Self> {
-        Chain::from_header(header, max_bytes)
-    }
-    fn load_piece(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
-        self.load(number, bytes)
-    }
-    fn lengths(&self) -> Vec<usize> {
-        self.cells().map(Cells::len).collect()
-    }
-}
-
-impl Dumped for Cuckoo {
-    fn of_header(header: &[u8], max_bytes: u64) -> Result<Self> {
-        Cuckoo::from_header(header, max_bytes)
-    }
-    fn load_piece(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
-        if bytes.is_empty() { Ok(()) } else { self.load(number, bytes) }
-    }
-    fn lengths(&self) -> Vec<usize> {
-        self.tables().iter().map(Cells::len).collect()
-    }
-}
 
 fn container<'a>(variant: u16, head: &[u8], cells: impl Iterator<Item = &'a Cells>) -> Container<'a> {
     let mut header = Header::new(variant, 0, &KeyHasher::seeded(0).holding(AddedDomains::UNKNOWN));
@@ -104,7 +74,7 @@ fn read<T: Dumped>(bytes: &[u8], variant: u16, max_bytes: u64) -> Result<T> {
     let parsed = ContainerIndex::new(bytes, Verify::Full)?;
     let head = head_in(&parsed.header, variant).ok_or_else(damaged)?;
     let mut filter = T::of_header(&head, max_bytes)?;
-    let lengths = filter.lengths();
+    let lengths: Vec<_> = filter.runs().map(Cells::len).collect();
     if parsed.sections.len() != lengths.len() {
         return Err(damaged());
     }

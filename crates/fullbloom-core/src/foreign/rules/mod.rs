@@ -3,18 +3,23 @@
 //! A rule is a hash, which gives a [`Digest`], and a walk, which gives positions from it. A walk's numbers are below
 //! 2^63; the filter takes them modulo its number of bits.
 
+pub mod digests;
 pub mod guava;
+pub mod halves;
+pub mod probes;
+pub mod redisbloom;
 pub mod spark;
 pub mod split_block;
 mod walk;
 pub mod word;
 
-pub use walk::Digest;
 pub(super) use walk::Walk;
+pub use walk::{Digest, Range};
 
-use super::key_type::KeyType;
 use crate::isa::prefetch;
-use crate::key::Domain;
+use digests::{Algorithm, Cut};
+use halves::Sum;
+use probes::Probe;
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +34,16 @@ pub enum Rule {
     Guava64,
     /// Eight bits of one block: [`split_block`].
     SplitBlock,
+    /// Sums of the halves of FNV-1a: [`halves`].
+    Halves(Sum),
+    /// From a cryptographic digest: [`digests`].
+    Digest(Algorithm, Cut),
+    /// A hash a position: [`probes`].
+    Probe(Probe),
+    /// Both words of `RedisBloom`'s Bloom filter: [`redisbloom`]. Its filters have lookups of their own.
+    RedisBloom,
+    /// The word of `RedisBloom`'s cuckoo filter: [`redisbloom`]. Its filters have lookups of their own.
+    RedisCuckoo,
     /// Fingerprints of words: [`word`]. Their filters have lookups of their own.
     Word,
     /// Fingerprints of the hashes of texts: [`word`]. Their filters have lookups of their own.
@@ -36,31 +51,59 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The hash of a key's bytes.
+    /// True for rules of programs that store the bits alone, without a header.
+    pub const fn is_bare(self) -> bool {
+        matches!(self, Rule::Halves(_) | Rule::Digest(..) | Rule::Probe(Probe::Xxh3))
+    }
+
+    /// True if its numbers are below the number of bits.
+    pub const fn is_reduced(self) -> bool {
+        matches!(self, Rule::Digest(_, Cut::Seeded) | Rule::Probe(_))
+    }
+
+    /// Digests of one key.
+    #[inline]
+    pub fn parts(self, num_hashes: u32) -> u32 {
+        match self {
+            Rule::Digest(_, cut) => digests::parts(cut, num_hashes),
+            Rule::Probe(probe) => probe.parts(num_hashes),
+            _ => 1,
+        }
+    }
+
+    /// Positions that one digest gives.
+    pub fn positions_per_part(self) -> u32 {
+        match self {
+            Rule::Digest(_, cut) => digests::positions_per_part(cut),
+            _ => u32::MAX,
+        }
+    }
+
+    /// The hash of a key's bytes: part number `part` of it.
     #[inline(always)]
-    pub fn digest(self, seed: u32, bytes: &[u8]) -> Digest {
+    pub fn digest(self, seed: u32, range: Range, part: u32, bytes: &[u8]) -> Digest {
         match self {
             Rule::Spark32 | Rule::Spark64 => spark::digest(bytes, seed),
             Rule::Guava32 | Rule::Guava64 => guava::digest(bytes),
             Rule::SplitBlock | Rule::HashedWord => split_block::digest(bytes),
             Rule::Word => word::digest(bytes),
+            Rule::Halves(sum) => halves::digest(bytes, sum, range.num_bits),
+            Rule::Digest(algorithm, cut) => digests::digest(algorithm, cut, range, part, bytes),
+            Rule::Probe(probe) => probe.digest(seed, range, part, bytes),
+            Rule::RedisBloom => redisbloom::hash(bytes),
+            Rule::RedisCuckoo => [redisbloom::cuckoo_hash(bytes), 0],
         }
     }
 
     /// The hashes of integers, 8 little-endian bytes each; the slices are equally long.
-    pub fn digest_words(self, seed: u32, words: &[[u8; 8]], out: &mut [Digest]) {
+    pub fn digest_words(self, seed: u32, range: Range, words: &[[u8; 8]], out: &mut [Digest]) {
         match self {
             Rule::Spark32 | Rule::Spark64 => spark::digest_words(words, seed, out),
             Rule::Guava32 | Rule::Guava64 => each_word(words, out, guava::digest_word),
             Rule::SplitBlock => each_word(words, out, split_block::digest_word),
             Rule::Word | Rule::HashedWord => each_word(words, out, |word| [word, 0]),
+            _ => words.iter().zip(out).for_each(|(word, out)| *out = self.digest(seed, range, 0, word)),
         }
-    }
-
-    /// The hash of a key of `of`; `None` if it is of another type.
-    #[inline(always)]
-    pub fn digest_key(self, seed: u32, of: KeyType, domain: Domain, bytes: &[u8]) -> Option<Digest> {
-        of.feed(domain, bytes, |bytes| self.digest(seed, bytes))
     }
 }
 

@@ -79,12 +79,16 @@ impl Mergeable for CuckooFilter {
         self.check_writable()?;
         let mut merged = self.try_clone()?;
         other.visit(|spot, turn| merged.store(spot, turn).map(drop)).map_err(|_| {
-            Error::Capacity(format!(
-                "{} and {} keys do not fit together into {} slots; build filters with a larger capacity",
-                self.load.added,
-                other.load.added,
-                self.shape.slots()
-            ))
+            let (ours, theirs, slots) = (self.load.added, other.load.added, self.shape.slots());
+            let home = 2 * self.shape.bucket_size;
+            Error::Capacity(if ours.saturating_add(theirs) > slots / 2 {
+                format!("{ours} and {theirs} keys do not fit together into {slots} slots; build filters with a larger capacity")
+            } else {
+                format!(
+                    "{ours} and {theirs} keys do not fit together, although there are {slots} slots: copies of one key \
+                     have {home} slots; remove keys that both filters have from one of them"
+                )
+            })
         })?;
         *self = merged;
         Ok(())

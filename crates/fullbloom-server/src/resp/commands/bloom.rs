@@ -164,7 +164,7 @@ pub(super) fn add(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 pub(super) fn check(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = hash_keys(session, args)?;
-    session.server.store.contains(&entry, &session.hashes, &mut session.flags);
+    session.look_up_hashed(&entry);
     session.reply.booleans(&session.flags);
     Ok(())
 }

@@ -79,9 +79,13 @@ pub(super) fn add(session: &mut Session, args: Args<'_>, how: Unpack, hashed: bo
     Ok(())
 }
 
-pub(super) fn check(session: &mut Session, args: Args<'_>, how: Unpack) -> CommandResult {
+pub(super) fn check(session: &mut Session, args: Args<'_>, how: Unpack, hashed: bool) -> CommandResult {
     let entry = unpack(session, args, how)?;
-    session.server.store.contains(&entry, &session.hashes, &mut session.flags);
+    if hashed {
+        session.server.store.contains(&entry, &session.hashes, &mut session.flags);
+    } else {
+        session.look_up_hashed(&entry);
+    }
     reply_bits(session);
     Ok(())
 }

@@ -147,10 +147,17 @@ impl Session {
             }
             Some(entry) => {
                 self.hash(&entry, args.from(2))?;
-                self.server.store.contains(&entry, &self.hashes, &mut self.flags);
+                self.look_up_hashed(&entry);
             }
         }
         Ok(())
+    }
+
+    /// Looks up the texts that were hashed and sets their flags.
+    #[inline]
+    pub(in crate::resp) fn look_up_hashed(&mut self, entry: &Entry) {
+        entry.record_texts_looked_up();
+        self.server.store.contains(entry, &self.hashes, &mut self.flags);
     }
 
     /// The spec of a new filter of a kind: a random seed, and keyed if the kind can be and the service allows it.

@@ -20,7 +20,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from fullbloom import _core
-from fullbloom.engines.redis.protocol.manifest import MODULE, TAG_BYTES, Manifest
+from fullbloom.engines.redis.protocol.manifest import MODULE, TAG_BYTES, Manifest, read_generation
 
 if TYPE_CHECKING:
     from fullbloom._core import WireCells, WireCounters
@@ -185,6 +185,10 @@ def native_counters(manifest: Manifest, secret: bytes | None) -> WireCounters:
     )
 
 
+#: Later than any generation.
+LATER = 1 << 64
+
+
 class Tags(NamedTuple):
     """What must follow the cells of each shard: the stable prefix of its tag, and the tag's length."""
 
@@ -247,6 +251,11 @@ class Snapshot:
         if self.manifest.backend == MODULE:
             return tag == EXISTS
         return self.manifest.is_own(shard, tag)
+
+    def read_generation(self, shard: int, tag: bytes) -> int:
+        """Return the generation in a tag of this filter; a later one than any for another tag."""
+        is_known = self.manifest.backend != MODULE and self.is_own(shard, tag)
+        return read_generation(tag) if is_known else LATER
 
     def read_epoch(self, tag: bytes) -> int:
         """Return the epoch in a tag."""

@@ -172,22 +172,15 @@ def read_value(key: bytes) -> Steps[bytes | None]:
 
     Of a longer value only the first `MAX_VALUE_BYTES` and one more are sent.
     """
-    text = yield from _read_start(key)
-    if text:
-        return text
-    if text is None or not (yield from read_number(key, b"EXISTS", key)):
-        return None
-    return (yield from _read_start(key))  # it is empty, or was just created
-
-
-def _read_start(key: bytes) -> Steps[bytes | None]:
-    """Read the start of a value; b"" also if it does not exist."""
     try:
-        return (yield from read_text(key, MAX_VALUE_BYTES + 1, b"GETRANGE", key, 0, MAX_VALUE_BYTES))
+        text = yield from read_part(key, 0, MAX_VALUE_BYTES + 1)
     except (EngineTimeout, EngineUnavailable, EngineNameTaken):
         raise
     except EngineError:  # `fullbloom serve` has no GETRANGE; its notes are no longer than this
-        return (yield from read_text(key, MAX_VALUE_BYTES, b"GET", key))
+        text = b""
+    # GETRANGE returns nothing for an empty value and for a missing key. GET tells them apart in one command;
+    # around an EXISTS, another client may create and delete the key.
+    return text or (yield from read_text(key, MAX_VALUE_BYTES, b"GET", key))
 
 
 _CHANGE_IF_EQUAL = (

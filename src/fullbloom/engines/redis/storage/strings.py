@@ -18,10 +18,9 @@ from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fullbloom import _core
 from fullbloom.engines.redis.protocol import create, errors, expire
 from fullbloom.engines.redis.protocol.expire import Expired
-from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, Snapshot, StoredCells
+from fullbloom.engines.redis.protocol.keys import LATER, AcknowledgedKeys, Snapshot, StoredCells
 from fullbloom.engines.redis.protocol.manifest import DELETING, MODULE, STABLE_BYTES, STRINGS, TAG_BYTES
 from fullbloom.engines.redis.protocol.requests import (
     SendBatch,
@@ -31,6 +30,13 @@ from fullbloom.engines.redis.protocol.requests import (
     read_number,
     read_part,
     read_time,
+)
+from fullbloom.engines.redis.storage.attempts import (
+    Attempt,
+    Moved,
+    choose,
+    combine_attempts,
+    judge,
 )
 from fullbloom.errors import (
     EngineError,
@@ -56,8 +62,6 @@ PORTION = 16384
 RAISED_EVERY = 0.25
 #: Retries without a pause, and in all; seconds between the later ones.
 _IMMEDIATE_RETRIES, _MAX_RETRIES, _WAIT = 4, 200, 0.05
-#: A single shard, which keeps the order of hashes.
-_IN_ORDER = _core.WireCells(512, 8)
 
 
 class LoadEstimate(NamedTuple):
@@ -132,7 +136,7 @@ class Strings(StoredCells):
         An added key is new if any attempt says so; for lookups the last attempt counts. If the filter
         expires, adds recreate it, and lookups find nothing unless another client has done so.
         """
-        attempts: list[bytes] = []
+        attempts: list[Attempt] = []
         for turn in count():
             if turn >= _IMMEDIATE_RETRIES:
                 yield [Sleep(_WAIT)]
@@ -145,7 +149,7 @@ class Strings(StoredCells):
                 if snapshot.manifest.ttl:
                     yield from expire.check_expiry(self)
                     snapshot = self.snapshot
-                answers, settled = yield from self._send(snapshot, make, adding=adding)
+                attempt = yield from self._send(snapshot, make, adding=adding)
             except Expired:
                 if adding:
                     attempts.clear()
@@ -154,34 +158,44 @@ class Strings(StoredCells):
                 if self.manifest.id == snapshot.manifest.id and not (yield from expire.adopt_successor(self)):
                     return bytes(len(make(snapshot.cells)))
                 continue
-            attempts.append(answers)
-            if settled:
-                return combine_answers(attempts) if adding else attempts[-1]
+            attempts.append(attempt)
+            if attempt.settled:
+                return combine_attempts(attempts) if adding else attempt.answers
         raise AssertionError  # count() does not end
 
     def _send(
         self, snapshot: Snapshot, make: Callable[[WireCells], WireBatch], *, adding: bool
-    ) -> Steps[tuple[bytes, bool]]:
-        """Send a batch by a snapshot; return its answers, and whether the filter still uses those strings."""
+    ) -> Steps[Attempt]:
+        """Send a batch by a snapshot."""
         if self.rolled_back:
             yield from self._check_cleared(snapshot)
-            return bytes(len(make(snapshot.cells))), False
-        other, late = snapshot.other if adding else None, set[int]()
+            nothing = bytes(len(make(snapshot.cells)))
+            return Attempt(nothing, nothing, nothing, settled=False)
+        other, late = snapshot.other if adding else None, Moved()
         if other is not None:
             copy = make(other.cells)
             late = yield from self._send_to(snapshot, other, copy, adding=True)
         batch = make(snapshot.cells)
         moved = yield from self._send_to(snapshot, snapshot, batch, adding=adding)
         answers = batch.answers
-        if late and snapshot.is_copying and other is not None:
-            # Clients read the new strings already, so those decide what is new.
-            answers = _select_answers(make, other.cells, late, copy.answers, answers)
+        if not adding:
+            return Attempt(answers, answers, answers, settled=not moved)
+        likely, generation = bytes(len(answers)), snapshot.manifest.generation
+        if other is None or not snapshot.is_copying:
+            # Read in this state and the next one or two; then other strings are.
+            until = generation + (2 if other is None else 3)
+            answers, likely = judge(make, snapshot.cells, moved, until, answers)
+            first = answers
+        else:
+            # Where clients read the new strings already, those decide what is new.
+            first, likely = judge(make, other.cells, late, generation + 4, copy.answers)
+            if late:
+                answers = choose(make, other.cells, set(late), first, answers)
         if late or moved:
-            return answers, False
-        if adding:
-            snapshot.acknowledged.note(batch.hashes)
-            yield from raise_epochs(snapshot)
-        return answers, True
+            return Attempt(answers, likely, first, settled=False)
+        snapshot.acknowledged.note(batch.hashes)
+        yield from raise_epochs(snapshot)
+        return Attempt(answers, likely, first, settled=True)
 
     def _check_cleared(self, snapshot: Snapshot) -> Steps[None]:
         """Raise, unless another client has cleared the filter since it was rolled back."""
@@ -215,9 +229,7 @@ class Strings(StoredCells):
                 raise errors.refusal(self.name, exchange.refusals[0][1])
         return exchanges
 
-    def _send_to(
-        self, snapshot: Snapshot, part: Snapshot, batch: WireBatch, *, adding: bool
-    ) -> Steps[set[int]]:
+    def _send_to(self, snapshot: Snapshot, part: Snapshot, batch: WireBatch, *, adding: bool) -> Steps[Moved]:
         """Send a batch to the strings of a snapshot, or to the other ones that it writes.
 
         Returns the shards whose tags changed, if the filter is in other strings by now.
@@ -239,7 +251,7 @@ class Strings(StoredCells):
             for shard, _, _, bits in replies:
                 self._note_set(part, shard, bits)
             part.touched.update(known)
-        return set()
+        return Moved()
 
     def _note_set(self, part: Snapshot, shard: int, bits: int) -> None:
         """Remember that bits of a shard were set."""
@@ -254,7 +266,7 @@ class Strings(StoredCells):
 
     def _explain_tags(
         self, snapshot: Snapshot, part: Snapshot, changed: list[ShardReply], *, adding: bool
-    ) -> Steps[set[int]]:
+    ) -> Steps[Moved]:
         """Find out why tags have changed.
 
         Returns the shards if the filter is in other strings by now, none if the answers are valid. Raises
@@ -266,16 +278,18 @@ class Strings(StoredCells):
             if adding:
                 yield from self._sweep(part, changed)
             raise
-        late = {shard for shard, _, _, _ in changed}
         if current.view != snapshot.view:
             if adding:
                 yield from self._sweep(part, changed)
-            return late
+            return Moved(
+                (shard, LATER if short else part.read_generation(shard, tag))
+                for shard, tag, short, _ in changed
+            )
         for shard, tag, short, _ in changed:
             if short or not part.is_own(shard, tag):
                 raise (yield from self._explain_shard_loss(shard, part.names.bits[shard], snapshot))
             self.adopt_tag(snapshot, part, shard, tag)
-        return set()
+        return Moved()
 
     def _explain_shard_loss(self, shard: int, key: bytes, known: Snapshot) -> Steps[Exception]:
         return self.explain_loss(f"the cells of shard {shard}", key, known)
@@ -431,31 +445,6 @@ def raise_epoch(key: bytes, at: int, stable: bytes) -> Steps[int]:
 def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
     """Return whether the later of two generations holds other keys, rather than being a step of a reshard."""
     return old.view == new.view and not new.manifest.other_shards
-
-
-def _select_answers(
-    make: Callable[[WireCells], WireBatch], cells: WireCells, late: set[int], copied: bytes, read: bytes
-) -> bytes:
-    """Return the answers ``copied`` for keys in the shards ``late``, and the answers ``read`` for others."""
-    if len(read) == 1:
-        return copied
-    hashes = make(_IN_ORDER).hashes
-    answers = bytearray(read)
-    for number in range(len(read)):
-        one = cells.hashed(hashes[_WORD * number : _WORD * (number + 1)])
-        if one.batch(0, 1).shards[0] in late:
-            answers[number] = copied[number]
-    return bytes(answers)
-
-
-def combine_answers(answers: list[bytes]) -> bytes:
-    """Return 1 for each key for which any of the answers is 1."""
-    if len(answers) == 1:
-        return answers[0]
-    union = 0
-    for one in answers:
-        union |= int.from_bytes(one, "little")
-    return union.to_bytes(len(answers[0]), "little")
 
 
 def _hash_bytes(hashes: Any) -> bytes:

@@ -56,8 +56,9 @@ from fullbloom.engines.redis.protocol.requests import (
 )
 from fullbloom.engines.redis.protocol.verify import Verification
 from fullbloom.engines.redis.storage import strings
+from fullbloom.engines.redis.storage.attempts import combine_answers
 from fullbloom.engines.redis.storage.creation import NewString, create_strings
-from fullbloom.engines.redis.storage.strings import PORTION, combine_answers, run_portions
+from fullbloom.engines.redis.storage.strings import PORTION, run_portions
 from fullbloom.errors import (
     EngineNameTaken,
     FilterLost,

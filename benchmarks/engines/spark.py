@@ -1,0 +1,193 @@
+"""Builds, lookups, joins and duplicates of Spark with two cores, beside Spark's own, all by turns.
+
+Tables are Parquet files, so that Spark knows their sizes. Results go to Spark's "noop" sink. The median of
+the ratios of each turn is shown. Needs pyspark and Java.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+from pyspark.sql import SparkSession, functions
+
+import fullbloom.engines.spark as ours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BUILT, ROWS, SMALL, TURNS = 10_000_000, 20_000_000, 100_000, 3
+RUNTIME = "spark.sql.optimizer.runtime.bloomFilter."
+
+
+def start(folder: Path) -> Any:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    builder = SparkSession.builder.master("local[2]").appName("fullbloom benchmark")
+    settings = {
+        "spark.driver.memory": "2g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.port": "0",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(folder),
+        "spark.sql.shuffle.partitions": "8",
+        # Every join is one of shuffled sides, and Spark's runtime filter is used wherever it can be.
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        RUNTIME + "applicationSideScanSizeThreshold": "0",
+        RUNTIME + "creationSideThreshold": "1g",
+        # Spark's aggregate makes no filter beyond these, which are 4M keys and 8 MiB by default.
+        RUNTIME + "maxNumItems": str(BUILT),
+        RUNTIME + "maxNumBits": str(1 << 30),
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def write_tables(session: Any, folder: Path) -> None:
+    """A large table whose keys are 20 times those of the small one, or exactly those; and one of texts."""
+    key = functions.pmod(functions.xxhash64("id"), functions.lit(20 * SMALL))
+    big = session.range(ROWS, numPartitions=8).select(
+        key.alias("k"), (key % SMALL).alias("every"), functions.col("id").alias("value")
+    )
+    big.write.parquet(str(folder / "big"))
+    small = session.range(SMALL, numPartitions=2).select(
+        functions.col("id").alias("k"), functions.col("id").alias("every"), functions.col("id").alias("name")
+    )
+    small.write.parquet(str(folder / "small"))
+    unique = ROWS * 99 // 100
+    keys = session.range(ROWS, numPartitions=8).select((functions.col("id") % unique).alias("k"))
+    keys.write.parquet(str(folder / "longs"))
+    texts = keys.select(functions.md5(functions.col("k").cast("string")).alias("k"))
+    texts.write.parquet(str(folder / "texts"))
+
+
+def compare(calls: dict[str, Callable[[], Any]], base: str) -> Iterator[str]:
+    """Run all by turns, after one run of each that does not count."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(TURNS + 1):
+        for name, call in calls.items():
+            begun = time.perf_counter()
+            call()
+            if turn:
+                taken[name].append(time.perf_counter() - begun)
+    for name, seconds in taken.items():
+        ratio = statistics.median(one / other for one, other in zip(seconds, taken[base], strict=True))
+        yield f"  {name:52} {statistics.median(seconds):7.2f} s  {ratio:5.2f}x"
+
+
+def consume(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def builds(session: Any) -> Iterator[str]:
+    frame = session.range(BUILT, numPartitions=2)
+    own = "Spark's aggregate, 10M longs"
+
+    def build_own() -> Any:
+        return frame._jdf.stat().bloomFilter("id", BUILT, 0.01)  # noqa: SLF001 - not in PySpark
+
+    def build_ours(kind: str) -> Any:
+        return ours.build(frame, "id", capacity=BUILT, fpr=0.01, kind=kind)
+
+    theirs, mine = ours.from_jvm(build_own()), build_ours("spark")
+    assert theirs == mine, (theirs, mine)
+    calls = {own: build_own, "build, the same bits": lambda: build_ours("spark")}
+    yield from compare({**calls, "build, blocked filter": lambda: build_ours("bloom")}, own)
+
+
+def lookups(session: Any, folder: Path) -> Iterator[str]:
+    frame = session.read.parquet(str(folder / "big"))
+    small = session.read.parquet(str(folder / "small"))
+    known = ours.build(small, "k", capacity=SMALL, kind="spark")
+    blocked = ours.build(small, "k", capacity=SMALL)
+    own = "might_contain, 20M rows"
+    conditions = {
+        own: ours.might_contain("k", known),
+        "contains, Spark's format": ours.contains("k", known),
+        "contains, blocked filter": ours.contains("k", blocked),
+    }
+    yield from compare(
+        {name: lambda one=one: consume(frame.where(one)) for name, one in conditions.items()}, own
+    )
+
+
+def joins(session: Any, folder: Path) -> Iterator[str]:
+    big = session.read.parquet(str(folder / "big"))
+    # A predicate, because Spark's runtime filter is for small sides that have one.
+    small = session.read.parquet(str(folder / "small")).where("name >= 0")
+
+    def join_own(column: str, *, runtime: bool) -> None:
+        session.conf.set(RUNTIME + "enabled", str(runtime).lower())
+        joined = big.select(column, "value").join(small.select(column, "name"), column)
+        plan = joined._jdf.queryExecution().optimizedPlan().toString()  # noqa: SLF001
+        assert ("might_contain" in plan) == runtime, plan
+        consume(joined)
+
+    def join_ours(column: str) -> None:
+        session.conf.set(RUNTIME + "enabled", "false")
+        sides = big.select(column, "value"), small.select(column, "name")
+        consume(ours.bloom_join(*sides, on=column))
+
+    for column, share in (("k", "5 %"), ("every", "100 %")):
+        plain = f"shuffle join, 20M x 100k rows, {share} match"
+        yield from compare(
+            {
+                plain: lambda column=column: join_own(column, runtime=False),
+                "Spark's runtime filter": lambda column=column: join_own(column, runtime=True),
+                "bloom_join": lambda column=column: join_ours(column),
+            },
+            plain,
+        )
+
+
+def count_shuffled(session: Any, call: Callable[[], int]) -> tuple[int, int, float]:
+    """What a call returns, the bytes that its stages shuffled, and its seconds."""
+    context = session.sparkContext
+    url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/stages"
+
+    def read() -> int:
+        with urllib.request.urlopen(url, timeout=60) as response:
+            return sum(stage["shuffleWriteBytes"] for stage in json.load(response))
+
+    before, begun = read(), time.perf_counter()
+    found = call()
+    taken = time.perf_counter() - begun
+    time.sleep(1)
+    return found, read() - before, taken
+
+
+def duplicates(session: Any, folder: Path) -> Iterator[str]:
+    for name in ("longs", "texts"):
+        frame = session.read.parquet(str(folder / name))
+        own = count_shuffled(session, frame.dropDuplicates(["k"]).count)
+        mine = count_shuffled(session, lambda frame=frame: ours.deduplicate(frame, "k").count())
+        assert own[0] == mine[0] == ROWS * 99 // 100
+        for what, (_, nbytes, seconds) in (("dropDuplicates", own), ("deduplicate", mine)):
+            yield (
+                f"  {f'{what}, 20M {name}, 1 % duplicates':52} {seconds:7.2f} s  {nbytes / 1e6:8.1f} MB"
+                f" shuffled  {nbytes / own[1]:5.3f}x"
+            )
+
+
+def run(folder: Path) -> Iterator[str]:
+    """The lines of the table."""
+    session = start(folder)
+    try:
+        yield from builds(session)
+        write_tables(session, folder)
+        yield from lookups(session, folder)
+        yield from joins(session, folder)
+        yield from duplicates(session, folder)
+    finally:
+        session.stop()

@@ -1,0 +1,378 @@
+"""Filters on Dask: built by its workers from dataframes and bags, looked up, used to cut joins and repeats.
+
+>>> import dask.bag
+>>> from fullbloom.engines.dask import build, contains, deduplicate
+>>> words = dask.bag.from_sequence(["ada", "grace", "ada", "edsger"], npartitions=2)
+>>> known = build(words, capacity=100)
+>>> contains(words, known).compute(scheduler="sync")
+[True, True, True, True]
+>>> sorted(deduplicate(words).compute(scheduler="sync"))
+['ada', 'edsger', 'grace']
+
+Needs Dask with dataframes, and distributed for worker processes (``pip install 'fullbloom[dask]'``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import fullbloom
+from fullbloom.engines.kinds import create_filter, create_mergeable
+from fullbloom.errors import EngineError, ParameterError, ParameterTypeError, SecretError
+from fullbloom.extras import require_extra
+
+with require_extra("dask"):
+    import dask
+    import dask.bag
+    import dask.dataframe
+    import distributed
+
+    from fullbloom.engines import hash_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["bloom_join", "build", "contains", "deduplicate"]
+
+#: Characters of names that messages show.
+_SHOWN = 200
+#: Filters, or sets of hashes, that one task merges.
+_FAN_IN = 8
+#: A filter that keeps more of the rows costs more than it saves; its sample reads rows of some partitions.
+_MOST_KEPT, _SAMPLED_PARTITIONS, _SAMPLED_ROWS = 0.5, 8, 2000
+#: Digits that a hash has per row at least, rows per owner of hashes, and the rate of the filter of repeats.
+_SPREAD, _ROWS_PER_OWNER, _FPR = 256, 1 << 22, 0.001
+#: Kinds of NumPy types whose equal values are equal keys: integers, floats, booleans, timestamps.
+_EXACT_KINDS = "iufbM"
+
+
+def build(
+    keys: Any,
+    column: str | None = None,
+    *,
+    capacity: int,
+    fpr: float = 0.01,
+    kind: str = "bloom",
+    **parameters: Any,
+) -> Any:
+    """Return a filter of the keys in a bag, a series, a column or the rows of a dataframe; nulls are no keys.
+
+    Each partition becomes a filter for ``capacity`` keys; workers merge eight at a time, in a tree. A task
+    that runs twice cannot change the filter. ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can
+    merge, or ``"spark"`` for a filter in Spark's format; ``parameters`` are further ones of its class. Raises
+    ParameterError, ParameterTypeError; KeyTypeError for values that are no keys, SecretError for a filter
+    with a secret, and EngineError if a worker lacks this package or has another version of it.
+    """
+    if column is not None:
+        _check_frame(keys, [column])
+        keys = keys[column]
+    if parameters.get("secret") is not None:
+        raise SecretError("workers cannot build a filter with a secret: tasks would contain the secret")
+    create_mergeable(kind, capacity, fpr, **parameters)  # refuses parameters before anything runs
+    _check_workers()
+    add = dask.delayed(_add_keys, pure=False)
+    merge = dask.delayed(_merge_filters, pure=False)
+    parts = [add(part, kind, capacity, fpr, parameters) for part in _list_partitions(keys)]
+    while len(parts) > 1:
+        parts = [merge(parts[start : start + _FAN_IN]) for start in range(0, len(parts), _FAN_IN)]
+    (result,) = dask.compute(parts[0])
+    return result
+
+
+def contains(keys: Any, filter_: Any) -> Any:
+    """Return a lazy series, or bag, of whether the filter may contain each key.
+
+    ``keys`` is a series, a bag, or a dataframe whose rows are looked up as tuples. A null gives ``<NA>`` in
+    the series, of type ``boolean``, and None in the bag. Each worker process receives the filter once, as it
+    is now. Raises ParameterTypeError for another collection or what is not a filter.
+
+    >>> import pandas as pd
+    >>> from fullbloom import BloomFilter
+    >>> known = BloomFilter(10)
+    >>> known.update([1, 2])
+    >>> keys = dask.dataframe.from_pandas(pd.Series([2, 7]), npartitions=1)
+    >>> contains(keys, known).compute(scheduler="sync").tolist()
+    [True, False]
+    """
+    if not callable(getattr(filter_, "contains_many", None)) or isinstance(filter_, type):
+        raise ParameterTypeError(
+            f"a filter is needed, such as BloomFilter(1000), got {type(filter_).__name__}"
+        )
+    sent = _send(filter_)
+    if isinstance(keys, dask.bag.Bag):
+        return keys.map_partitions(_look_up_items, sent)
+    _check_collection(keys)
+    name = None if isinstance(keys, dask.dataframe.DataFrame) else keys.name
+    return keys.map_partitions(_look_up, sent, meta=(name, "boolean"))
+
+
+def bloom_join(
+    big: Any,
+    small: Any,
+    *,
+    on: str | Sequence[str],
+    how: str = "inner",
+    fpr: float = 0.01,
+    use_filter: bool | None = None,
+) -> Any:
+    """Return ``big.merge(small, on=on, how=how)``; a filter of the small keys drops rows first if it pays.
+
+    ``how`` is "inner" or "right". The small side is counted and read now, for the filter, and again with the
+    join, so both reads must give the same rows. The filter is used unless it keeps more than half of a sample
+    of the large side: the first 2,000 rows of up to 8 partitions. ``use_filter`` overrides that. There is no
+    filter if the columns have different types, or a type whose equal values may be different keys. Raises
+    ParameterError if a column does not exist or ``how`` is another join, and the errors of `build`.
+    """
+    if how not in {"inner", "right"}:
+        raise ParameterError(
+            f"how must be inner or right, got {str(how)[:40]!r}: others keep large rows without a partner"
+        )
+    columns = [on] if isinstance(on, str) else [*on]
+    types = zip(_check_frame(big, columns), _check_frame(small, columns), strict=True)
+    if use_filter is not False and all(_is_exact(one, other) for one, other in types):
+        known = build(_select_keys(small, columns), capacity=max(1, len(small)), fpr=fpr)
+        sent = _send(known)
+        if use_filter or _sample(big, columns, sent) <= _MOST_KEPT:
+            big = big.map_partitions(_keep_candidates, columns, sent, meta=big._meta)  # noqa: SLF001
+    return big.merge(small, on=columns, how=how)
+
+
+def deduplicate(collection: Any, columns: str | Sequence[str] | None = None) -> Any:
+    """Return a dataframe or bag without repeated rows: one row for each value of ``columns``, or each item.
+
+    The result is exact. Partitions send 1 to 3 bytes per row of its hash to the owners of these hashes, which
+    find those that occur repeatedly; only candidates are compared in one place. The collection is counted
+    and read now, and again with the result, so both reads must give the same rows. Rows of a dataframe are
+    equal as in ``drop_duplicates``, which this is for columns of other types than numbers, text, booleans and
+    timestamps. Items of a bag are equal if they are the same key: 1 and 1.0 are not. Raises ParameterError if
+    a column does not exist, KeyTypeError if an item of a bag is not a key, and EngineError as `build` does.
+    """
+    is_bag = isinstance(collection, dask.bag.Bag)
+    names: list[str] = []
+    if is_bag:
+        rows = collection.count().compute()
+    else:
+        _check_collection(collection)
+        names = (
+            [*collection.columns]
+            if columns is None
+            else [columns]
+            if isinstance(columns, str)
+            else [*columns]
+        )
+        if not all(_is_exact(one, one) for one in _check_frame(collection, names)):
+            return collection.drop_duplicates(subset=names)
+        rows = len(collection)
+    _check_workers()
+    bits = max(8, math.ceil(math.log2(_SPREAD * max(1, rows))))
+    known = create_filter("bloom", 1, _FPR)
+    repeated = _exchange(collection, names, rows, bits)
+    if len(repeated):
+        known = create_filter("bloom", len(repeated), _FPR)
+        known.update(repeated)
+    sent = _send(known)
+    if is_bag:
+        rest = collection.map_partitions(_select_items, sent, bits, candidates=False)
+        candidates = collection.map_partitions(_select_items, sent, bits, candidates=True)
+        return dask.bag.concat([rest, candidates.distinct(key=identify)])
+    rest, candidates = (
+        collection.map_partitions(_select_rows, names, sent, bits, candidates=one, meta=collection._meta)  # noqa: SLF001
+        for one in (False, True)
+    )
+    return dask.dataframe.concat([rest, candidates.drop_duplicates(subset=names)])
+
+
+def identify(item: Any) -> Any:
+    """Return a value that is equal for two items exactly if they are the same key.
+
+    >>> identify(1) == identify(True), identify(1) == identify(1.0), identify("a") == identify(b"a")
+    (True, False, True)
+    """
+    if isinstance(item, str):
+        return "text", item.encode("utf-8", "surrogatepass")
+    if isinstance(item, bytes | bytearray | memoryview):
+        return "text", bytes(item)
+    if isinstance(item, int):
+        return "integer", int(item)
+    if isinstance(item, float):
+        return "float", "nan" if math.isnan(item) else float(item)
+    if isinstance(item, tuple):
+        return "tuple", tuple(identify(part) for part in item)
+    return type(item).__name__, item
+
+
+def _check_workers() -> None:
+    """Raise EngineError if a worker of the current client has no fullbloom, or another version of it."""
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        return  # the tasks run in this process, or in children of it
+
+    def read_version() -> str:
+        # Pickled by value, because a worker without the package could not unpickle it otherwise.
+        import importlib
+
+        try:
+            return str(importlib.import_module("fullbloom").__version__)
+        except ImportError:
+            return "not installed"
+
+    for worker, version in client.run(read_version).items():
+        if version != fullbloom.__version__:
+            raise EngineError(
+                f"worker {worker} cannot run fullbloom: it is {version} there, {fullbloom.__version__} here; "
+                f"install it on every worker: pip install 'fullbloom[dask]=={fullbloom.__version__}'"
+            )
+
+
+def _send(filter_: Any) -> Any:
+    """Return a filter as an argument of tasks, which each worker process receives once."""
+    if getattr(filter_, "keyed", False):
+        raise SecretError("a filter with a secret stays in its process: a pickle must not contain the secret")
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        return dask.delayed(filter_)
+    # A key of its own: with that of an equal filter, which may be released now, the tasks could wait forever.
+    return dask.delayed(client.scatter(filter_, broadcast=True, hash=False))
+
+
+def _list_partitions(collection: Any) -> list[Any]:
+    if not isinstance(collection, dask.bag.Bag):
+        _check_collection(collection)
+    return list(collection.to_delayed())
+
+
+def _check_collection(collection: Any) -> None:
+    if not isinstance(collection, dask.dataframe.DataFrame | dask.dataframe.Series):
+        raise ParameterTypeError(
+            f"a dataframe, series or bag of Dask is needed, got {type(collection).__name__}"
+        )
+
+
+def _check_frame(frame: Any, columns: list[str]) -> list[Any]:
+    """Return the types of some columns; raise if ``frame`` is no dataframe or lacks one."""
+    if not isinstance(frame, dask.dataframe.DataFrame):
+        raise ParameterTypeError(f"a dataframe of Dask is needed, got {type(frame).__name__}")
+    if not columns:
+        raise ParameterError("name at least one column")
+    for column in columns:
+        if column not in frame.columns:
+            known = ", ".join(map(str, frame.columns))[:_SHOWN]
+            raise ParameterError(f"column {str(column)[:_SHOWN]!r} does not exist; the columns are {known}")
+    return [frame.dtypes[column] for column in columns]
+
+
+def _is_exact(one: Any, other: Any) -> bool:
+    """Return whether equal values of two types of pandas are equal keys."""
+    integers = {getattr(one, "kind", ""), getattr(other, "kind", "")} <= {"i", "u"}
+    text = str(one).startswith(("string", "str")) and str(one) == str(other)
+    return integers or text or (one == other and getattr(one, "kind", "O") in _EXACT_KINDS)
+
+
+def _select_keys(frame: Any, columns: list[str]) -> Any:
+    """Return one column, or a frame whose rows are tuples."""
+    return frame[columns[0]] if len(columns) == 1 else frame[columns]
+
+
+def _exchange(collection: Any, columns: list[str], rows: int, bits: int) -> Any:
+    """Return the digits of hashes that occur repeatedly, as an array."""
+    owner_bits = (max(1, -(-rows // _ROWS_PER_OWNER)) - 1).bit_length()
+    owners = range(1 << owner_bits)
+    send = dask.delayed(_send_hashes, pure=False)
+    pick, answer = dask.delayed(_pick_set, pure=False), dask.delayed(_find_repeated, pure=False)
+    sent = [send(part, columns, bits, owner_bits) for part in _list_partitions(collection)]
+    answers = [answer([pick(part, owner) for part in sent], bits - owner_bits) for owner in owners]
+    return hash_sets.join(zip(owners, dask.compute(*answers), strict=True), bits, owner_bits)
+
+
+def _sample(big: Any, columns: list[str], sent: Any) -> float:
+    """Return the share of a sample's rows that a filter keeps; 0 if the sample has no rows."""
+    count = big.npartitions
+    chosen = sorted({count * part // _SAMPLED_PARTITIONS for part in range(_SAMPLED_PARTITIONS)})
+    measure = dask.delayed(_count_candidates, pure=False)
+    parts = [measure(big.get_partition(part).to_delayed()[0], columns, sent) for part in chosen]
+    counts = dask.compute(*parts)
+    rows = sum(one for one, _ in counts)
+    return sum(kept for _, kept in counts) / rows if rows else 0.0
+
+
+# What follows runs on workers.
+
+
+def _add_keys(keys: Any, kind: str, capacity: int, fpr: float, parameters: dict[str, Any]) -> Any:
+    part = create_mergeable(kind, capacity, fpr, **parameters)
+    part.update(keys.dropna() if hasattr(keys, "dropna") else [key for key in keys if key is not None])
+    return part
+
+
+def _merge_filters(parts: list[Any]) -> Any:
+    whole = parts[0].copy()  # a worker keeps its parts, which another run of this task may need unchanged
+    for part in parts[1:]:
+        whole.merge(part)
+    return whole
+
+
+def _look_up(keys: Any, known: Any) -> Any:
+    marks = known.contains_many(keys).astype("boolean")
+    if hasattr(keys, "isna"):
+        missing = keys.isna() if not hasattr(keys, "columns") else keys.isna().any(axis=1)
+        marks = marks.mask(missing.to_numpy())
+    return marks.rename(None if hasattr(keys, "columns") else keys.name)
+
+
+def _look_up_items(items: Any, known: Any) -> list[bool | None]:
+    listed = [*items]
+    marks = iter(known.contains_many([item for item in listed if item is not None]))
+    return [None if item is None else next(marks) for item in listed]
+
+
+def _mark_candidates(rows: Any, columns: list[str], known: Any) -> Any:
+    """Return which rows may have a partner; pandas joins missing values with each other."""
+    return _look_up(_select_keys(rows, columns), known).fillna(value=True).to_numpy(bool)
+
+
+def _keep_candidates(rows: Any, columns: list[str], known: Any) -> Any:
+    return rows[_mark_candidates(rows, columns, known)]
+
+
+def _count_candidates(rows: Any, columns: list[str], known: Any) -> tuple[int, int]:
+    sampled = rows.head(_SAMPLED_ROWS)
+    return len(sampled), int(_mark_candidates(sampled, columns, known).sum())
+
+
+def _hash_rows(rows: Any, columns: list[str]) -> Any:
+    """Return one hash per row or item as an array; rows with a missing value have the hash 0."""
+    if not columns:
+        hashes = iter(fullbloom.hash_many([item for item in rows if item is not None]))
+        return hash_sets.read_hashes([0 if item is None else next(hashes) for item in rows])
+    hashes = fullbloom.hash_many(_select_keys(rows, columns))
+    missing = rows[columns].isna().any(axis=1)
+    return hash_sets.read_hashes(hashes.mask(missing, 0).to_numpy("uint64"))
+
+
+def _send_hashes(rows: Any, columns: list[str], bits: int, owner_bits: int) -> dict[int, tuple[bytes, bytes]]:
+    collected = hash_sets.Collector(bits=bits)
+    collected.add(_hash_rows(rows if columns else [*rows], columns))
+    return {owner: (sent, repeated) for owner, sent, repeated in collected.split(owner_bits)}
+
+
+def _pick_set(sets: dict[int, tuple[bytes, bytes]], owner: int) -> tuple[bytes, bytes] | None:
+    return sets.get(owner)
+
+
+def _find_repeated(parts: list[tuple[bytes, bytes] | None], bits: int) -> bytes:
+    return hash_sets.find_repeated([part for part in parts if part is not None], bits)
+
+
+def _select_rows(rows: Any, columns: list[str], known: Any, bits: int, *, candidates: bool) -> Any:
+    digits = hash_sets.take_digits(_hash_rows(rows, columns), bits)
+    return rows[known.contains_many(digits) == candidates]
+
+
+def _select_items(items: Any, known: Any, bits: int, *, candidates: bool) -> list[Any]:
+    listed = [*items]
+    digits = hash_sets.take_digits(_hash_rows(listed, []), bits)
+    marks = known.contains_many(digits)
+    return [item for item, mark in zip(listed, marks, strict=True) if mark == candidates]

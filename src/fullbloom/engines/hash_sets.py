@@ -1,0 +1,145 @@
+"""Sets of hash digits that machines exchange to find duplicates, in about log2(universe / size) + 2 bits.
+
+Each partition sends the leading digits of its keys' hashes to their owners, sorted and compressed as by Elias
+and Fano: low bits as they are, high bits as the positions of ones. An owner answers which digits occur more
+than once (Sanders, Schlag and Mueller, "Communication efficient algorithms for fundamental big data
+problems", 2013). Needs NumPy, which pyarrow's and Dask's users have.
+
+>>> import numpy as np
+>>> here, there = Collector(bits=16), Collector(bits=16)
+>>> here.add(np.array([1 << 48, 5 << 48], np.uint64))
+>>> there.add(np.array([5 << 48, 9 << 48], np.uint64))
+>>> parts = [(sent, repeated) for one in (here, there) for _, sent, repeated in one.split()]
+>>> decode(find_repeated(parts, bits=16)).tolist()
+[5]
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fullbloom.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: Size, bits of the universe, low bits.
+_HEADER = struct.Struct("<QBB")
+_HASH_BITS = 64
+
+
+class Collector:
+    """Collects the digits of hashes: ``bits`` of them after the first ``shift``."""
+
+    def __init__(self, *, bits: int, shift: int = 0) -> None:
+        self._bits, self._shift = bits, shift
+        self._parts: list[Any] = []
+
+    def add(self, hashes: Any) -> None:
+        """Add an array of 64-bit hashes."""
+        digits = take_digits(hashes, self._bits, self._shift)
+        self._parts.append(digits.astype(_choose_type(self._bits)))
+
+    def split(self, owner_bits: int = 0) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield each owner with the set of digits for it, and the set of those that were added repeatedly."""
+        if not self._parts:
+            return
+        digits = np.concatenate(self._parts)
+        self._parts.clear()
+        digits.sort()
+        unique, repeated = _split_repeated(digits)
+        rest = self._bits - owner_bits
+        starts = np.arange(1 << owner_bits, dtype=np.uint64) << np.uint64(rest)
+        places = [[*np.searchsorted(values, starts).tolist(), len(values)] for values in (unique, repeated)]
+        for owner, start in enumerate(starts):
+            begin, end = places[0][owner : owner + 2]
+            if begin == end:
+                continue
+            again = slice(*places[1][owner : owner + 2])
+            base = unique.dtype.type(start)
+            yield owner, encode(unique[begin:end] - base, rest), encode(repeated[again] - base, rest)
+
+
+def read_hashes(hashes: Any) -> Any:
+    """Return hashes as an array of unsigned 64-bit integers."""
+    return np.asarray(hashes, np.uint64)
+
+
+def take_digits(hashes: Any, bits: int, shift: int = 0) -> Any:
+    """Return ``bits`` digits of an array of 64-bit hashes after the first ``shift``, as 64-bit integers."""
+    return ((hashes.view(np.uint64) << np.uint64(shift)) >> np.uint64(_HASH_BITS - bits)).astype(np.int64)
+
+
+def find_repeated(parts: Iterable[tuple[bytes, bytes]], bits: int) -> bytes:
+    """Return the set of digits that occur in several parts, or repeatedly in one; a part is as of `split`."""
+    sent, found = [], []
+    for once, again in parts:
+        sent.append(decode(once))
+        found.append(decode(again))
+    if not sent:
+        return encode(np.empty(0, _choose_type(bits)), bits)
+    digits = np.concatenate(sent)
+    digits.sort()
+    found.append(_split_repeated(digits)[1])
+    return encode(np.unique(np.concatenate(found)), bits)
+
+
+def encode(values: Any, bits: int) -> bytes:
+    """Return sorted, distinct values below ``2**bits`` as bytes."""
+    size = len(values)
+    low = max(0, bits - max(1, size).bit_length() + 1)
+    highs = (values >> values.dtype.type(low)).astype(np.int64) + np.arange(size)
+    ones = np.zeros(size + (1 << (bits - low)), bool)
+    ones[highs] = True
+    planes = [
+        np.packbits(((values >> values.dtype.type(bit)) & values.dtype.type(1)).astype(bool))
+        for bit in range(low)
+    ]
+    return b"".join(
+        [_HEADER.pack(size, bits, low), np.packbits(ones).tobytes(), *(p.tobytes() for p in planes)]
+    )
+
+
+def decode(data: bytes) -> Any:
+    """Return the sorted values of `encode` as an array; raise FormatError for other bytes."""
+    size, bits, low = _HEADER.unpack_from(data) if len(data) >= _HEADER.size else (0, 0, 1)
+    plane = -(-size // 8)
+    if not low <= bits <= _HASH_BITS or bits - low > size.bit_length():
+        raise FormatError("the bytes are not a set of hash digits")
+    places = size + (1 << (bits - low))
+    upper = -(-places // 8)
+    if len(data) != _HEADER.size + upper + low * plane:
+        raise FormatError(f"a set of {size} hash digits has other bytes than these {len(data)}")
+    content = np.frombuffer(data, np.uint8, offset=_HEADER.size)
+    ones = np.flatnonzero(np.unpackbits(content[:upper], count=places))
+    if len(ones) != size:
+        raise FormatError(f"a set of {size} hash digits has {len(ones)} of them")
+    kind = _choose_type(bits)
+    values = (ones - np.arange(size)).astype(kind) << kind(low)
+    for bit in range(low):
+        begin = upper + bit * plane
+        ones_of_bit = np.unpackbits(content[begin : begin + plane], count=size).astype(kind)
+        values |= ones_of_bit << kind(bit)
+    return values
+
+
+def _split_repeated(digits: Any) -> tuple[Any, Any]:
+    """Return the distinct ones of sorted digits, and those that occur repeatedly."""
+    is_first = np.ones(len(digits), bool)
+    is_first[1:] = digits[1:] != digits[:-1]
+    return digits[is_first], np.unique(digits[~is_first])
+
+
+def _choose_type(bits: int) -> Any:
+    return np.uint32 if bits <= 32 else np.uint64  # noqa: PLR2004 - sorting half the bytes takes half the time
+
+
+def join(answers: Iterable[tuple[int, bytes]], bits: int, owner_bits: int) -> Any:
+    """Return the digits of all owners' answers as one array of signed 64-bit integers."""
+    parts = [
+        decode(data).astype(np.int64) | np.int64(owner << (bits - owner_bits)) for owner, data in answers
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)

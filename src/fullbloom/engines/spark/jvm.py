@@ -1,0 +1,73 @@
+"""Spark's own filters: to and from the JVM, and lookups in the JVM; not over Spark Connect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import functions
+
+from fullbloom import ForeignFilter
+from fullbloom.engines.kinds import SPARK_FORMATS
+from fullbloom.engines.spark.sessions import get_session, is_classic
+from fullbloom.errors import EngineUnavailable, ParameterTypeError
+
+#: A larger filter would make the plan, which every task receives, larger than a task should be.
+LARGEST_LITERAL = 16 << 20
+
+
+def from_jvm(bloom_filter: Any) -> ForeignFilter:
+    """Return the filter in a ``org.apache.spark.util.sketch.BloomFilter`` of the JVM, bit for bit.
+
+    Raises EngineUnavailable over Spark Connect, which has no JVM objects.
+    """
+    stream = _get_jvm().java.io.ByteArrayOutputStream()
+    bloom_filter.writeTo(stream)
+    return ForeignFilter.from_foreign(bytes(stream.toByteArray()))
+
+
+def to_jvm(filter_: ForeignFilter) -> Any:
+    """Return a filter in Spark's format as a ``BloomFilter`` of the JVM, for Java and Scala code.
+
+    Raises ParameterTypeError for a filter of another format, EngineUnavailable over Spark Connect.
+    """
+    data = bytearray(_check_format(filter_).to_foreign())
+    jvm = _get_jvm()
+    return jvm.org.apache.spark.util.sketch.BloomFilter.readFrom(jvm.java.io.ByteArrayInputStream(data))
+
+
+def might_contain(column: Any, filter_: ForeignFilter) -> Any:
+    """Return the Column of Spark's own lookup, compiled into the query, in a filter of Spark's format.
+
+    ``column`` must hold longs, so cast shorter integers: ``col("id").cast("long")``. It is the fastest lookup
+    of integers, because no row leaves the JVM. The filter becomes a part of the plan: at most 16 MiB. Raises
+    ParameterTypeError for a filter of another format or size, EngineUnavailable over Spark Connect; Spark
+    raises AnalysisException if the column does not hold longs.
+    """
+    data = _check_format(filter_).to_foreign()
+    if len(data) > LARGEST_LITERAL:
+        raise ParameterTypeError(f"the filter has {len(data)} bytes; use contains beyond {LARGEST_LITERAL}")
+    catalyst = _get_jvm().org.apache.spark.sql.catalyst.expressions
+    convert = _get_jvm().org.apache.spark.sql.classic.ExpressionUtils
+    key = functions.col(column) if isinstance(column, str) else column
+    literal = convert.expression(functions.lit(data)._jc)  # noqa: SLF001 - the JVM's column
+    expression = catalyst.BloomFilterMightContain(literal, convert.expression(key._jc))  # noqa: SLF001
+    from pyspark.sql.classic.column import Column
+
+    return Column(convert.column(expression))
+
+
+def _get_jvm() -> Any:
+    session = get_session()
+    if not is_classic(session):
+        raise EngineUnavailable(
+            "Spark Connect gives no access to the JVM; use contains, or a classic session"
+        )
+    return session._jvm  # noqa: SLF001
+
+
+def _check_format(filter_: Any) -> Any:
+    if getattr(filter_, "format", None) not in SPARK_FORMATS:
+        raise ParameterTypeError(
+            f"a filter in Spark's format is needed, as of build(kind='spark'), got {type(filter_).__name__}"
+        )
+    return filter_

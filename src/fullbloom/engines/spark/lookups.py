@@ -1,0 +1,66 @@
+"""Lookups of a column in a filter that each worker process maps once."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions
+
+from fullbloom.engines.arrow import check_filter
+from fullbloom.engines.spark.sessions import check_broadcast_size, get_session, is_classic
+from fullbloom.engines.spark.shipping import ship
+from fullbloom.errors import SecretError
+
+
+def contains(column: Any, filter_: Any, *, max_bytes: int | None = None) -> Any:
+    """Return a Column that is True where the filter may contain the key, False where it does not.
+
+    ``column`` is a name or a Column; a struct is looked up as the tuple of its fields. A null gives null, so
+    ``where`` drops it, and NaN is a key. The filter is sent to each executor once; the first worker there
+    writes it to a file of the executor's folder, and every worker process maps that file once. The column is
+    a snapshot: keys added later are not in it. Use one column for several queries, because each call sends
+    the filter.
+
+    Raises FilterMemoryError before anything runs if the filter is larger than ``max_bytes``, or half of an
+    executor's memory if that is None; SecretError for a filter with a secret; EngineUnavailable without an
+    active session. A query fails with KeyTypeError in its message if the column holds no keys, or keys of a
+    type that the filter does not hold.
+    """
+    check_filter(filter_)
+    digest, broadcast = send_filter(get_session(), filter_, max_bytes)
+    return create_lookup(digest, broadcast)(functions.col(column) if isinstance(column, str) else column)
+
+
+def create_lookup(digest: str, broadcast: Any) -> Any:
+    """Return the function of columns that looks up keys in a filter that was sent."""
+    run = ship("look_up", digest, broadcast)
+
+    def bloom_contains(keys: Any) -> Any:
+        return run(keys)
+
+    # Spark reads the kind of a function from its annotations.
+    bloom_contains.__annotations__ = {"keys": Iterator[pa.Array], "return": Iterator[pa.Array]}
+    return functions.arrow_udf(bloom_contains, "boolean")
+
+
+def send_filter(session: Any, filter_: Any, max_bytes: int | None = None) -> tuple[str, Any]:
+    """Send a filter to the workers; return its digest and its broadcast, None over Spark Connect."""
+    if getattr(filter_, "keyed", False):
+        raise SecretError(
+            "a filter with a secret cannot be sent to workers: its file opens with the secret only"
+        )
+    check_broadcast_size(session, filter_.nbytes, max_bytes)
+    data = filter_.to_bytes()
+    digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+    if is_classic(session):
+        return digest, session.sparkContext.broadcast(data)
+    with tempfile.TemporaryDirectory(prefix="fullbloom-") as folder:
+        path = Path(folder) / f"fullbloom-{digest}.bloom"
+        path.write_bytes(data)
+        session.addArtifacts(str(path), file=True)
+    return digest, None

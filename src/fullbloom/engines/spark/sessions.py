@@ -1,0 +1,178 @@
+"""What a session of Spark says about itself: whether it is Connect, its settings, the plans of frames."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from fullbloom.card import format_bytes
+from fullbloom.errors import (
+    EngineUnavailable,
+    FilterMemoryError,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+)
+
+#: Characters of names that messages show.
+SHOWN = 200
+#: Bytes that the JVM holds as one value, with space for the header of a row.
+LARGEST_VALUE = (1 << 31) - (1 << 16)
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
+
+
+def get_session() -> Any:
+    """Return the active session; raise EngineUnavailable if there is no session."""
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise EngineUnavailable("Spark has no active session; create one: SparkSession.builder.getOrCreate()")
+    return session
+
+
+def check_frame(frame: Any, columns: list[str]) -> Any:
+    """Return the types of ``columns`` of a DataFrame; raise if it is another object or lacks one."""
+    if not hasattr(frame, "mapInArrow") or not hasattr(frame, "sparkSession"):
+        raise ParameterTypeError(f"a DataFrame of Spark is needed, got {type(frame).__name__}")
+    if not columns:
+        raise ParameterError("name at least one column")
+    fields = {field.name: field.dataType for field in frame.schema.fields}
+    if len(fields) < len(frame.columns):
+        repeated = [name for name in columns if frame.columns.count(name) > 1]
+        if repeated:
+            raise ParameterError(f"column {repeated[0][:SHOWN]!r} is ambiguous; rename one of them")
+    for column in columns:
+        if column not in fields:
+            known = ", ".join(frame.columns)[:SHOWN]
+            raise ParameterError(f"column {str(column)[:SHOWN]!r} does not exist; the columns are {known}")
+    return [fields[column] for column in columns]
+
+
+def check_key_type(column: str, key_type: Any) -> None:
+    """Raise KeyTypeError if values of a type of Spark are no keys, before anything runs."""
+    if isinstance(key_type, spark_types.StructType):
+        for field in key_type.fields:
+            check_key_type(f"{column}.{field.name}", field.dataType)
+        return
+    if not isinstance(key_type, _KEYS):
+        raise KeyTypeError(
+            f"column {column[:SHOWN]!r} has the type {key_type.simpleString()[:SHOWN]}, whose values "
+            "are no keys; integers, floats, booleans, text, binary, dates, timestamps, day-time intervals, "
+            "decimals and structs of these are"
+        )
+
+
+_KEYS = (
+    spark_types.IntegralType,
+    spark_types.FloatType,
+    spark_types.DoubleType,
+    spark_types.BooleanType,
+    spark_types.StringType,
+    spark_types.CharType,
+    spark_types.VarcharType,
+    spark_types.BinaryType,
+    spark_types.DateType,
+    spark_types.TimestampType,
+    spark_types.TimestampNTZType,
+    spark_types.DayTimeIntervalType,
+    spark_types.DecimalType,
+)
+
+
+def is_classic(frame_or_session: Any) -> bool:
+    """Return whether the JVM is within reach, which it is not over Spark Connect."""
+    return hasattr(frame_or_session, "_jdf") or hasattr(frame_or_session, "_jsparkSession")
+
+
+def read_size(session: Any, name: str, default: str) -> int:
+    """Return a setting of bytes, such as ``"1g"``; -1 if it is negative."""
+    text = str(session.conf.get(name, default)).strip()
+    found = _SIZE.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2].lower()] if found else -1
+
+
+def check_value_size(nbytes: int) -> None:
+    """Raise FilterMemoryError for a filter that Spark cannot move as one value."""
+    if nbytes > LARGEST_VALUE:
+        raise FilterMemoryError(
+            f"the filter has {format_bytes(nbytes)}, and Spark moves at most 2 GiB as one value; "
+            "raise fpr, or split the keys by a column and build a filter for each part"
+        )
+
+
+def check_result_size(session: Any, nbytes: int) -> int:
+    """Return how many filters of this size the driver accepts as one result, 16 at most.
+
+    Raises FilterMemoryError if it does not accept one.
+    """
+    check_value_size(nbytes)
+    limit = read_size(session, "spark.driver.maxResultSize", "1g")
+    if limit <= 0:  # unlimited
+        return 16
+    if nbytes > limit // 2:
+        raise FilterMemoryError(
+            f"the filter has {format_bytes(nbytes)}, which does not fit into a result of "
+            f"spark.driver.maxResultSize = {format_bytes(limit)}; raise that setting to twice the filter"
+        )
+    return max(1, min(16, limit // 2 // nbytes))
+
+
+def check_broadcast_size(session: Any, nbytes: int, max_bytes: int | None) -> None:
+    """Raise FilterMemoryError if a filter does not fit beside the tasks of an executor."""
+    check_value_size(nbytes)
+    if max_bytes is None:
+        # Without a cluster, the tasks run in the process of the driver.
+        local = re.fullmatch(r"local(\[.*\])?", str(session.conf.get("spark.master", "")))
+        name = "spark.driver.memory" if local else "spark.executor.memory"
+        max_bytes = read_size(session, name, "1g") // 2
+        reason = f"half of {name}"
+    else:
+        reason = "max_bytes"
+    if 0 <= max_bytes < nbytes:
+        raise FilterMemoryError(
+            f"the filter has {format_bytes(nbytes)}, and {reason} is {format_bytes(max_bytes)}: it would not "
+            "fit on a worker; raise fpr, or pass max_bytes= if the workers have the memory"
+        )
+
+
+def estimate_bytes(frame: Any) -> int | None:
+    """Return Spark's own estimate of a frame's bytes; None over Connect."""
+    if not is_classic(frame):
+        return None
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))  # noqa: SLF001
+
+
+def is_repeatable(frame: Any) -> bool:
+    """Return whether a frame gives the same rows each time, as far as Spark knows (True over Connect).
+
+    A limit without an order may return other rows each time, which Spark does not call nondeterministic.
+    """
+    if not is_classic(frame):
+        return True
+    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+    return not _find_node(plan, r"(Global|Local)?(Limit|Offset)|Tail") and _is_deterministic(plan)
+
+
+def is_narrow(frame: Any) -> bool:
+    """Return whether the first rows of each partition come without a shuffle (True over Connect)."""
+    if not is_classic(frame):
+        return True
+    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+    return not _find_node(
+        plan, r"Join|Aggregate|Window|Sort|Repartition\w*|Rebalance\w*|Distinct|Deduplicate"
+    )
+
+
+def _find_node(plan: Any, names: str) -> bool:
+    """Return whether a plan has a node with one of these names."""
+    return re.search(rf"^[\s:+-]*({names})\b", plan.toString(), re.MULTILINE) is not None
+
+
+def _is_deterministic(plan: Any) -> bool:
+    children = plan.children()
+    return bool(plan.deterministic()) and all(
+        _is_deterministic(children.apply(number)) for number in range(children.size())
+    )

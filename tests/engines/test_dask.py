@@ -1,0 +1,210 @@
+"""Guarantee: filters of Dask are those of one process, and its joins and repeats are exactly its own."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from engines import pages
+
+import fullbloom
+from fullbloom import BloomFilter
+from fullbloom.errors import EngineError, KeyTypeError, ParameterError, ParameterTypeError, SecretError
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install -r requirements/engines.txt")
+
+import dask.bag
+import dask.dataframe as dd
+import distributed
+
+from fullbloom.engines.dask import bloom_join, build, contains, deduplicate
+
+FPR = 1e-9
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client():
+    """Two workers in processes of their own."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as one,
+    ):
+        yield one
+
+
+def frame_of(table, parts=3):
+    return dd.from_pandas(pd.DataFrame(table), npartitions=parts)
+
+
+def rows(frame):
+    table = frame.compute() if hasattr(frame, "compute") else frame
+    return sorted(repr(tuple(row)) for row in table.itertuples(index=False))
+
+
+def test_a_build_has_the_bits_of_one_batch_and_runs_on_workers(client):
+    local = BloomFilter(20_000)
+    local.update(range(20_000))
+    frame = frame_of({"k": range(20_000)}, parts=20)
+    assert build(frame, "k", capacity=20_000) == local
+    assert build(frame.k, capacity=20_000) == local
+    assert build(dask.bag.range(20_000, npartitions=11), capacity=20_000) == local
+    assert os.getpid() not in client.run(os.getpid).values()
+
+
+def test_every_key_counts_once():
+    built = build(frame_of({"k": [*range(1000)] * 3}, parts=10), "k", capacity=3000, fpr=FPR, kind="counting")
+    assert set(built.count_many(list(range(1000)))) == {3}
+
+
+KEYS = {
+    "int64": [1, -1, 2**40],
+    "float64": [1.5, 0.0, -2.0],
+    "bool": [True, False],
+    "str": ["a", "café"],
+    "datetime64[ns]": ["2024-02-29", "2024-03-01"],
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_every_type_are_found(kind):
+    keys = dd.from_pandas(pd.Series(KEYS[kind], dtype=kind, name="k"), npartitions=1)
+    found = contains(keys, build(keys, capacity=100, fpr=FPR))
+    assert (found.dtype, found.name) == ("boolean", "k")
+    assert found.compute().tolist() == [True] * len(KEYS[kind])
+
+
+def test_missing_values_are_no_keys():
+    keys = dd.from_pandas(pd.Series([1, None, 7], dtype="Int64"), npartitions=2)
+    built = build(keys, capacity=10, fpr=FPR)
+    assert built.num_added == 2
+    assert contains(keys, built).compute().tolist() == [True, pd.NA, True]
+    bag = dask.bag.from_sequence(["a", None, "b"], npartitions=2)
+    assert contains(bag, build(bag, capacity=10, fpr=FPR)).compute() == [True, None, True]
+
+
+def test_rows_are_looked_up_as_tuples():
+    known = BloomFilter(10, fpr=FPR)
+    known.update([(1, "x")])
+    found = contains(frame_of({"a": [1, 1], "b": ["x", "y"]}, parts=1), known).compute()
+    assert found.tolist() == [True, False]
+
+
+def test_parameters_are_refused_before_anything_runs():
+    frame = frame_of({"k": [1]}, parts=1)
+    with pytest.raises(ParameterError, match="column 'nope' does not exist; the columns are k"):
+        build(frame, "nope", capacity=10)
+    with pytest.raises(ParameterError, match="kind must be one of"):
+        build(frame, "k", capacity=10, kind="stable")
+    with pytest.raises(ParameterTypeError, match="got list"):
+        build([1], capacity=10)
+    with pytest.raises(ParameterTypeError, match="a filter is needed, such as"):
+        contains(frame.k, {1})
+    with pytest.raises(SecretError, match="cannot build a filter with a secret"):
+        build(frame, "k", capacity=10, secret=b"x" * 16)
+    with pytest.raises(SecretError, match="stays in its process"):
+        contains(frame.k, BloomFilter(10, secret=b"x" * 16))
+    for how in ("left", "outer"):
+        with pytest.raises(ParameterError, match="how must be inner or right"):
+            bloom_join(frame, frame, on="k", how=how)
+    with pytest.raises(ParameterError, match="name at least one column"):
+        deduplicate(frame, [])
+
+
+def test_values_that_are_no_keys_are_an_error():
+    with pytest.raises(KeyTypeError):
+        build(dask.bag.from_sequence([["a list"]], npartitions=1), capacity=10)
+
+
+def test_a_worker_of_another_version_is_one_error(monkeypatch):
+    monkeypatch.setattr(fullbloom, "__version__", "9.9.9")
+    with pytest.raises(EngineError, match=r"is 0\S+ there, 9.9.9 here; install it on every worker"):
+        build(frame_of({"k": [1]}, parts=1), "k", capacity=10)
+
+
+@pytest.mark.parametrize("how", ["inner", "right"])
+@pytest.mark.parametrize("on", ["k", ["k", "name"]])
+@pytest.mark.parametrize("use_filter", [True, None])
+def test_a_join_is_that_of_dask(how, on, use_filter):
+    numbers = range(5000)
+    big = frame_of({"k": numbers, "name": [f"n{one % 7}" for one in numbers], "value": numbers}, parts=4)
+    small = frame_of({"k": range(0, 10_000, 500), "name": [f"n{one % 5}" for one in range(20)]}, parts=2)
+    names = [on] if isinstance(on, str) else on
+    small = small[[*names]]
+    joined = bloom_join(big, small, on=on, how=how, use_filter=use_filter)
+    assert rows(joined) == rows(big.merge(small, on=names, how=how))
+
+
+def test_missing_values_and_zeros_join_as_pandas_joins_them():
+    table = {"k": [0.0, -0.0, math.nan, 1.5, 2.5]}
+    big, small = frame_of(table, parts=2), frame_of({"k": [-0.0, math.nan, 1.5]}, parts=1)
+    expected = pd.DataFrame(table).merge(pd.DataFrame({"k": [-0.0, math.nan, 1.5]}), on="k")
+    assert len(bloom_join(big, small, on="k", use_filter=True)) == len(expected) == 4
+
+
+def test_columns_of_other_types_are_joined_without_a_filter():
+    big, small = frame_of({"k": [1, 2, 3]}, parts=1), frame_of({"k": [1.0, 2.0]}, parts=1)
+    assert len(bloom_join(big, small, on="k", use_filter=True)) == 2
+
+
+def test_rows_without_repeats_are_those_of_drop_duplicates():
+    draw = random.Random(3)
+    pool = [(float(one), f"t{one}") for one in range(3000)]
+    pool += [(math.nan, "x"), (0.0, None), (-0.0, None), (math.nan, None)]
+    table = [*pool, *draw.choices(pool, k=200), *pool[-4:]]
+    draw.shuffle(table)
+    local = pd.DataFrame(table, columns=["a", "b"])
+    frame = dd.from_pandas(local, npartitions=5)
+    kept = deduplicate(frame).compute()
+    assert len(kept) == len(local.drop_duplicates())
+    assert not kept.duplicated().any()
+    assert len(deduplicate(frame, "b")) == local["b"].nunique(dropna=False)
+
+
+def test_items_without_repeats_are_the_distinct_keys():
+    items = [
+        "a",
+        b"a",
+        1,
+        True,
+        1.0,
+        None,
+        None,
+        ("a", 1),
+        ("a", True),
+        "b",
+        *range(2, 500),
+        *range(490, 600),
+    ]
+    kept = deduplicate(dask.bag.from_sequence(items, npartitions=6)).compute()
+    assert len(kept) == 1 + 1 + 1 + 1 + 1 + 1 + len(range(2, 600))
+    assert deduplicate(dask.bag.from_sequence([], npartitions=1)).compute() == []
+
+
+def test_a_frame_of_other_types_is_left_to_dask():
+    frame = frame_of({"k": np.array([1, 1.0, "1"], object)}, parts=1)
+    assert len(deduplicate(frame, "k")) == len(frame.drop_duplicates(subset=["k"]))
+
+
+def test_without_a_cluster_tasks_run_in_this_process():
+    """The examples of the module, in a process without a client."""
+    program = (
+        "import doctest, fullbloom.engines.dask as module\n"
+        "found = doctest.testmod(module)\n"
+        "print(found.failed, found.attempted > 10)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "True"], done.stdout
+
+
+def test_the_examples_of_the_page_run():
+    report, count = pages.run("engines/dask.md", {})
+    assert not report, report
+    assert count > 10

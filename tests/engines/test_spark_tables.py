@@ -1,0 +1,231 @@
+"""Guarantee: joins and duplicates found with filters are exactly Spark's own."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from engines import spark_sessions
+
+from fullbloom.errors import FilterMemoryError, ParameterError
+
+
+@pytest.fixture(scope="module")
+def session():
+    running = spark_sessions.start(**{"spark.sql.autoBroadcastJoinThreshold": "-1"})
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def engine(session):  # noqa: ARG001 - the engine needs one
+    from fullbloom.engines import spark
+
+    return spark
+
+
+@pytest.fixture(scope="module")
+def functions(session):  # noqa: ARG001 - functions need one
+    from pyspark.sql import functions as found
+
+    return found
+
+
+def rows(frame):
+    return sorted(repr(tuple(row)) for row in frame.collect())  # texts, because NaN is not equal to itself
+
+
+def analyzed(frame):
+    return frame._jdf.queryExecution().analyzed().toString()
+
+
+@pytest.fixture(scope="module")
+def sides(session, functions):
+    big = session.range(100_000, numPartitions=4).select(
+        (functions.col("id") % 10_000).alias("k"), functions.col("id").alias("value")
+    )
+    small = session.range(200).select((functions.col("id") * 3).alias("k"), functions.lit("x").alias("name"))
+    return big, small
+
+
+@pytest.mark.parametrize("how", ["inner", "left_semi", "semi", "right"])
+def test_a_join_is_that_of_spark(engine, sides, how):
+    big, small = sides
+    joined = engine.bloom_join(big, small, on="k", how=how, use_filter=True)
+    assert "bloom_join filters the large side" in analyzed(joined)
+    assert rows(joined) == rows(big.join(small, ["k"], how))
+
+
+def test_few_partners_make_a_filter_pay_and_the_plan_says_so(engine, sides):
+    big, small = sides
+    plan = engine.plan_join(big, small, on="k")
+    assert plan.uses_filter, plan
+    assert plan.rows == 200
+    assert 0 <= plan.kept < 0.2
+    text = analyzed(engine.bloom_join(big, small, on="k"))
+    assert "bloom_join filters the large side: 200 keys" in text
+
+
+def test_many_partners_make_no_filter_pay(session, engine, sides):
+    big, _ = sides
+    every = session.range(10_000).withColumnRenamed("id", "k")
+    plan = engine.plan_join(big, every, on="k")
+    assert not plan.uses_filter
+    assert plan.kept == 1
+    joined = engine.bloom_join(big, every, on="k")
+    assert "joins without a filter: a filter of 10000 keys" in analyzed(joined)
+    assert "would keep 100.0% of a sample" in analyzed(joined)
+    assert joined.count() == 100_000
+
+
+def test_sizes_alone_can_decide(session, engine, sides):
+    big, small = sides
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10m")
+    try:
+        assert "Spark broadcasts the small side" in engine.plan_join(big, small, on="k").reason
+    finally:
+        session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    assert "the large side has" in engine.plan_join(small, big.select("k"), on="k").reason
+    assert engine.plan_join(big, small, on="k", use_filter=False).reason == "use_filter is False"
+
+
+def test_a_filter_that_does_not_fit_is_not_built(engine, sides):
+    big, small = sides
+    plan = engine.plan_join(big, small, on="k", max_bytes=10)
+    assert not plan.uses_filter
+    assert "max_bytes is 10 B" in plan.reason
+    with pytest.raises(FilterMemoryError, match="max_bytes is 10 B"):
+        engine.bloom_join(big, small, on="k", max_bytes=10, use_filter=True)
+
+
+def test_joins_that_keep_rows_without_a_partner_are_refused(engine, sides):
+    big, small = sides
+    for how in ("left", "full", "left_anti", "cross"):
+        with pytest.raises(ParameterError, match="how must be inner, left_semi or right"):
+            engine.bloom_join(big, small, on="k", how=how)
+    with pytest.raises(ParameterError, match="column 'nope' does not exist"):
+        engine.bloom_join(big, small, on="nope")
+
+
+def test_a_side_that_changes_between_two_reads_gets_no_filter(engine, sides, functions):
+    big, small = sides
+    for changing in (small.where(functions.rand() < 0.5), small.limit(10)):
+        plan = engine.plan_join(big, changing, on="k", use_filter=True)
+        assert (plan.uses_filter, plan.reason.endswith("persist it")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("double", [0.0, -0.0, math.nan, 1.5, None]),
+        ("float", [0.0, -0.0, math.nan, 1.5, None]),
+        ("string", ["a", "b", "café", None]),
+        ("decimal(10,2)", [1, 2, None]),
+        ("date", ["2024-02-29", None]),
+        ("boolean", [True, False, None]),
+    ],
+)
+def test_values_that_spark_calls_equal_are_joined(session, engine, functions, kind, values):
+    texts = [(None if value is None else str(value),) for value in values]
+    frame = session.createDataFrame(texts, "t string").select(functions.col("t").cast(kind).alias("k"))
+    joined = engine.bloom_join(frame, frame.distinct(), on="k", use_filter=True)
+    assert "filters the large side" in analyzed(joined)
+    assert rows(joined) == rows(frame.join(frame.distinct(), ["k"]))
+
+
+def test_types_whose_equal_values_differ_in_bytes_are_left_to_spark(session, engine, functions):
+    numbers = session.range(10).withColumnRenamed("id", "k")
+    texts = numbers.select(functions.col("k").cast("string").alias("k"))
+    plan = engine.plan_join(numbers, texts, on="k", use_filter=True)
+    assert (plan.uses_filter, "has the types bigint and string" in plan.reason) == (False, True)
+    assert engine.bloom_join(numbers, texts, on="k").count() == 10
+    assert engine.plan_join(
+        numbers, numbers.select(functions.col("k").cast("int").alias("k")), on="k", use_filter=True
+    )
+    folded = texts.select(functions.col("k").cast("string collate UTF8_LCASE").alias("k"))
+    assert not engine.plan_join(folded, folded, on="k", use_filter=True).uses_filter
+
+
+def test_integers_of_other_widths_are_joined(session, engine, functions):
+    wide = session.range(-5, 5).withColumnRenamed("id", "k")
+    narrow = wide.select(functions.col("k").cast("tinyint").alias("k"))
+    assert engine.bloom_join(wide, narrow, on="k", use_filter=True).count() == 10
+
+
+@pytest.fixture(scope="module")
+def repeated(session):
+    """Rows with nulls, NaN and both zeros among the keys, and repeats within and across partitions."""
+    draw = random.Random(7)
+    pool = [(float(number), f"t{number}") for number in range(5000)]
+    pool += [(None, "x"), (math.nan, "y"), (0.0, None), (-0.0, None), (None, None)]
+    table = [*pool, *draw.choices(pool, k=300), *pool[-5:]]
+    draw.shuffle(table)
+    numbered = [(*row, number) for number, row in enumerate(table)]
+    return session.createDataFrame(numbered, "a double, b string, number long").repartition(5).persist()
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+@pytest.mark.parametrize("columns", ["a", ["a", "b"]])
+def test_duplicates_are_those_of_a_group_by(engine, repeated, functions, columns, rounds):
+    names = [columns] if isinstance(columns, str) else columns
+    groups = repeated.groupBy(*names).agg(functions.count("*").alias("c")).where("c > 1")
+    condition = [repeated[name].eqNullSafe(groups[name]) for name in names]
+    expected = repeated.join(groups, condition, "left_semi")
+    found = engine.find_duplicates(repeated, columns, rounds=rounds)
+    assert found.columns == repeated.columns
+    assert sorted(row["number"] for row in found.collect()) == sorted(
+        row["number"] for row in expected.collect()
+    )
+
+
+def test_deduplication_keeps_one_row_of_each_key(engine, repeated):
+    kept = engine.deduplicate(repeated, ["a", "b"])
+    assert rows(kept.select("a", "b")) == rows(repeated.select("a", "b").dropDuplicates())
+    assert rows(engine.deduplicate(repeated.select("b"))) == rows(repeated.select("b").distinct())
+
+
+def test_tables_of_few_keys_none_and_one_row(session, engine, functions):
+    few = session.range(10_000).select((functions.col("id") % 3).alias("k"))
+    assert rows(engine.deduplicate(few)) == ["(0,)", "(1,)", "(2,)"]
+    assert engine.find_duplicates(few, "k").count() == 10_000
+    assert engine.deduplicate(few.where("k > 5")).count() == 0
+    assert engine.find_duplicates(few.where("k > 5"), "k").count() == 0
+    assert engine.deduplicate(few.where("k = 1").limit(1)).count() == 1
+    assert engine.find_duplicates(session.range(1), "id").count() == 0
+
+
+def test_texts_that_a_collation_calls_equal_are_duplicates(session, engine, functions):
+    texts = session.createDataFrame([("a",), ("A",), ("b",)], "t string")
+    folded = texts.select(functions.col("t").cast("string collate UTF8_LCASE").alias("t"))
+    assert engine.find_duplicates(folded, "t").count() == 2
+    assert engine.deduplicate(folded).count() == 2
+
+
+def test_zeros_and_nan_inside_structs_are_duplicates(session, engine, functions):
+    numbers = session.createDataFrame([(0.0,), (-0.0,), (math.nan,), (math.nan,), (1.0,)], "x double")
+    rows_of_structs = numbers.select(functions.struct("x").alias("s"), functions.array("x").alias("a"))
+    for column in ("s", "a"):
+        assert engine.find_duplicates(rows_of_structs, column).count() == 4
+        assert engine.deduplicate(rows_of_structs, column).count() == 3
+
+
+def test_parameters_of_duplicates_are_refused(session, engine):
+    with pytest.raises(ParameterError, match="rounds must be from 1 to 3, got 0"):
+        engine.find_duplicates(session.range(3), "id", rounds=0)
+    with pytest.raises(ParameterError, match="column 'nope' does not exist"):
+        engine.deduplicate(session.range(3), "nope")
+    with pytest.raises(ParameterError, match="name at least one column"):
+        engine.find_duplicates(session.range(3), [])
+
+
+def test_duplicates_shuffle_a_tenth_of_the_bytes(session, engine, functions):
+    texts = session.range(400_000, numPartitions=4).select(
+        functions.sha2((functions.col("id") % 396_000).cast("string"), 256).alias("k"), "id"
+    )
+    before = spark_sessions.read_shuffle_bytes(session)
+    expected = texts.dropDuplicates(["k"]).count()
+    own = spark_sessions.read_shuffle_bytes(session) - before
+    assert engine.deduplicate(texts, "k").count() == expected == 396_000
+    ours = spark_sessions.read_shuffle_bytes(session) - before - own
+    assert ours * 10 < own, (ours, own)

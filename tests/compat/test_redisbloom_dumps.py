@@ -260,7 +260,7 @@ def test_every_length_that_lies_is_refused(make: Any, tmp_path: Path) -> None:
         refused(lambda cut=cut: open_foreign(data[:cut], made.format), f'format "{made.format}"')
         refused(lambda: open_foreign(path, made.format), f'format "{made.format}"')
         refused(lambda: fullbloom.open(path))
-        assert detect(data[:cut]) is None
+        assert detect(data[:cut]) != made.format
     refused(lambda: open_foreign(data + b"\0", made.format), "follow it")
     with pytest.raises(FilterMemoryError):
         open_foreign(data, max_bytes=made.nbytes - 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # web.sh: builds the core for browsers into web/fullbloom/wasm, the package's JavaScript into web/fullbloom/dist, and
 # the pages made of it: web/explorer/dist and web/dashboard/dist.
-# web.sh --check: says in one sentence what is missing and cannot be obtained here; exit code 1 if anything is.
+# web.sh --obtain: installs and downloads all that this needs, and builds nothing; exit code 1 if anything cannot be had.
 #
 # Needs Node with npm, and Rust's standard library for wasm32-unknown-unknown. Node comes from Debian, as root, where its
 # suite has a version that is new enough. The library comes from rustup where rustup is there; as root on Debian from a
@@ -82,7 +82,6 @@ check() {
 }
 
 check
-[[ "${1:-}" != --check ]] || exit 0
 if ! has_node; then
     echo "web: Node is missing, installing the Debian packages nodejs and npm"
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nodejs npm >/dev/null
@@ -116,6 +115,9 @@ elif [[ "$("$bindgen" --version 2>/dev/null)" != "wasm-bindgen $version" ]]; the
     rm -rf "$root/target"
 fi
 
+npm --prefix web ci --silent --ignore-scripts
+[[ "${1:-}" != --obtain ]] || exit 0
+
 # Vectors of 128 bits are in all browsers since 2023 and in Node 20: half the time of a lookup in a filter of 1 MB.
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-C target-feature=+simd128"
 # build_module PROFILE KINDS FOLDER: compiles the module with these kinds and writes it into a folder.
@@ -133,7 +135,6 @@ cmp -s {"$package/wasm","$root/explorer"}/fullbloom_wasm.js ||
 mkdir -p web/explorer/core
 cp "$root/explorer/fullbloom_wasm_bg.wasm" web/explorer/core/
 
-npm --prefix web ci --silent --ignore-scripts
 npm --prefix web run --silent --workspaces --if-present build
 # As the service sends the files of the explorer; the dashboard's own build does so itself.
 [[ ! -d web/explorer/dist ]] || node scripts/web_compress.mjs web/explorer/dist

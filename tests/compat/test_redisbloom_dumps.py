@@ -260,7 +260,6 @@ def test_every_length_that_lies_is_refused(make: Any, tmp_path: Path) -> None:
         refused(lambda cut=cut: open_foreign(data[:cut], made.format), f'format "{made.format}"')
         refused(lambda: open_foreign(path, made.format), f'format "{made.format}"')
         refused(lambda: fullbloom.open(path))
-        # Formats whose bytes state a length alone take some cuts for theirs, and refuse them when read.
         assert detect(data[:cut]) != made.format
     refused(lambda: open_foreign(data + b"\0", made.format), "follow it")
     with pytest.raises(FilterMemoryError):

@@ -259,7 +259,9 @@ def test_every_length_that_lies_is_refused(make: Any, tmp_path: Path) -> None:
         path.write_bytes(data[:cut])
         refused(lambda cut=cut: open_foreign(data[:cut], made.format), f'format "{made.format}"')
         refused(lambda: open_foreign(path, made.format), f'format "{made.format}"')
-        refused(lambda: fullbloom.open(path))
+        # A cut can have the length of a format that does not record the type of its keys.
+        with pytest.raises((FormatError, ParameterError)):
+            fullbloom.open(path)
         assert detect(data[:cut]) != made.format
     refused(lambda: open_foreign(data + b"\0", made.format), "follow it")
     with pytest.raises(FilterMemoryError):

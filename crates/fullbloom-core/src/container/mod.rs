@@ -162,18 +162,18 @@ pub const FOREIGN: u16 = 16_388;
 /// A filter of fingerprints of another program, built of all its keys at once.
 pub const FOREIGN_STATIC: u16 = 16_389;
 
-/// The error for a file of a structure without a class: one of the service, or of a later release.
+/// The error for a file without a filter of this library's own: one of another program's, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
-    let what = match variant {
-        REDISBLOOM => "a RedisBloom filter of the service (kind redisbloom)",
-        REDISBLOOM_CUCKOO => "a RedisBloom cuckoo filter of the service (kind redisbloom-cuckoo)",
-        NOTE => "a note of the service",
-        FOREIGN | FOREIGN_STATIC => {
-            let class = if variant == FOREIGN { "ForeignFilter" } else { "ForeignStaticFilter" };
-            return Error::format(format!(
-                "the file holds a {class}, a filter of another program's; only the Python package opens it, with \
-                 fullbloom.open()"
-            ));
+    let class = match variant {
+        REDISBLOOM => "ForeignScalableFilter",
+        REDISBLOOM_CUCKOO => "ForeignCuckooFilter",
+        FOREIGN => "ForeignFilter",
+        FOREIGN_STATIC => "ForeignStaticFilter",
+        NOTE => {
+            return Error::format(
+                "the file holds a note of the service, which only the service reads: give it to one with RESTORE name \
+                 bytes, or PUT /v1/filters/NAME/dump, and ask it there",
+            );
         }
         _ => {
             return Error::format(format!(
@@ -182,7 +182,6 @@ pub fn unreadable(variant: u16) -> Error {
         }
     };
     Error::format(format!(
-        "the file holds {what}, which only the service reads: give it to one with RESTORE name bytes, or PUT \
-         /v1/filters/NAME/dump, and ask it there"
+        "the file holds a {class}, a filter of another program's; the Python package opens it, with fullbloom.open()"
     ))
 }

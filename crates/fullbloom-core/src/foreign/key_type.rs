@@ -202,7 +202,7 @@ mod tests {
             assert_eq!((KeyType::named(of.name())?, KeyType::numbered(of as u64)), (of, Some(of)));
         }
         assert_eq!(KeyType::named("utf-8")?, KeyType::Bytes);
-        assert!(KeyType::named("str").is_err() && KeyType::numbered(0).is_none());
+        assert!(KeyType::named("string").is_err() && KeyType::numbered(0).is_none());
         Ok(())
     }
 }

@@ -176,12 +176,13 @@ export interface Node {
   readonly resp: string;
   readonly started: number;
   readonly seen: number;
+  readonly own: boolean;
   readonly silent: number | null;
 }
 
 export const nodes: Decode<{ nodes: Node[] }> = object({
   nodes: list(
-    object<Node>({ id: text, http: text, resp: text, started: number, seen: number, silent: nullable(number) }),
+    object<Node>({ id: text, http: text, resp: text, started: number, seen: number, own: flag, silent: nullable(number) }),
   ),
 });
 

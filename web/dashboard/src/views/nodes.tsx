@@ -43,13 +43,13 @@ export function NodesView(): JSX.Element {
                     <tr key={node.id}>
                       <th scope="row"><Words text={node.id} /></th>
                       <td>
-                        {node.silent === null ? "this one" : node.silent < SILENT ? "alive" : <span class="alarm">silent for {formatSpan(1000 * node.silent)}</span>}
+                        {node.own ? "this one" : (node.silent ?? 0) < SILENT ? "alive" : <span class="alarm">silent for {formatSpan(1000 * (node.silent ?? 0))}</span>}
                       </td>
                       <td class="w2"><Words text={node.http} /></td>
                       <td class="w2"><Words text={node.resp === "" ? "none" : node.resp} /></td>
                       <td class="w3">{formatTime(node.started, Date.now())}</td>
                       <td class="number">
-                        {node.silent !== null && (
+                        {!node.own && (
                           <button type="button" class="danger" onClick={() => { setRemoved(node.id); }}>
                             Remove<span class="hidden"> {node.id}</span> …
                           </button>

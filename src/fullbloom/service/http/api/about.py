@@ -96,10 +96,14 @@ class About:
         return {"kinds": [_describe_kind(row) for row in structures.rows()]}
 
     def nodes(self) -> dict[str, Any]:
-        """The nodes of the registry; silent is the number of seconds since a node last reported."""
+        """The nodes of the registry; silent is the number of seconds since a node last reported.
+
+        It is null for this node, whose ``own`` is true, and for one that this node has not heard of yet.
+        """
         node = self._node
         rows = node.registry.nodes.list_all()
-        return {"nodes": [{**row, "silent": node.peers.silence(str(row["id"]))} for row in rows]}
+        about = [{"own": row["id"] == node.id, "silent": node.peers.silence(str(row["id"]))} for row in rows]
+        return {"nodes": [{**row, **more} for row, more in zip(rows, about, strict=True)]}
 
     def forget_node(self, node: Annotated[str, Path(max_length=64)]) -> Response:
         """Forget a node that has long been silent, with its names and statistics; its folder is kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import random
@@ -11,7 +12,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from engines import pages
+from engines import bounds, pages
 
 import fullbloom
 from fullbloom import BloomFilter
@@ -22,22 +23,40 @@ pytest.importorskip("distributed", reason="Dask is not installed: pip install -r
 import dask.bag
 import dask.dataframe as dd
 import distributed
+import psutil
 
 from fullbloom.engines.dask import bloom_join, build, contains, deduplicate
 
 FPR = 1e-9
+#: Seconds of the start, of each test and of the end; a test takes 5 at most on a quiet machine.
+SECONDS = 120
 
 
 @pytest.fixture(scope="module", autouse=True)
 def client():
-    """Two workers in processes of their own."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as one,
-    ):
-        yield one
+    """Two workers in processes of their own, which have ended after the tests."""
+    processes = []
+    try:
+        with contextlib.ExitStack() as stack:
+            with bounds.bound(SECONDS):
+                cluster = stack.enter_context(
+                    distributed.LocalCluster(
+                        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+                    )
+                )
+                one = stack.enter_context(distributed.Client(cluster))
+                processes += [psutil.Process(number) for number in one.run(os.getpid).values()]
+            yield one
+            with bounds.bound(SECONDS):
+                stack.close()
+    finally:
+        bounds.kill(processes)
+
+
+@pytest.fixture(autouse=True)
+def bound(client):  # noqa: ARG001 - the cluster has a bound of its own
+    with bounds.bound(SECONDS):
+        yield
 
 
 def frame_of(table, parts=3):

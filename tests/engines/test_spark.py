@@ -26,9 +26,14 @@ FPR = 1e-9
 
 @pytest.fixture(scope="module")
 def session():
-    running = spark_sessions.start(**{"spark.driver.maxResultSize": "48m"})
-    yield running
-    running.stop()
+    with spark_sessions.run(**{"spark.driver.maxResultSize": "48m"}) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def bound(session):  # noqa: ARG001 - the session has a bound of its own
+    with spark_sessions.bound():
+        yield
 
 
 @pytest.fixture(scope="module")

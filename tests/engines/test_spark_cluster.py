@@ -14,7 +14,7 @@ ROWS = 40_000
 
 @pytest.fixture(scope="module")
 def session():
-    running = spark_sessions.start(
+    with spark_sessions.run(
         "local-cluster[2,1,768]",
         **{
             "spark.executor.memory": "768m",
@@ -24,9 +24,14 @@ def session():
             "spark.speculation.minTaskRuntime": "100ms",
             "spark.speculation.interval": "50ms",
         },
-    )
-    yield running
-    running.stop()
+    ) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def bound(session):  # noqa: ARG001 - the session has a bound of its own
+    with spark_sessions.bound():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +85,7 @@ def test_tasks_that_run_twice_change_nothing(session, engine):
             time.sleep(2)
         yield from batches
 
-    frame = session.range(4000, numPartitions=4).mapInArrow(wait, "id long")
+    frame = session.range(4000, numPartitions=20).mapInArrow(wait, "id long")
     built = engine.build(frame, "id", capacity=4000, fpr=1e-9, kind="counting")
     assert set(built.count_many(list(range(4000)))) == {1}
 

@@ -13,9 +13,14 @@ from fullbloom.errors import FilterMemoryError, ParameterError
 
 @pytest.fixture(scope="module")
 def session():
-    running = spark_sessions.start(**{"spark.sql.autoBroadcastJoinThreshold": "-1"})
-    yield running
-    running.stop()
+    with spark_sessions.run(**{"spark.sql.autoBroadcastJoinThreshold": "-1"}) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def bound(session):  # noqa: ARG001 - the session has a bound of its own
+    with spark_sessions.bound():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 
-import psutil
 import pytest
+
+psutil = pytest.importorskip(
+    "psutil", reason="psutil is not installed: pip install -r requirements/engines.txt"
+)
 
 
 @contextlib.contextmanager

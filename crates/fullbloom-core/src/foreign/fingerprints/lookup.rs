@@ -1,8 +1,8 @@
 //! Lookups, one key or many.
 
-use super::{FingerprintFilter, Shape};
+use super::FingerprintFilter;
+use super::shape::{Shape, fingerprint, hash};
 use crate::foreign::rules::Digest;
-use crate::hash::murmur3::final_mix;
 use crate::isa::prefetch;
 use crate::scheme::ahead::answer_ahead;
 
@@ -10,18 +10,6 @@ use crate::scheme::ahead::answer_ahead;
 const AHEAD: usize = 16;
 /// Hashes on the way from keys to cells: 2 KiB.
 const TOGETHER: usize = 256;
-
-/// The hash of a key.
-#[inline(always)]
-pub(super) fn hash(key: u64, seed: u64) -> u64 {
-    final_mix(key.wrapping_add(seed))
-}
-
-/// What the cells of a hash add up to; of 8 bits, the last ones.
-#[inline(always)]
-pub(super) fn fingerprint(hash: u64) -> u16 {
-    (hash ^ (hash >> 32)) as u16
-}
 
 /// The sum of the cells of a hash and its fingerprint is 0.
 #[inline(always)]

@@ -11,6 +11,7 @@
 use std::result::Result as Checked;
 
 use crate::error::{Error, Result};
+use crate::hash::murmur3::final_mix;
 
 /// Cells of a key.
 pub(super) const PLACES: usize = 3;
@@ -176,4 +177,16 @@ impl Shape {
             }
         }
     }
+}
+
+/// The hash of a key.
+#[inline(always)]
+pub(super) fn hash(key: u64, seed: u64) -> u64 {
+    final_mix(key.wrapping_add(seed))
+}
+
+/// What the cells of a hash add up to; of 8 bits, the last ones.
+#[inline(always)]
+pub(super) fn fingerprint(hash: u64) -> u16 {
+    (hash ^ (hash >> 32)) as u16
 }

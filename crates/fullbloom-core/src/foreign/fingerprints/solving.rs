@@ -3,8 +3,7 @@
 //! A key that is alone in one of its cells is removed; that leaves others alone, until no key is left. Cells are set in
 //! reverse, so that each key's own cell can still make its xor right.
 
-use super::lookup::{fingerprint, hash};
-use super::shape::{PLACES, Shape};
+use super::shape::{PLACES, Shape, fingerprint, hash};
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::{Error, Result};
 use crate::hash::splitmix::SplitMix;

@@ -51,7 +51,7 @@ test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the lo
 test-all: build  ## Run every test, as continuous integration does; builds the pages first where Node can be had
 	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
 		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
-	scripts/test.sh
+	WORKERS=$${WORKERS:-auto} scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS
 	scripts/interpreters.sh $(PYTHONS)

@@ -8,6 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
 rust=(cargo test --locked --package fullbloom-core --package fullbloom-server)
 
+# What runs in the background does not see Ctrl-C.
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
+
 "${rust[@]}" --no-run >build/test-rust.log 2>&1 &
 compiler=$!
 "${MAKE:-make}" --no-print-directory build || exit

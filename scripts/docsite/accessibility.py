@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What is replaced by what. Landmarks of one kind need names. What scrolls must take the focus, so that keys
-#: scroll it. The cell above row headers is no header. Every page has a heading.
+#: scroll it. The empty cell above row headers is a data cell. Every page has a heading.
 REPLACED = [
     (re.compile(r'<aside class="sidebar-drawer">'), '<aside class="sidebar-drawer" aria-label="All pages">'),
     (re.compile(r'<aside class="(toc-drawer[^"]*)">'), r'<aside class="\1" aria-label="This page">'),

@@ -262,7 +262,8 @@ def test_every_length_that_lies_is_refused(make: Any, tmp_path: Path) -> None:
         # A cut can have the length of a format that does not record the type of its keys.
         with pytest.raises((FormatError, ParameterError)):
             fullbloom.open(path)
-        assert detect(data[:cut]) != made.format
+        # These formats have no magic: a cut dump may have the length that its first bytes state in one.
+        assert detect(data[:cut]) in {None, "bip37", "xor8"}
     refused(lambda: open_foreign(data + b"\0", made.format), "follow it")
     with pytest.raises(FilterMemoryError):
         open_foreign(data, max_bytes=made.nbytes - 1)

@@ -252,7 +252,7 @@ def _check_collection(collection: Any) -> None:
 
 
 def _check_frame(frame: Any, columns: list[str]) -> list[Any]:
-    """Return the types of some columns; raise if ``frame`` is no dataframe or lacks one."""
+    """Return the types of some columns; raise if ``frame`` is not a dataframe or lacks a column."""
     if not isinstance(frame, dask.dataframe.DataFrame):
         raise ParameterTypeError(f"a dataframe of Dask is needed, got {type(frame).__name__}")
     if not columns:

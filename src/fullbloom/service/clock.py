@@ -79,8 +79,22 @@ class Clock:
             numbers = [number for number, _ in some]
             rows = node.registry.filters.row_ids(node.id, numbers)
             infos = node.service.stats(numbers, counted=True)
-            self._warn_over(infos)
-            self._warn_unlike(infos)
+            self._warn_once(
+                infos,
+                self._over,
+                lambda info: info["over_capacity"],
+                "a filter is over capacity and exceeds its false-positive rate; "
+                "create a larger one, or one that grows",
+                _OVER_CAPACITY,
+            )
+            self._warn_once(
+                infos,
+                self._unlike,
+                lambda info: "key_domain_warning" in info,
+                "clients that speak RESP look up keys of a type that was never added, and find none: "
+                "add them over RESP or as texts",
+                ("key_domain_warning",),
+            )
             node.registry.snapshots.add(
                 ((rows[info["id"]], info) for info in infos if info["id"] in rows), at
             )
@@ -89,31 +103,21 @@ class Clock:
             release_memory()
         self._sample_shared(at)
 
-    def _warn_over(self, infos: list[dict[str, Any]]) -> None:
-        """Log once for each filter that it is over capacity."""
-        over = {info["id"]: info for info in infos if info["over_capacity"]}
-        for number in over.keys() - self._over:
-            info = over[number]
-            _LOG.warning(
-                "a filter is over capacity and exceeds its false-positive rate; "
-                "create a larger one, or one that grows",
-                extra={name: info[name] for name in _OVER_CAPACITY} | {"filter": info["name"]},
-            )
-        self._over -= {info["id"] for info in infos}
-        self._over |= over.keys()
-
-    def _warn_unlike(self, infos: list[dict[str, Any]]) -> None:
-        """Log once for each filter that texts were looked up over RESP, and other keys were added."""
-        for info in infos:
-            if "key_domain_warning" not in info:
-                self._unlike.discard(info["id"])
-            elif info["id"] not in self._unlike:
-                self._unlike.add(info["id"])
-                _LOG.warning(
-                    "clients that speak RESP look up keys of a type that was never added, and find none: "
-                    "add them over RESP or as texts",
-                    extra={"filter": info["name"], "reason": info["key_domain_warning"]},
-                )
+    @staticmethod
+    def _warn_once(
+        infos: list[dict[str, Any]],
+        warned: set[int],
+        is_due: Callable[[dict[str, Any]], bool],
+        message: str,
+        members: tuple[str, ...],
+    ) -> None:
+        """Log a message once for each filter while it is due; ``warned`` has the ids of those."""
+        due = {info["id"]: info for info in infos if is_due(info)}
+        for number in due.keys() - warned:
+            info = due[number]
+            _LOG.warning(message, extra={name: info[name] for name in members} | {"filter": info["name"]})
+        warned -= {info["id"] for info in infos}
+        warned.update(due)
 
     def _sample_shared(self, at: int) -> None:
         """Record this node's counts of filters in Redis; one node writes their samples."""

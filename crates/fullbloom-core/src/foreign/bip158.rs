@@ -194,7 +194,7 @@ impl Iterator for Values<'_> {
         for _ in 0..REMAINDER {
             remainder = remainder << 1 | self.bit()?;
         }
-        // A file has fewer than 2^44 bits in unary; what overflows is no hash of a filter.
+        // A quotient that overflows here does not occur in a valid filter: its hashes are below 2^52.
         let distance = quotient.checked_mul(1 << REMAINDER)? | remainder;
         self.last = self.last.checked_add(distance)?;
         Some(self.last)

@@ -1,6 +1,6 @@
 """Bloom filters on Redis and Valkey servers, which a fleet of clients shares.
 
-docs/engines/redis.md tells how. Needs a client, redis-py (``pip install 'fullbloom[redis]'``).
+docs/engines/redis.md describes their use. Needs a client, redis-py (``pip install 'fullbloom[redis]'``).
 """
 
 from fullbloom.extras import require_extra

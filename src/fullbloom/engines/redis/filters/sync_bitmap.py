@@ -27,7 +27,7 @@ class RedisBitmapFilter:
     string, as SETBIT counts, "lsb" if the program wrote bytes whose lowest bit is the first.
 
     ``verify=keys`` looks up keys that are known members before anything is written, and raises
-    IncompatibleFilters unless all are found; the message tells how many were, and how many chance finds.
+    IncompatibleFilters unless all are found; the message states how many were, and how many chance finds.
 
     A bare string has no owner and no checksum. If it is deleted, keys are absent, and the next add creates a
     string that has only these keys, as SETBIT does. For losses that are noticed, create a `RedisBloomFilter`.

@@ -1,6 +1,6 @@
 """A plain string of bits that another program fills with SETBIT, read and changed in its own layout.
 
-A string tells nothing of its rule, so the caller names it. One BITFIELD command asks or sets all bits of many
+A string does not record its rule, so the caller names it. One BITFIELD command asks or sets all bits of many
 keys: one round trip, which the server executes as a whole.
 """
 
@@ -99,7 +99,7 @@ class Bitmap:
         kind = parse_text((yield from call(self.key, b"TYPE", self.key)), _MAX_TYPE_BYTES)
         if kind == b"none":
             raise FilterLost(
-                f"there is no key {self.name!r} on the server; a bitmap is taken over, not created"
+                f"no key {self.name!r} exists on the server; a bitmap is taken over, not created"
             )
         if kind != b"string":
             shown = (kind or b"").decode("ascii", "replace")

@@ -178,8 +178,8 @@ def read_value(key: bytes) -> Steps[bytes | None]:
         raise
     except EngineError:  # `fullbloom serve` has no GETRANGE; its notes are no longer than this
         text = b""
-    # GETRANGE returns nothing for an empty value and for a missing key. GET tells them apart in one command;
-    # around an EXISTS, another client may create and delete the key.
+    # GETRANGE returns nothing for an empty value and for a missing key. GET distinguishes them in one
+    # command; around an EXISTS, another client may create and delete the key.
     return text or (yield from read_text(key, MAX_VALUE_BYTES, b"GET", key))
 
 

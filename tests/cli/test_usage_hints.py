@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,11 +43,6 @@ READERS = [
 ]
 
 
-def fullbloom(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "fullbloom", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, timeout=60)
-
-
 def refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
     result = done.stderr.decode()
     assert done.returncode == 2, result
@@ -57,7 +53,9 @@ def refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
 
 @pytest.mark.parametrize("name", PARQUET_LIKE)
 @pytest.mark.parametrize("command", READERS, ids=" ".join)
-def test_a_binary_file_is_refused_with_the_remedy(name: str, command: list[str], tmp_path: Path) -> None:
+def test_a_binary_file_is_refused_with_the_remedy(
+    fullbloom: Any, name: str, command: list[str], tmp_path: Path
+) -> None:
     data, what, remedy = PARQUET_LIKE[name]
     (tmp_path / name).write_bytes(data)
     (tmp_path / "lines.txt").write_text("a\n")
@@ -68,7 +66,7 @@ def test_a_binary_file_is_refused_with_the_remedy(name: str, command: list[str],
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_parquet_file_is_refused_where_lines_are_expected(tmp_path: Path) -> None:
+def test_a_parquet_file_is_refused_where_lines_are_expected(fullbloom: Any, tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"user_id": range(1000)}), tmp_path / "plain.txt")
     refused(fullbloom("dedup", "plain.txt", "-o", "x.parquet", cwd=tmp_path), "Parquet", "--select COLUMN")
@@ -76,13 +74,13 @@ def test_a_parquet_file_is_refused_where_lines_are_expected(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("words", [b"ORCA\nORC\nPAR1\nBZhang\nObject\nPK\n", b"PAR1", b"BZh\n\n"])
-def test_lines_that_begin_like_a_signature_are_accepted(words: bytes, tmp_path: Path) -> None:
+def test_lines_that_begin_like_a_signature_are_accepted(fullbloom: Any, words: bytes, tmp_path: Path) -> None:
     done = fullbloom("dedup", "-q", cwd=tmp_path, stdin=words)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.split() == list(dict.fromkeys(words.split()))
 
 
-def test_a_filter_file_is_refused_where_lines_are_expected(tmp_path: Path) -> None:
+def test_a_filter_file_is_refused_where_lines_are_expected(fullbloom: Any, tmp_path: Path) -> None:
     assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
     refused(fullbloom("dedup", "a.bloom", cwd=tmp_path), "filter file", "fullbloom info")
 
@@ -91,7 +89,7 @@ def test_a_filter_file_is_refused_where_lines_are_expected(tmp_path: Path) -> No
     "command", [["build", "x.bloom"], ["build", "x.bloom", "--kind", "xor"], ["insert", "a.bloom"]]
 )
 def test_a_list_of_counted_hashes_is_refused_where_lines_are_expected(
-    command: list[str], tmp_path: Path
+    fullbloom: Any, command: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "leaked.txt").write_text(HASHES)
     assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
@@ -103,7 +101,9 @@ def test_a_list_of_counted_hashes_is_refused_where_lines_are_expected(
         assert fullbloom(*command, option, "-q", "leaked.txt", cwd=tmp_path).returncode == 0
 
 
-def test_a_list_of_counted_hashes_is_refused_where_a_filter_of_hashes_is_asked(tmp_path: Path) -> None:
+def test_a_list_of_counted_hashes_is_refused_where_a_filter_of_hashes_is_asked(
+    fullbloom: Any, tmp_path: Path
+) -> None:
     (tmp_path / "leaked.txt").write_text(HASHES)
     assert fullbloom("build", "--hex", "-q", "a.bloom", "leaked.txt", cwd=tmp_path).returncode == 0
     refused(
@@ -116,7 +116,7 @@ def test_a_list_of_counted_hashes_is_refused_where_a_filter_of_hashes_is_asked(t
     assert (found.returncode, int(found.stdout)) == (0, HASHES.count("\n"))
 
 
-def test_lines_that_only_begin_like_hashes_are_accepted(tmp_path: Path) -> None:
+def test_lines_that_only_begin_like_hashes_are_accepted(fullbloom: Any, tmp_path: Path) -> None:
     mixed = HASHES.splitlines(keepends=True)[0] + "a line\n"
     assert fullbloom("build", "-q", "x.bloom", cwd=tmp_path, stdin=mixed.encode()).returncode == 0
 
@@ -136,12 +136,14 @@ def test_lines_that_only_begin_like_hashes_are_accepted(tmp_path: Path) -> None:
         (["plan", "--items", "10", "--needs", "deletion"], "use remove for deletion"),
     ],
 )
-def test_a_mistyped_word_gets_a_suggestion(arguments: list[str], meant: str, tmp_path: Path) -> None:
+def test_a_mistyped_word_gets_a_suggestion(
+    fullbloom: Any, arguments: list[str], meant: str, tmp_path: Path
+) -> None:
     refused(fullbloom(*arguments, cwd=tmp_path), meant)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_need_delete_suggests_remove(tmp_path: Path) -> None:
+def test_the_need_delete_suggests_remove(fullbloom: Any, tmp_path: Path) -> None:
     done = fullbloom("plan", "--items", "10", "--needs", "delete", cwd=tmp_path)
     assert b"use --needs remove" in done.stdout + done.stderr
 

@@ -25,7 +25,7 @@ from hostile.container import (
     TIGHTENING,
     File,
 )
-from support import every_variant
+from support import LONG, every_variant
 
 import fullbloom
 
@@ -85,17 +85,17 @@ def test_every_flipped_bit_is_found_in_bytes(stored: bytes) -> None:
 
 
 @every_golden
-def test_every_flipped_bit_is_found_in_a_file(stored: bytes, tmp_path: Path) -> None:
+def test_a_flipped_bit_of_every_byte_is_found_in_a_file(stored: bytes, tmp_path: Path) -> None:
     head = 64 + 16 * int.from_bytes(stored[44:46], "little") + 32 * int.from_bytes(stored[46:48], "little")
     path = tmp_path / "flipped.bloom"
     path.write_bytes(stored)
     with path.open("r+b", buffering=0) as file:
-        for bit in range(8 * len(stored)):
-            byte = bit // 8
-            os.pwrite(file.fileno(), bytes([stored[byte] ^ 1 << bit % 8]), byte)
-            assert raises(lambda: fullbloom.open(path, verify="full")), bit
-            if byte < head:
-                assert raises(lambda: fullbloom.open(path, verify="header")), bit
+        for byte in range(len(stored)):
+            for bit in range(8) if byte < head or LONG else [random.randrange(8)]:
+                os.pwrite(file.fileno(), bytes([stored[byte] ^ 1 << bit]), byte)
+                assert raises(lambda: fullbloom.open(path, verify="full")), (byte, bit)
+                if byte < head:
+                    assert raises(lambda: fullbloom.open(path, verify="header")), (byte, bit)
             os.pwrite(file.fileno(), stored[byte : byte + 1], byte)
     assert not raises(lambda: fullbloom.open(path, verify="full"))
 

@@ -39,7 +39,7 @@ __all__ = [
     "CountingBloomFilter",
     "CuckooFilter",
     "DLeftCountingFilter",
-    "Decoded",
+    "SetDifference",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
     "FilterCascade",
@@ -1479,7 +1479,7 @@ class CharacteristicSketch:
     >>> from fullbloom.compose import CharacteristicSketch
     >>> here, there = CharacteristicSketch(range(1000), 20), CharacteristicSketch(range(10, 1003), 20)
     >>> len(there.to_bytes()), here.differences(there.to_bytes())
-    (208, <Decoded mine: 10 keys, theirs: 3 keys, complete=True>)
+    (208, <SetDifference mine: 10 keys, theirs: 3 keys, complete=True>)
     >>> here.differences(CharacteristicSketch(range(30, 1003), 20).to_bytes()).complete
     False
     """
@@ -1489,9 +1489,9 @@ class CharacteristicSketch:
     @property
     def bound(self, /) -> int:
         """The most differences that it can find."""
-    def differences(self, /, other: bytes | bytearray | memoryview) -> Decoded:
+    def differences(self, /, other: bytes | bytearray | memoryview) -> SetDifference:
         """
-        The differences: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+        The differences: SetDifference(mine, theirs, complete), keys as their hashes, ascending.
 
         other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists are
         empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those that are
@@ -2056,7 +2056,7 @@ class DLeftCountingFilter(
         """
 
 @final
-class Decoded(_ReprMembers):
+class SetDifference(_ReprMembers):
     """The differences of two sets: `mine`, `theirs`, and whether these are all (`complete`)."""
     def __iter__(self, /) -> Any:
         """Unpacks to mine, theirs, complete."""
@@ -3139,9 +3139,9 @@ class InvertibleBloomFilter(
         cls, /, capacity: int, fpr: float = 0.5, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> InvertibleBloomFilter: ...
     def __sub__(self, other: Self, /) -> InvertibleBloomFilter: ...
-    def decode(self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None) -> Decoded:
+    def decode(self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None) -> SetDifference:
         """
-        Lists the keys: Decoded(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
+        Lists the keys: SetDifference(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
 
         Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and are listed themselves; not with
         a secret. lookup: called with each hash, returns the key, or None to keep the hash.
@@ -3674,8 +3674,8 @@ class RatelessDecoder:
     @property
     def complete(self, /) -> bool:
         """True when all differences are known."""
-    def decoded(self, /) -> Decoded:
-        """The differences found so far: Decoded(mine, theirs, complete), keys as their hashes, ascending."""
+    def decoded(self, /) -> SetDifference:
+        """The differences found so far: SetDifference(mine, theirs, complete), keys as their hashes, ascending."""
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
         """
         Takes bytes of the stream, split anywhere; True when no more are needed: later bytes are ignored.
@@ -3709,7 +3709,7 @@ class RatelessEncoder:
     >>> while not here.feed(there.produce(8)):
     ...     pass
     >>> here.decoded()
-    <Decoded mine: 3 keys, theirs: 10 keys, complete=True>
+    <SetDifference mine: 3 keys, theirs: 10 keys, complete=True>
     """
     def __new__(
         cls, /, keys: object, *, hashed: bool = False, seed: int = 0, secret: bytes | None = None

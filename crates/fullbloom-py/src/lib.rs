@@ -88,7 +88,7 @@ macro_rules! module {
             #[pymodule_export]
             use super::text::LastOccurrences;
             #[pymodule_export]
-            use super::reconcile::{CharacteristicSketch, Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
+            use super::reconcile::{CharacteristicSketch, SetDifference, RatelessDecoder, RatelessEncoder, StrataEstimator};
             #[pymodule_export]
             use super::text::{CandidateDuplicates, add_lines, check_lines};
             #[pymodule_export]

@@ -59,7 +59,7 @@ impl Keys<'_, '_> {
 
 /// The differences of two sets: `mine`, `theirs`, and whether these are all (`complete`).
 #[pyclass(frozen, module = "fullbloom._core", sequence)]
-pub(crate) struct Decoded {
+pub(crate) struct SetDifference {
     /// Keys of this side only.
     #[pyo3(get)]
     mine: Py<PyAny>,
@@ -71,17 +71,17 @@ pub(crate) struct Decoded {
     complete: bool,
 }
 
-impl Decoded {
+impl SetDifference {
     /// Lists the hashes as `keys` says.
     pub(crate) fn new(py: Python<'_>, core: &peel::DecodedKeys, keys: Keys<'_, '_>) -> PyResult<Self> {
         let Core { mine, theirs, complete } = core;
         let [mine, theirs] = [mine, theirs].map(|hashes| keys.list(py, hashes).map(|list| list.into_any().unbind()));
-        Ok(Decoded { mine: mine?, theirs: theirs?, complete: *complete })
+        Ok(SetDifference { mine: mine?, theirs: theirs?, complete: *complete })
     }
 }
 
 #[pymethods]
-impl Decoded {
+impl SetDifference {
     fn __len__(&self) -> usize {
         3
     }
@@ -95,7 +95,7 @@ impl Decoded {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (mine, theirs) = (self.mine.bind(py).len()?, self.theirs.bind(py).len()?);
         let complete = if self.complete { "True" } else { "False" };
-        Ok(format!("<Decoded mine: {mine} keys, theirs: {theirs} keys, complete={complete}>"))
+        Ok(format!("<SetDifference mine: {mine} keys, theirs: {theirs} keys, complete={complete}>"))
     }
 }
 
@@ -135,7 +135,7 @@ mod arguments {
 /// >>> while not here.feed(there.produce(8)):
 /// ...     pass
 /// >>> here.decoded()
-/// <Decoded mine: 3 keys, theirs: 10 keys, complete=True>
+/// <SetDifference mine: 3 keys, theirs: 10 keys, complete=True>
 #[pyclass(frozen, module = "fullbloom._core")]
 pub(crate) struct RatelessEncoder {
     lock: BiasedLock<Encoder>,
@@ -244,11 +244,11 @@ impl RatelessDecoder {
         self.lock.detach(py, |session| session.write(|decoder| decoder.feed(&bytes))).or_raise(py)
     }
 
-    /// The differences found so far: Decoded(mine, theirs, complete), keys as their hashes, ascending.
-    #[pyo3(signature = () -> "Decoded")]
-    fn decoded(&self, py: Python<'_>) -> PyResult<Decoded> {
+    /// The differences found so far: SetDifference(mine, theirs, complete), keys as their hashes, ascending.
+    #[pyo3(signature = () -> "SetDifference")]
+    fn decoded(&self, py: Python<'_>) -> PyResult<SetDifference> {
         let decoded = self.lock.look(py, Decoder::decoded);
-        Decoded::new(py, &decoded, Keys::Hashes)
+        SetDifference::new(py, &decoded, Keys::Hashes)
     }
 
     /// True when all differences are known.
@@ -345,7 +345,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// >>> from fullbloom.compose import CharacteristicSketch
 /// >>> here, there = CharacteristicSketch(range(1000), 20), CharacteristicSketch(range(10, 1003), 20)
 /// >>> len(there.to_bytes()), here.differences(there.to_bytes())
-/// (208, <Decoded mine: 10 keys, theirs: 3 keys, complete=True>)
+/// (208, <SetDifference mine: 10 keys, theirs: 3 keys, complete=True>)
 /// >>> here.differences(CharacteristicSketch(range(30, 1003), 20).to_bytes()).complete
 /// False
 #[pyclass(frozen, module = "fullbloom._core")]
@@ -385,17 +385,17 @@ impl CharacteristicSketch {
         Ok(CharacteristicSketch { sketch: sketch.or_raise(py)? })
     }
 
-    /// The differences: Decoded(mine, theirs, complete), keys as their hashes, ascending.
+    /// The differences: SetDifference(mine, theirs, complete), keys as their hashes, ascending.
     ///
     /// other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists are
     /// empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those that are
     /// needed must agree, by chance 2^-100, and each key must be present or absent here as the difference says. Raises
     /// FormatError, IncompatibleFilters for another seed or secret.
-    #[pyo3(signature = (other: "bytes | bytearray | memoryview") -> "Decoded")]
-    fn differences(&self, other: &Bound<'_, PyAny>) -> PyResult<Decoded> {
+    #[pyo3(signature = (other: "bytes | bytearray | memoryview") -> "SetDifference")]
+    fn differences(&self, other: &Bound<'_, PyAny>) -> PyResult<SetDifference> {
         let (py, bytes) = (other.py(), read_bytes("other", other)?);
         let decoded = py.detach(|| self.sketch.decode(&bytes)).or_raise(py)?;
-        Decoded::new(py, &decoded, Keys::Hashes)
+        SetDifference::new(py, &decoded, Keys::Hashes)
     }
 
     /// The values as bytes, to send: 24 bytes, and 8 for each value.

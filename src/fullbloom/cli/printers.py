@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fullbloom.cli.filters.kinds import is_forgetful
-from fullbloom.recipes.dedup import fresh, remember
+from fullbloom.recipes.dedup import find_new_lines, remember
 from fullbloom.recipes.seen import mark_lines, old_lines
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class NewLinePrinter(Printer["Block"]):
 
     def print(self, block: Block) -> tuple[int, int]:
         """See `Printer`; only printed lines are added."""
-        records, new, text, known = fresh(block, self.seen, dropped=self._renew)
+        records, new, text, known = find_new_lines(block, self.seen, dropped=self._renew)
         before = self._output.written
         try:
             self._output.write(text)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from .reconciliation import (
     CharacteristicSketch,
-    Decoded,
     RatelessDecoder,
     RatelessEncoder,
     ReconciliationTree,
+    SetDifference,
     StrataEstimator,
     TreeSummary,
     count_differences,
@@ -24,10 +24,10 @@ from .removals import WithRemovals
 
 __all__ = [
     "CharacteristicSketch",
-    "Decoded",
     "RatelessDecoder",
     "RatelessEncoder",
     "ReconciliationTree",
+    "SetDifference",
     "StrataEstimator",
     "TreeSummary",
     "WithRemovals",

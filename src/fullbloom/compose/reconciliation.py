@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from fullbloom._core import (
     BloomFilter,
     CharacteristicSketch,
-    Decoded,
     RatelessDecoder,
     RatelessEncoder,
+    SetDifference,
     StrataEstimator,
     hash_many,
 )
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CharacteristicSketch",
-    "Decoded",
     "RatelessDecoder",
     "RatelessEncoder",
     "ReconciliationTree",
+    "SetDifference",
     "StrataEstimator",
     "TreeSummary",
     "count_differences",

@@ -259,7 +259,7 @@ def new_lines(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
 
     A line ends at a newline; a carriage return before it is not part of the key. The others are
     collected only if ``dropped``. For a filter that keeps copies of a key, which would get every line, use
-    `fresh` and `remember`. Costs one pass over the block without the GIL.
+    `find_new_lines` and `remember`. Costs one pass over the block without the GIL.
 
     >>> from fullbloom import BloomFilter
     >>> new_lines(b"a\nb\na\n", BloomFilter(100), dropped=True)
@@ -280,7 +280,7 @@ def scratch(keys: int) -> Seen:
     return registry.get_class(registry.find_by_role("plain"))(keys + 1, _SCRATCH_FPR, layout=layout)
 
 
-def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
+def find_new_lines(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
     r"""Return the same as `new_lines` without changing ``seen``, so that lines can be added once written.
 
     Duplicates inside the block are dropped too. After writing the lines, pass them to `remember`.
@@ -288,7 +288,7 @@ def fresh(block: Block, seen: Seen, *, dropped: bool = False) -> Parts:
 
     >>> from fullbloom import BloomFilter
     >>> f = BloomFilter(100)
-    >>> fresh(b"a\nb\na\n", f), f.num_added
+    >>> find_new_lines(b"a\nb\na\n", f), f.num_added
     ((3, 2, b'a\nb\n', b''), 0)
     """
     records, _, found, absent = _core.check_lines(seen, block, found=dropped, absent=True)

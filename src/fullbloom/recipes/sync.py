@@ -152,7 +152,7 @@ def ask(
     return SyncResult(mine, theirs, give and takes, decoder.symbols)
 
 
-def _compare_sketches(side: Side, peer: _Peer, at_most: int) -> _core.Decoded | None:
+def _compare_sketches(side: Side, peer: _Peer, at_most: int) -> _core.SetDifference | None:
     """Return the differences from a sketch of the peer; None if there are more than ``at_most``."""
     peer.send(b"C", at_most.to_bytes(4, "little"))
     sketch = peer.receive(b"c", _SKETCH_HEAD + (at_most + _BEYOND) * _HASH)

@@ -8,7 +8,7 @@ use crate::classes::invertible::InvertibleBloomFilter;
 use crate::classes::merging::{combine, copy};
 use crate::errors::{OrRaise, parameter, parameter_type};
 use crate::parameters::other;
-use crate::reconcile::{Decoded, Keys};
+use crate::reconcile::{Keys, SetDifference};
 
 /// Removes the keys of `other`, whose domains are then among those of the difference.
 fn subtract(table: &mut Core, other: &Core) -> fullbloom_core::Result<()> {
@@ -52,7 +52,7 @@ impl InvertibleBloomFilter {
         self.subtract(other.py(), other.clone().unbind())
     }
 
-    /// Lists the keys: Decoded(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
+    /// Lists the keys: SetDifference(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
     ///
     /// Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and are listed themselves; not with
     /// a secret. lookup: called with each hash, returns the key, or None to keep the hash.
@@ -68,9 +68,9 @@ impl InvertibleBloomFilter {
     /// ['ada', 'alan']
     #[pyo3(signature = (
         *, numbers: "bool" = Flag(false), lookup: "Callable[[int], object] | None" = None
-    ) -> "Decoded")]
+    ) -> "SetDifference")]
     #[pyo3(text_signature = "($self, *, numbers=False, lookup=None)")]
-    fn decode(&self, py: Python<'_>, numbers: Flag, lookup: Option<&Bound<'_, PyAny>>) -> PyResult<Decoded> {
+    fn decode(&self, py: Python<'_>, numbers: Flag, lookup: Option<&Bound<'_, PyAny>>) -> PyResult<SetDifference> {
         let lookup = lookup.filter(|lookup| !lookup.is_none());
         let keys = match (numbers.0, lookup) {
             (true, Some(_)) => return Err(parameter(py, "numbers and lookup exclude each other; give one of them")),
@@ -89,7 +89,7 @@ impl InvertibleBloomFilter {
             }
         };
         let decoded = self.lock.look(py, Core::decode).or_raise(py)?;
-        Decoded::new(py, &decoded, keys)
+        SetDifference::new(py, &decoded, keys)
     }
 }
 

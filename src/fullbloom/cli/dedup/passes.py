@@ -9,7 +9,7 @@ from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters.kinds import is_forgetful
 from fullbloom.cli.filters.state import remember_printed
 from fullbloom.cli.units import size_text
-from fullbloom.recipes.dedup import Load, fresh, keeps_copies, new_lines, remember
+from fullbloom.recipes.dedup import Load, find_new_lines, keeps_copies, new_lines, remember
 
 if TYPE_CHECKING:
     from fullbloom.cli.dedup.job import Job
@@ -50,7 +50,7 @@ class Deferred:
         load = Load(job.seen)
         for block in job.blocks:
             dropped = job.outputs.wants_dropped or renew
-            records, kept, new, old = fresh(block, job.seen, dropped=dropped)
+            records, kept, new, old = find_new_lines(block, job.seen, dropped=dropped)
             self._write(new, old)
             self._remember(new)
             if renew:

@@ -1,0 +1,111 @@
+"""The plan for more keys than one machine holds: machines, memory, bytes and hours, from the model alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from benchmarks.scale import model
+from benchmarks.scale.record import FITTED
+
+if TYPE_CHECKING:
+    from benchmarks.scale.model import Model
+
+#: Share of a machine's memory for its part of the filter; the rest is for batches and a second copy.
+FILTER_SHARE = 0.4
+#: Bytes of a hash, and of a row that is shuffled whole.
+HASH_BYTES, ROW_BYTES = 8, 100
+
+
+class Machine(NamedTuple):
+    """A kind of machine: cores like those that were measured."""
+
+    cores: int
+    memory_gib: float
+    gbit: float
+
+
+class Plan(NamedTuple):
+    """What a job takes on so many machines of a kind."""
+
+    machine: Machine
+    machines: int
+    filter_bytes: float
+    bytes_per_machine: float
+    shuffle_bytes: float
+    network_hours: float
+    build_hours: float
+    publish_hours: float
+
+    @property
+    def hours(self) -> float:
+        """All steps, one after the other."""
+        return self.network_hours + self.build_hours + self.publish_hours
+
+
+class DuplicatesPlan(NamedTuple):
+    """What it takes to find candidates for duplicates among so many rows."""
+
+    machines: int
+    digits_bytes: float
+    hashes_bytes: float
+    rows_bytes: float
+    core_hours: float
+    hours: float
+
+
+def plan_filter(fitted: Model, count: int, machine: Machine, machines: int = 0) -> Plan:
+    """One filter of ``count`` keys, sharded over machines by the hash of the key.
+
+    Each machine reads its part of the keys, sends the hash of each key to the machine that owns it, and adds
+    what it receives, one shard per core. Without ``machines``, as few as hold the filter in `FILTER_SHARE` of
+    their memory.
+    """
+    size = fitted.predict_bytes(count)
+    machines = machines or math.ceil(size / (machine.memory_gib * 2**30 * FILTER_SHARE))
+    shard = size / machines / machine.cores
+    moved = HASH_BYTES * count * (machines - 1) / machines
+    return Plan(
+        machine=machine,
+        machines=machines,
+        filter_bytes=size,
+        bytes_per_machine=size / machines,
+        shuffle_bytes=moved,
+        network_hours=_hours_of_network(moved, machine, machines),
+        build_hours=count * fitted.build_ns(shard) / 1e9 / machines / machine.cores / 3600,
+        publish_hours=_hours_of_network(size, machine, machines),
+    )
+
+
+def plan_duplicates(record: dict[str, Any], count: int, machine: Machine, machines: int) -> DuplicatesPlan:
+    """Candidates for duplicates among ``count`` rows: the first round, which has nearly all of the bytes."""
+    cost = model.extrapolate(next(row for row in record["simulation"] if row["rows"] == count))
+    cores = machines * machine.cores
+    return DuplicatesPlan(
+        machines=machines,
+        digits_bytes=cost.sent_bytes,
+        hashes_bytes=HASH_BYTES * count,
+        rows_bytes=ROW_BYTES * count,
+        core_hours=cost.seconds / 3600,
+        hours=cost.seconds / cores / 3600 + _hours_of_network(cost.sent_bytes, machine, machines),
+    )
+
+
+def _hours_of_network(total: float, machine: Machine, machines: int) -> float:
+    """Every machine sends and receives its part at the speed of its link."""
+    return total * 8 / (machine.gbit * 1e9) / machines / 3600
+
+
+def describe_machines(record: dict[str, Any]) -> list[Machine]:
+    """The kind that was measured, and two larger ones; 10 Gbit/s and 25 Gbit/s are assumptions."""
+    measured = record["machine"]
+    return [
+        Machine(measured["cores"], measured["memory_gib"], 10),
+        Machine(16, 128, 10),
+        Machine(64, 512, 25),
+    ]
+
+
+def fit_record(record: dict[str, Any]) -> Model:
+    """The model that the plans use."""
+    return model.fit(record, FITTED)

@@ -48,7 +48,7 @@ def measure(name: str) -> None:
     date = dt.datetime.now(tz=dt.UTC).date().isoformat()
     kept = {key: described[key] for key in ("cpu", "cores", "memory_gib", "python", "commit")}
     record = load() | {name: {"date": date, "machine": kept, "figures": figures}}
-    FILE.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def render(name: str, text: str, record: Record) -> str:

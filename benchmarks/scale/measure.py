@@ -8,6 +8,7 @@ the memory of a run is that of the filter; making the chunks is outside of the c
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,17 @@ FPR = 0.01
 CHUNK = 1 << 22
 #: Lookups of one run, half of them for absent keys, and accesses of one run of a probe.
 LOOKUPS, ACCESSES = 1 << 24, 1 << 24
-#: Runs of a measurement, whose least counts; one run for a filter beyond the size, because it takes long.
+#: Runs of a measurement, whose median counts; one build of a filter beyond the size, because it takes long.
 RUNS, LONG = 5, 200_000_000
 ABSENT = 1 << 40
 #: Rows of one sender, rows of one owner, and digits per row, as in `fullbloom.engines.spark.duplicates`.
 SENDER_ROWS, OWNER_ROWS, MOST_OWNERS, SPREAD = 1 << 24, 1 << 22, 1 << 10, 32
 #: One row in a hundred has the key of another.
 DISTINCT = 0.99
+#: Bytes of an array that a probe merges at most: from there on, its speed is that of the memory.
+STREAMED = 2_000_000_000
+#: Machines among which keys are routed.
+ROUTES = 64
 #: Keys that differ in a sync, half on each side.
 DIFFERENT = 1000
 
@@ -76,6 +81,7 @@ def measure_filter(count: int) -> dict[str, Any]:
     for _ in range(1 if count >= LONG else RUNS):
         known = BloomFilter(count, FPR)
         builds.append(add_all(known, count))
+    for _ in range(RUNS):
         ns, wrong = look_up(known, count)
         lookups.append(ns)
     other = known.copy()
@@ -83,12 +89,12 @@ def measure_filter(count: int) -> dict[str, Any]:
     container = len(known.to_bytes())
     return {
         "keys": count,
-        "build_seconds": min(builds),
-        "query_ns": min(lookups),
+        "build_seconds": statistics.median(builds),
+        "query_ns": statistics.median(lookups),
         "false_positives": wrong / (LOOKUPS // 2),
         "filter_bytes": known.nbytes,
         "container_bytes": container,
-        "merge_seconds": min(merges),
+        "merge_seconds": statistics.median(merges),
         "elapsed_seconds": time.perf_counter() - elapsed,
     }
 
@@ -152,17 +158,33 @@ def probe(sizes: list[int]) -> list[dict[str, float]]:
         places = np.random.default_rng(size).integers(0, len(words), ACCESSES // 4)
         reads = [time_call(lambda w=words, p=places: w.take(p)) for _ in range(RUNS)]
         writes = [time_call(lambda w=words, p=places: w.__setitem__(p, 2)) for _ in range(RUNS)]
-        other = words.copy()
-        streams = [time_call(lambda w=words, o=other: np.bitwise_or(w, o, out=w)) for _ in range(RUNS)]
+        merged = words[: STREAMED // 8]
+        other = merged.copy()
+        streams = [time_call(lambda w=merged, o=other: np.bitwise_or(w, o, out=w)) for _ in range(RUNS)]
         result.append(
             {
                 "bytes": size,
-                "read_ns": min(reads) * 1e9 / len(places),
-                "write_ns": min(writes) * 1e9 / len(places),
-                "stream_ns": min(streams) * 1e9 / words.nbytes,
+                "read_ns": statistics.median(reads) * 1e9 / len(places),
+                "write_ns": statistics.median(writes) * 1e9 / len(places),
+                "stream_ns": statistics.median(streams) * 1e9 / merged.nbytes,
             }
         )
     return result
+
+
+def measure_route() -> dict[str, float]:
+    """Nanoseconds per key to hash a batch and order the hashes by the machine that owns them."""
+    spent = []
+    for start in range(RUNS):
+        keys = np.arange(start * CHUNK, (start + 1) * CHUNK, dtype=np.uint64)
+
+        def route(keys: Any = keys) -> Any:
+            hashes = hash_many(keys)
+            owners = (hashes >> np.uint64(64 - ROUTES.bit_length() + 1)).astype(np.uint8)
+            return hashes[np.argsort(owners, kind="stable")]
+
+        spent.append(time_call(route))
+    return {"machines": ROUTES, "ns": statistics.median(spent) * 1e9 / CHUNK}
 
 
 def simulate_shuffle(rows: int) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.scale.measure import SENDER_ROWS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -118,17 +120,10 @@ class Shuffle(NamedTuple):
 
 def extrapolate(simulated: Record) -> Shuffle:
     """The cost of all senders and owners, from one of each."""
-    senders = max(1.0, simulated["rows"] / max(1, min(simulated["rows"], _sender_rows(simulated))))
-    seconds = (
-        senders * simulated["sender_seconds"] + (1 << simulated["owner_bits"]) * simulated["owner_seconds"]
-    )
+    senders = max(1.0, simulated["rows"] / SENDER_ROWS)  # the last one has the rest of the rows
+    owners = 1 << simulated["owner_bits"]
+    seconds = senders * simulated["sender_seconds"] + owners * simulated["owner_seconds"]
     return Shuffle(simulated["rows"], senders * simulated["sender_bytes"], seconds)
-
-
-def _sender_rows(simulated: Record) -> int:
-    from benchmarks.scale.measure import SENDER_ROWS
-
-    return min(simulated["rows"], SENDER_ROWS)
 
 
 class Comparison(NamedTuple):

@@ -36,8 +36,10 @@ def write_seconds(seconds: float) -> str:
 
 
 def write_hours(hours: float) -> str:
-    """Hours, or minutes below one."""
-    return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
+    """Hours, and minutes or seconds of less."""
+    if hours >= 1:
+        return f"{hours:.1f} h"
+    return f"{hours * 60:.0f} min" if hours >= 1 / 20 else f"{hours * 3600:.0f} s"
 
 
 def write_power(count: float) -> str:
@@ -100,31 +102,32 @@ def list_comparisons(record: Record) -> str:
 
 def list_plans(record: Record) -> str:
     """The plan of a filter."""
-    fitted, plans = plan.fit_record(record), []
+    plans: list[plan.Plan] = []
     for machine in plan.describe_machines(record):
-        fewest = plan.plan_filter(fitted, PLANNED, machine)
-        plans += [fewest, plan.plan_filter(fitted, PLANNED, machine, fewest.machines * FACTOR)]
+        fewest = plan.plan_filter(record, PLANNED, machine)
+        plans += [fewest, plan.plan_filter(record, PLANNED, machine, fewest.machines * FACTOR)]
     rows = [
         [
             _write_machine(one.machine),
             f"{one.machines}",
             write_bytes(one.bytes_per_machine),
             write_bytes(one.shuffle_bytes),
+            write_hours(one.read_hours),
             write_hours(one.network_hours),
             write_hours(one.build_hours),
             write_hours(one.hours),
         ]
         for one in plans
     ]
-    head = ["machine", "machines", "filter on each", "shuffled", "network", "adding", "in all"]
+    head = ["machine", "machines", "filter on each", "shuffled", "reading", "shuffle", "adding", "in all"]
     return markdown(head, rows)
 
 
 def list_duplicates(record: Record) -> str:
     """The plan of finding duplicates."""
-    fitted, rows = plan.fit_record(record), []
+    rows = []
     for machine in plan.describe_machines(record):
-        machines = plan.plan_filter(fitted, PLANNED, machine).machines
+        machines = plan.plan_filter(record, PLANNED, machine).machines
         one = plan.plan_duplicates(record, PLANNED, machine, machines)
         rows.append(
             [
@@ -158,7 +161,7 @@ def describe_fit(record: Record) -> str:
     """The fitted factors."""
     fitted = plan.fit_record(record)
     return markdown(
-        ["cost", "fixed", "per probe"],
+        ["cost", "fixed", "factor"],
         [
             ["add a key", f"{fitted.build.base:.2f} ns", f"{fitted.build.factor:.2f} random writes"],
             ["look up a key", f"{fitted.query.base:.2f} ns", f"{fitted.query.factor:.2f} random reads"],
@@ -167,6 +170,7 @@ def describe_fit(record: Record) -> str:
                 f"{fitted.merge.base:.3f} ns",
                 f"{fitted.merge.factor:.2f} bytes of numpy.bitwise_or",
             ],
+            ["route a key to its machine", f"{record['route']['ns']:.1f} ns", "-"],
             ["bytes of a filter", f"{fitted.header} B of header", f"{fitted.bits_per_key:.3f} bits per key"],
         ],
     )

@@ -33,6 +33,7 @@ class Plan(NamedTuple):
     filter_bytes: float
     bytes_per_machine: float
     shuffle_bytes: float
+    read_hours: float
     network_hours: float
     build_hours: float
     publish_hours: float
@@ -40,7 +41,7 @@ class Plan(NamedTuple):
     @property
     def hours(self) -> float:
         """All steps, one after the other."""
-        return self.network_hours + self.build_hours + self.publish_hours
+        return self.read_hours + self.network_hours + self.build_hours + self.publish_hours
 
 
 class DuplicatesPlan(NamedTuple):
@@ -54,25 +55,28 @@ class DuplicatesPlan(NamedTuple):
     hours: float
 
 
-def plan_filter(fitted: Model, count: int, machine: Machine, machines: int = 0) -> Plan:
+def plan_filter(record: dict[str, Any], count: int, machine: Machine, machines: int = 0) -> Plan:
     """One filter of ``count`` keys, sharded over machines by the hash of the key.
 
-    Each machine reads its part of the keys, sends the hash of each key to the machine that owns it, and adds
-    what it receives, one shard per core. Without ``machines``, as few as hold the filter in `FILTER_SHARE` of
-    their memory.
+    Each machine reads its part of the rows over its link, sends the hash of each key to the machine that owns
+    it, and adds what it receives, one shard per core. Without ``machines``, as few as hold the filter in
+    `FILTER_SHARE` of their memory.
     """
+    fitted = fit_record(record)
     size = fitted.predict_bytes(count)
     machines = machines or math.ceil(size / (machine.memory_gib * 2**30 * FILTER_SHARE))
     shard = size / machines / machine.cores
     moved = HASH_BYTES * count * (machines - 1) / machines
+    ns = record["route"]["ns"] * (machines > 1) + fitted.build_ns(shard)
     return Plan(
         machine=machine,
         machines=machines,
         filter_bytes=size,
         bytes_per_machine=size / machines,
         shuffle_bytes=moved,
+        read_hours=_hours_of_network(ROW_BYTES * count, machine, machines),
         network_hours=_hours_of_network(moved, machine, machines),
-        build_hours=count * fitted.build_ns(shard) / 1e9 / machines / machine.cores / 3600,
+        build_hours=count * ns / 1e9 / machines / machine.cores / 3600,
         publish_hours=_hours_of_network(size, machine, machines),
     )
 
@@ -87,12 +91,13 @@ def plan_duplicates(record: dict[str, Any], count: int, machine: Machine, machin
         hashes_bytes=HASH_BYTES * count,
         rows_bytes=ROW_BYTES * count,
         core_hours=cost.seconds / 3600,
-        hours=cost.seconds / cores / 3600 + _hours_of_network(cost.sent_bytes, machine, machines),
+        hours=cost.seconds / cores / 3600
+        + _hours_of_network(cost.sent_bytes + ROW_BYTES * count, machine, machines),
     )
 
 
 def _hours_of_network(total: float, machine: Machine, machines: int) -> float:
-    """Every machine sends and receives its part at the speed of its link."""
+    """Every machine sends or receives its part at the speed of its link."""
     return total * 8 / (machine.gbit * 1e9) / machines / 3600
 
 

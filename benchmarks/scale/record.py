@@ -25,6 +25,8 @@ SIZES = [
     1_000_000_000,
 ]
 FITTED, PREDICTED = 100_000_000, 1_000_000_000
+#: Bytes of the shards of the plan, probed as well.
+SHARDS = [2_500_000_000, 5_000_000_000]
 PLANNED = 100_000_000_000
 SYNCED = [100_000, 1_000_000, 10_000_000]
 SHUFFLED = [100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000]
@@ -58,7 +60,7 @@ def measure(part: str) -> None:
 
 def _probe_filters() -> list[Any]:
     sizes = [row["filter_bytes"] for row in load()["filters"] + load()["largest"]]
-    return list(_run("probe", sizes=sizes))
+    return list(_run("probe", sizes=[*sizes, *SHARDS]))
 
 
 #: Each takes less than nine minutes.
@@ -66,6 +68,7 @@ PARTS = {
     "filters": lambda: [_run("measure_filter", count=count) for count in SIZES[:-1]],
     "largest": lambda: [_run("measure_filter", count=SIZES[-1])],
     "probe": _probe_filters,
+    "route": lambda: _run("measure_route"),
     "shuffle": lambda: [_run("measure_shuffle", rows=rows) for rows in SHUFFLED],
     "simulation": lambda: [_run("simulate_shuffle", rows=rows) for rows in [*SHUFFLED, PLANNED]],
     "sync": lambda: [_run("measure_sync", count=count) for count in SYNCED],

@@ -60,9 +60,9 @@ def test_a_line_is_fitted_exactly_to_points_of_a_line() -> None:
 
 
 def test_four_times_the_machines_take_a_quarter_of_the_memory_and_less_time() -> None:
-    fitted, machine = plan.fit_record(RECORD), plan.describe_machines(RECORD)[0]
-    few = plan.plan_filter(fitted, scale.PLANNED, machine)
-    many = plan.plan_filter(fitted, scale.PLANNED, machine, 4 * few.machines)
+    machine = plan.describe_machines(RECORD)[0]
+    few = plan.plan_filter(RECORD, scale.PLANNED, machine)
+    many = plan.plan_filter(RECORD, scale.PLANNED, machine, 4 * few.machines)
     assert few.bytes_per_machine <= machine.memory_gib * 2**30 * plan.FILTER_SHARE
     assert many.bytes_per_machine == pytest.approx(few.bytes_per_machine / 4)
     assert many.hours < few.hours / 2

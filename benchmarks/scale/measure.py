@@ -99,6 +99,16 @@ def measure_filter(count: int) -> dict[str, Any]:
     }
 
 
+def measure_shard(count: int) -> float:
+    """Seconds of the clock to add so many keys, as the work of one core among others."""
+    known = BloomFilter(count, FPR)
+    batches = [*iter_keys(0, count)]
+    begun = time.perf_counter()
+    for keys in batches:
+        known.update(keys)
+    return time.perf_counter() - begun
+
+
 def measure_shuffle(rows: int) -> dict[str, Any]:
     """What finding duplicates sends in its first round: digits to owners, and the repeated ones back."""
     shape = find_shape(rows)

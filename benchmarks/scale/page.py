@@ -133,6 +133,7 @@ def list_duplicates(record: Record) -> str:
             [
                 _write_machine(machine),
                 f"{one.machines}",
+                write_bytes(one.bytes_per_core),
                 write_bytes(one.digits_bytes),
                 write_bytes(one.hashes_bytes),
                 write_bytes(one.rows_bytes),
@@ -140,7 +141,16 @@ def list_duplicates(record: Record) -> str:
                 write_hours(one.hours),
             ]
         )
-    head = ["machine", "machines", "hash sets", "64-bit hashes", "whole rows", "core hours", "in all"]
+    head = [
+        "machine",
+        "machines",
+        "memory per core",
+        "hash sets",
+        "64-bit hashes",
+        "whole rows",
+        "core hours",
+        "in all",
+    ]
     return markdown(head, rows)
 
 
@@ -160,6 +170,7 @@ def describe(record: Record) -> str:
 def describe_fit(record: Record) -> str:
     """The fitted factors."""
     fitted = plan.fit_record(record)
+    slower = record["cores"]["together"] / record["cores"]["alone"]
     return markdown(
         ["cost", "fixed", "factor"],
         [
@@ -171,6 +182,7 @@ def describe_fit(record: Record) -> str:
                 f"{fitted.merge.factor:.2f} bytes of numpy.bitwise_or",
             ],
             ["route a key to its machine", f"{record['route']['ns']:.1f} ns", "-"],
+            ["any of these, all cores at once", "-", f"{slower:.2f} times as long"],
             ["bytes of a filter", f"{fitted.header} B of header", f"{fitted.bits_per_key:.3f} bits per key"],
         ],
     )

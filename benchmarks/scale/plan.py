@@ -48,6 +48,7 @@ class DuplicatesPlan(NamedTuple):
     """What it takes to find candidates for duplicates among so many rows."""
 
     machines: int
+    bytes_per_core: float
     digits_bytes: float
     hashes_bytes: float
     rows_bytes: float
@@ -67,7 +68,8 @@ def plan_filter(record: dict[str, Any], count: int, machine: Machine, machines: 
     machines = machines or math.ceil(size / (machine.memory_gib * 2**30 * FILTER_SHARE))
     shard = size / machines / machine.cores
     moved = HASH_BYTES * count * (machines - 1) / machines
-    ns = record["route"]["ns"] * (machines > 1) + fitted.build_ns(shard)
+    slower = record["cores"]["together"] / record["cores"]["alone"]
+    ns = slower * (record["route"]["ns"] * (machines > 1) + fitted.build_ns(shard))
     return Plan(
         machine=machine,
         machines=machines,
@@ -83,16 +85,19 @@ def plan_filter(record: dict[str, Any], count: int, machine: Machine, machines: 
 
 def plan_duplicates(record: dict[str, Any], count: int, machine: Machine, machines: int) -> DuplicatesPlan:
     """Candidates for duplicates among ``count`` rows: the first round, which has nearly all of the bytes."""
-    cost = model.extrapolate(next(row for row in record["simulation"] if row["rows"] == count))
-    cores = machines * machine.cores
+    simulated = next(row for row in record["simulation"] if row["rows"] == count)
+    cost, cores = model.extrapolate(simulated), machines * machine.cores
+    slower = record["cores"]["together"] / record["cores"]["alone"]
+    moved = cost.sent_bytes * (machines - 1) / machines + ROW_BYTES * count
     return DuplicatesPlan(
         machines=machines,
+        # The packets, and their digits decoded and sorted.
+        bytes_per_core=simulated["owner_bytes"] + 2 * HASH_BYTES * count / (1 << simulated["owner_bits"]),
         digits_bytes=cost.sent_bytes,
         hashes_bytes=HASH_BYTES * count,
         rows_bytes=ROW_BYTES * count,
-        core_hours=cost.seconds / 3600,
-        hours=cost.seconds / cores / 3600
-        + _hours_of_network(cost.sent_bytes + ROW_BYTES * count, machine, machines),
+        core_hours=slower * cost.seconds / 3600,
+        hours=slower * cost.seconds / cores / 3600 + _hours_of_network(moved, machine, machines),
     )
 
 

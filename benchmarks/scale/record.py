@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import statistics
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,20 @@ def _run(function: str, **arguments: Any) -> Any:
     return result
 
 
+def _run_on_all_cores() -> dict[str, float]:
+    """How much longer a build takes if every core builds a shard of its own."""
+    cpus = sorted(os.sched_getaffinity(0))
+    target, arguments = "benchmarks.scale.measure:measure_shard", {"count": FITTED}
+    alone, together = [], []
+    for _ in range(3):
+        alone.append(isolated(target, arguments, {cpus[-1]}))
+        with ThreadPoolExecutor(len(cpus)) as pool:
+            together += pool.map(lambda cpu: isolated(target, arguments, {cpu}), cpus)
+    result = {"cores": len(cpus), "alone": statistics.median(alone), "together": statistics.median(together)}
+    say(f"all cores: {result}")
+    return result
+
+
 def measure(part: str) -> None:
     """Measure one of `PARTS` and save it."""
     described = machine.describe()
@@ -68,6 +85,7 @@ PARTS = {
     "filters": lambda: [_run("measure_filter", count=count) for count in SIZES[:-1]],
     "largest": lambda: [_run("measure_filter", count=SIZES[-1])],
     "probe": _probe_filters,
+    "cores": _run_on_all_cores,
     "route": lambda: _run("measure_route"),
     "shuffle": lambda: [_run("measure_shuffle", rows=rows) for rows in SHUFFLED],
     "simulation": lambda: [_run("simulate_shuffle", rows=rows) for rows in [*SHUFFLED, PLANNED]],

@@ -44,6 +44,7 @@ def draw(figures: Figures) -> str:
     ours, naive = figures["runs"][OURS], figures["runs"][NAIVE]
     return draw_bars(
         "Queries of 100,000 lookups, with a filter in front of the database and without",
+        "queries of 100,000 lookups",
         [
             ("with a filter", ours["queries"], f"{ours['queries']:,} queries", GREEN),
             ("a query each", naive["queries"], f"{naive['queries']:,} queries", GREY),

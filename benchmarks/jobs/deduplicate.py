@@ -70,6 +70,7 @@ def draw(figures: Figures) -> str:
     """The picture of the page."""
     return draw_bars(
         "Peak memory of three programs that drop repeated lines; fullbloom dedup needs least",
+        "peak memory",
         [
             (name, one["memory"] / 1e6, write_bytes(one["memory"]), GREEN if name == OURS else GREY)
             for name, one in figures["runs"].items()

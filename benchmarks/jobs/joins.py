@@ -93,6 +93,7 @@ def draw(figures: Figures) -> str:
     """The picture of the page."""
     return draw_bars(
         "Bytes that a join of Spark shuffles, with a filter and without",
+        "bytes shuffled",
         [
             (name, one["shuffled"] / 1e6, write_bytes(one["shuffled"]), GREEN if name == OURS else GREY)
             for name, one in figures["runs"].items()

@@ -42,7 +42,7 @@ def build(source: str, target: str) -> Figures:
 
 def _ask(known: object, *, decode: bool) -> Figures:
     absent = [hash_password(HASHES + number) for number in range(LOOKUPS)]
-    present = [hash_password(number * 17) for number in range(LOOKUPS)]
+    present = [hash_password(number % HASHES) for number in range(LOOKUPS)]
     convert = bytes.fromhex if decode else str
     begun = time.process_time()
     wrong = sum(convert(one) in known for one in absent)  # type: ignore[operator]
@@ -125,6 +125,7 @@ def draw(figures: Figures) -> str:
     naive = figures["runs"][NAIVE]["memory"]
     return draw_bars(
         "Bytes of a list of leaked passwords: as text, as a set in memory, and as a file of a filter",
+        "bytes",
         [
             (
                 "the file of the filter",

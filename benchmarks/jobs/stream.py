@@ -105,6 +105,7 @@ def draw(figures: Figures) -> str:
     runs = figures["runs"]
     return draw_bars(
         "Memory of a window of a million events: the filter needs a small part of the dictionary's",
+        "memory of the window",
         [
             (name, runs[name]["memory"] / 1e6, write_bytes(runs[name]["memory"]), colour)
             for name, colour in ((OURS, GREEN), (NAIVE, GREY))

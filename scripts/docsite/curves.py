@@ -11,7 +11,7 @@ from scripts.docsite.pictures import GREY, INK, draw_text, render_svg
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-LEFT, RIGHT, TOP, BOTTOM, WIDTH, HEIGHT = 84, 690, 56, 300, 710, 370
+LEFT, RIGHT, TOP, BOTTOM, WIDTH, HEIGHT = 84, 680, 56, 300, 730, 370
 GRID = "#e5e7eb"
 _LEGEND_STEP = 200
 
@@ -62,19 +62,19 @@ def draw_lines(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> str:
     return render_svg(WIDTH, HEIGHT, escape(title), parts)
 
 
-def draw_bars(title: str, bars: Sequence[tuple[str, float, str, str]]) -> str:
-    """Return a chart of horizontal bars: label, value, the text beside the bar, colour."""
-    step, left, right = 40, 230, 560
+def draw_bars(title: str, caption: str, bars: Sequence[tuple[str, float, str, str]]) -> str:
+    """Return a chart of horizontal bars under a caption: label, value, the text beside the bar, colour."""
+    step, top, left, right = 40, 36, 285, 585
     most = max(value for _, value, _, _ in bars)
-    parts = []
+    parts = [draw_text(LEFT - 60, 20, escape(caption), GREY, "start", 13)]
     for number, (label, value, words, colour) in enumerate(bars):
-        y = 24 + number * step
+        y = top + number * step
         width = max(2.0, (right - left) * value / most)
         parts.append(draw_text(left - 12, y + 18, escape(label), INK, "end", 14))
         place = f'x="{left}" y="{y}" width="{width:.1f}" height="26"'
         parts.append(f'<rect {place} rx="4" fill="{colour}"/>')
         parts.append(draw_text(round(left + width + 10, 1), y + 18, escape(words), INK, "start", 14))
-    return render_svg(WIDTH, 24 + len(bars) * step + 12, escape(title), parts)
+    return render_svg(WIDTH, top + len(bars) * step + 4, escape(title), parts)
 
 
 class _Scale:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 ROWS, CAPACITY, FPR, TURNS = 10_000_000, 1_000_000, 0.01, 7
 SMALL = 100_000
+#: Keys of a list: the rows that DuckDB stores together.
+LISTED = 122_880
 RAW = "NumPy batch"
 
 
@@ -81,6 +83,21 @@ def _create_nothing(connection: Any) -> None:
     connection.create_function("nothing_named", nothing_named, ["VARCHAR", "BIGINT"], "BOOLEAN", **options)
 
 
+def _create_list_lookup(connection: Any, known: BloomFilter) -> None:
+    """A function of lists of keys, so that a call has as many keys as a query puts into a list."""
+
+    def look_up(lists):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return pa.chunked_array(
+            [
+                pa.ListArray.from_arrays(chunk.offsets, pa.array(known.contains_many(chunk.values)))
+                for chunk in lists.chunks
+            ]
+        )
+
+    options = {"type": PythonUDFType.ARROW, "null_handling": FunctionNullHandling.SPECIAL}
+    connection.create_function("contains_lists", look_up, ["BIGINT[]"], "BOOLEAN[]", **options)
+
+
 def measure_contains() -> dict[str, dict[str, float]]:
     """Count the keys that a filter may contain."""
     keys, known = create_keys(), create_filter()
@@ -88,6 +105,7 @@ def measure_contains() -> dict[str, dict[str, float]]:
     connection = _connect("rows", table)
     in_duckdb.register(connection, known=known)
     _create_nothing(connection)
+    _create_list_lookup(connection, known)
     frame = pl.DataFrame({"x": keys})
     expression = pl.col("x").bloom.contains(known).sum()  # type: ignore[attr-defined]
     in_arrow.register(known, "bench_contains")
@@ -109,6 +127,13 @@ def measure_contains() -> dict[str, dict[str, float]]:
         found = known.contains_many(rows.select(duckdb.ColumnExpression("x")))
         return sum(pa.array(part).true_count for part in (found if isinstance(found, list) else [found]))
 
+    def count_in_lists() -> int:
+        lists = f"select list(x) as keys from rows group by rowid // {LISTED}"
+        query = (
+            f"select count(*) from (select unnest(contains_lists(keys)) as found from ({lists})) where found"
+        )
+        return int(connection.sql(query).fetchall()[0][0])
+
     def do_nothing(condition: str, most_threads: int = threads) -> None:
         count(condition, most_threads)
 
@@ -126,6 +151,7 @@ def measure_contains() -> dict[str, dict[str, float]]:
             "DuckDB, keep_candidates, read by a query": count_candidates,
             "DuckDB, bloom_contains in SQL": lambda: count(contains),
             "DuckDB, bloom_contains, one thread": lambda: count(contains, 1),
+            "DuckDB, lists of 122,880 keys": count_in_lists,
             "DuckDB, nothing, one argument, one thread": lambda: do_nothing("nothing(x)", 1),
             "DuckDB, nothing, two arguments, one thread": lambda: do_nothing("nothing_named('known', x)", 1),
             "DuckDB, nothing, two arguments": lambda: do_nothing("nothing_named('known', x)"),

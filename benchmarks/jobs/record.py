@@ -67,14 +67,13 @@ def render_index(text: str, record: Record) -> str:
     """The index of the how-to guides with the jobs and their headlines."""
     rows = [
         [
-            str(number),
-            f"[{title}]({find_job(name).PAGE.rpartition('/')[2]})",
+            f"{number}. [{title}]({find_job(name).PAGE.rpartition('/')[2]})",
             find_job(name).show(record[name]["figures"]).headline,
         ]
         for number, (name, title) in enumerate(JOBS.items(), 1)
         if name in record
     ]
-    return blocks.replace_block(text, "jobs", markdown(["", "job", "measured"], rows))
+    return blocks.replace_block(text, "jobs", markdown(["job", "measured"], rows))
 
 
 def picture_of(name: str) -> Path:

@@ -160,10 +160,10 @@ def _write_machine(machine: plan.Machine) -> str:
 
 def describe(record: Record) -> str:
     """Machine and date."""
-    seen = record["machine"]
+    seen, dates = record["machine"], sorted({*record["dates"].values()})
     return (
-        f"Measured on {record['date']}: {seen['cpu']}, {seen['cores']} cores, {seen['memory_gib']:.0f} GiB, "
-        f"{seen['simd']}, {seen['python']}, one thread."
+        f"Measured on {' and '.join(dates)}: {seen['cpu']}, {seen['cores']} cores, "
+        f"{seen['memory_gib']:.0f} GiB, {seen['simd']}, {seen['python']}, one thread."
     )
 
 

@@ -70,7 +70,8 @@ def measure(part: str) -> None:
     rows = PARTS[part]()
     record = load()
     date = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    record.update(machine=described, date=date)
+    record["machine"] = described
+    record.setdefault("dates", {})[part] = date
     record[part] = rows
     _save(record)
 

@@ -100,13 +100,8 @@ def measure_filter(count: int) -> dict[str, Any]:
 
 
 def measure_shard(count: int) -> float:
-    """Seconds of the clock to add so many keys, as the work of one core among others."""
-    known = BloomFilter(count, FPR)
-    batches = [*iter_keys(0, count)]
-    begun = time.perf_counter()
-    for keys in batches:
-        known.update(keys)
-    return time.perf_counter() - begun
+    """Seconds to add so many keys, as the work of one core among others."""
+    return add_all(BloomFilter(count, FPR), count)
 
 
 def measure_shuffle(rows: int) -> dict[str, Any]:

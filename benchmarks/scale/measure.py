@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FPR = 0.01
 CHUNK = 1 << 22
 #: Lookups of one run, half of them for absent keys, and accesses of one run of a probe.
-LOOKUPS, ACCESSES = 1 << 24, 1 << 24
+LOOKUPS, ACCESSES = 1 << 24, 1 << 22
 #: Runs of a measurement, whose median counts; one build of a filter beyond the size, because it takes long.
 RUNS, LONG = 5, 200_000_000
 ABSENT = 1 << 40
@@ -160,7 +160,7 @@ def probe(sizes: list[int]) -> list[dict[str, float]]:
     result = []
     for size in sizes:
         words = np.ones(max(8, size // 8), np.uint64)
-        places = np.random.default_rng(size).integers(0, len(words), ACCESSES // 4)
+        places = np.random.default_rng(size).integers(0, len(words), ACCESSES)
         reads = [time_call(lambda w=words, p=places: w.take(p)) for _ in range(RUNS)]
         writes = [time_call(lambda w=words, p=places: w.__setitem__(p, 2)) for _ in range(RUNS)]
         merged = words[: STREAMED // 8]

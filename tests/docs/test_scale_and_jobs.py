@@ -79,6 +79,16 @@ def test_the_page_of_a_job_shows_its_record_and_its_picture(name: str) -> None:
     assert picture.read_text(encoding="utf-8") == jobs.find_job(name).draw(JOBS[name]["figures"])
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Polars, in memory", "Polars, streaming", "DuckDB, a query as a batch", "DuckDB, keep_candidates"],
+)
+def test_the_ways_that_the_page_calls_fast_take_at_most_two_batches_of_numpy(name: str) -> None:
+    runs = JOBS["columns"]["figures"]["runs"]
+    (found,) = (one for label, one in runs.items() if label.split(", read")[0] == name)
+    assert found["ratio"] <= jobs.find_job("columns").BAR
+
+
 @pytest.mark.parametrize("name", jobs.JOBS)
 def test_the_page_of_a_job_has_an_example_that_runs_and_the_cost_of_a_wrong_yes(name: str) -> None:
     text = (ROOT / jobs.find_job(name).PAGE).read_text(encoding="utf-8")

@@ -170,7 +170,7 @@ def describe(record: Record) -> str:
 def describe_fit(record: Record) -> str:
     """The fitted factors."""
     fitted = plan.fit_record(record)
-    slower = record["cores"]["together"] / record["cores"]["alone"]
+    slower = plan.compute_slowdown(record)
     return markdown(
         ["cost", "fixed", "factor"],
         [

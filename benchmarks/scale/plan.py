@@ -68,7 +68,7 @@ def plan_filter(record: dict[str, Any], count: int, machine: Machine, machines: 
     machines = machines or math.ceil(size / (machine.memory_gib * 2**30 * FILTER_SHARE))
     shard = size / machines / machine.cores
     moved = HASH_BYTES * count * (machines - 1) / machines
-    slower = record["cores"]["together"] / record["cores"]["alone"]
+    slower = compute_slowdown(record)
     ns = slower * (record["route"]["ns"] * (machines > 1) + fitted.build_ns(shard))
     return Plan(
         machine=machine,
@@ -87,7 +87,7 @@ def plan_duplicates(record: dict[str, Any], count: int, machine: Machine, machin
     """Candidates for duplicates among ``count`` rows: the first round, which has nearly all of the bytes."""
     simulated = next(row for row in record["simulation"] if row["rows"] == count)
     cost, cores = model.extrapolate(simulated), machines * machine.cores
-    slower = record["cores"]["together"] / record["cores"]["alone"]
+    slower = compute_slowdown(record)
     moved = cost.sent_bytes * (machines - 1) / machines + ROW_BYTES * count
     return DuplicatesPlan(
         machines=machines,
@@ -99,6 +99,11 @@ def plan_duplicates(record: dict[str, Any], count: int, machine: Machine, machin
         core_hours=slower * cost.seconds / 3600,
         hours=slower * cost.seconds / cores / 3600 + _hours_of_network(moved, machine, machines),
     )
+
+
+def compute_slowdown(record: dict[str, Any]) -> float:
+    """How many times as long a core takes if all cores work."""
+    return max(1.0, record["cores"]["together"] / record["cores"]["alone"])
 
 
 def _hours_of_network(total: float, machine: Machine, machines: int) -> float:

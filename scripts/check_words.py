@@ -63,6 +63,7 @@ PAGES = (
     "docs/reference/sql.md",
     "docs/removals.md",
     "docs/resp.md",
+    "docs/scale.md",
     "docs/schemes.md",
     "docs/security.md",
     "docs/service.md",

@@ -8,6 +8,14 @@
 >>> connection.sql("select bloom_contains('customers', 5), bloom_contains('customers', null)").fetchall()
 [(True, None)]
 
+DuckDB calls the function for every 2,048 rows, which costs more than the lookups. For long columns, pass a
+query to ``contains_many`` of the filter, or to ``keep_candidates``:
+
+>>> from fullbloom.engines.arrow import keep_candidates
+>>> query = connection.sql("select range as id from range(998, 3000)")
+>>> 2 <= keep_candidates(query, "id", customers).read_all().num_rows < 200
+True
+
 Needs duckdb and pyarrow (``pip install 'fullbloom[duckdb]'``).
 """
 

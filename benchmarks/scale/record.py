@@ -1,0 +1,94 @@
+"""The record of the measurements: one JSON file, whose parts are measured one by one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import statistics
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks import clock, machine
+from benchmarks.isolation import isolated
+from benchmarks.measure import say
+
+FILE = Path(__file__).with_name("record.json")
+#: Keys of the filters: the model is fitted to those up to `FITTED` and predicts the rest.
+SIZES = [
+    100_000,
+    300_000,
+    1_000_000,
+    3_000_000,
+    10_000_000,
+    30_000_000,
+    100_000_000,
+    300_000_000,
+    1_000_000_000,
+]
+FITTED, PREDICTED = 100_000_000, 1_000_000_000
+#: Bytes of the shards of the plan, probed as well.
+SHARDS = [2_500_000_000, 5_000_000_000]
+PLANNED = 100_000_000_000
+SYNCED = [100_000, 1_000_000, 10_000_000]
+SHUFFLED = [100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000]
+
+
+def load() -> dict[str, Any]:
+    """The record, empty if nothing was measured yet."""
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+
+
+def _save(record: dict[str, Any]) -> None:
+    FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _run(function: str, **arguments: Any) -> Any:
+    result = isolated(f"benchmarks.scale.measure:{function}", arguments, {clock.one_cpu()})
+    say(f"{function} {arguments}: {result}")
+    return result
+
+
+def _run_on_all_cores() -> dict[str, float]:
+    """How much longer a build takes if every core builds a shard of its own."""
+    cpus = sorted(os.sched_getaffinity(0))
+    target, arguments = "benchmarks.scale.measure:measure_shard", {"count": FITTED}
+    alone, together = [], []
+    for _ in range(3):
+        alone.append(isolated(target, arguments, {cpus[-1]}))
+        with ThreadPoolExecutor(len(cpus)) as pool:
+            together += pool.map(lambda cpu: isolated(target, arguments, {cpu}), cpus)
+    result = {"cores": len(cpus), "alone": statistics.median(alone), "together": statistics.median(together)}
+    say(f"all cores: {result}")
+    return result
+
+
+def measure(part: str) -> None:
+    """Measure one of `PARTS` and save it."""
+    described = machine.describe()
+    rows = PARTS[part]()
+    record = load()
+    date = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    record["machine"] = described
+    record.setdefault("dates", {})[part] = date
+    record[part] = rows
+    _save(record)
+
+
+def _probe_filters() -> list[Any]:
+    sizes = [row["filter_bytes"] for row in load()["filters"] + load()["largest"]]
+    return list(_run("probe", sizes=[*sizes, *SHARDS]))
+
+
+#: Each takes less than nine minutes.
+PARTS = {
+    "filters": lambda: [_run("measure_filter", count=count) for count in SIZES[:-1]],
+    "largest": lambda: [_run("measure_filter", count=SIZES[-1])],
+    "probe": _probe_filters,
+    "cores": _run_on_all_cores,
+    "route": lambda: _run("measure_route"),
+    "shuffle": lambda: [_run("measure_shuffle", rows=rows) for rows in SHUFFLED],
+    "simulation": lambda: [_run("simulate_shuffle", rows=rows) for rows in [*SHUFFLED, PLANNED]],
+    "sync": lambda: [_run("measure_sync", count=count) for count in SYNCED],
+}

@@ -150,8 +150,8 @@ class MessageElement(abc.ABC):
             raise ParameterTypeError(f"{name} must be an int, got {rank!r}")
         if not 0 <= rank < self._size or rank == self._rank:
             raise ParameterError(
-                f"{name} must be the rank of another element, from 0 to {self._size - 1} and not {self._rank}, "
-                f"got {rank}"
+                f"{name} must be the rank of another element, from 0 to {self._size - 1} "
+                f"and not {self._rank}, got {rank}"
             )
 
     def _expect(self, source: int, wanted: Kind) -> bytes:

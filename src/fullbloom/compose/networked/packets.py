@@ -20,11 +20,15 @@ __all__ = ["HashPackets", "decode_indexes", "encode_indexes"]
 _HASH_BITS = 64
 #: A rate above this gives no shorter codes, and the codec takes rates below 1 only.
 _MOST_RATE = 0.5
+#: The least width of a remainder that the codec takes.
+_LEAST_RICE_BITS = 1
+#: First byte of a message of indexes: whether it lists those meant, or all others.
+_LISTED, _OMITTED = b"\x00", b"\x01"
 
 
 def _rice_bits(share: float) -> int:
     """Return the best remainder width for gaps of values that occupy this share of their range."""
-    return theory.rice_bits(min(share, _MOST_RATE))
+    return max(theory.rice_bits(min(share, _MOST_RATE)), _LEAST_RICE_BITS)
 
 
 class HashPackets(NamedTuple):
@@ -69,23 +73,39 @@ class HashPackets(NamedTuple):
 
 
 def encode_indexes(indexes: Sequence[int], count: int) -> bytes:
-    """Return ascending indexes below ``count`` as a message, about log2(count / len(indexes)) + 1.5 bits each."""
+    """Return ascending indexes below ``count`` as a message: those listed, or all others if these are fewer.
+
+    Takes about log2(count / listed) + 1.5 bits per listed index.
+    """
     if not indexes:
         return b""
-    share = len(indexes) / count
-    fpr, capacity = min(share, _MOST_RATE), len(indexes)
+    if 2 * len(indexes) <= count:
+        return _LISTED + _encode_list(indexes, count)
+    meant = set(indexes)
+    return _OMITTED + _encode_list([index for index in range(count) if index not in meant], count)
+
+
+def decode_indexes(message: bytes, count: int) -> list[int]:
+    """Return the indexes in a message; raise ``FormatError`` unless it is one for this ``count``."""
+    if not message:
+        return []
+    listed = list(GolombSet.from_bytes(message[1:]).values()) if len(message) > 1 else []
+    if listed and listed[-1] >= count:
+        raise FormatError(f"indexes must be below {count}, got {listed[-1]}")
+    if message[:1] == _LISTED:
+        return listed
+    if message[:1] != _OMITTED:
+        raise FormatError(f"a message of indexes must start with 0 or 1, got {message[0]}")
+    omitted = set(listed)
+    return [index for index in range(count) if index not in omitted]
+
+
+def _encode_list(indexes: Sequence[int], count: int) -> bytes:
+    if not indexes:
+        return b""
+    share, capacity = len(indexes) / count, len(indexes)
+    fpr = min(share, _MOST_RATE)
     # The set stores floor(hash * universe / 2^64): the smallest hash of an index is its quotient rounded up.
     universe = GolombSet.build_hashed([], fpr, capacity=capacity).universe
     hashes = [-((-index << _HASH_BITS) // universe) for index in indexes]
     return GolombSet.build_hashed(hashes, fpr, capacity=capacity, rice_bits=_rice_bits(share)).to_bytes()
-
-
-def decode_indexes(message: bytes, count: int) -> list[int]:
-    """Return the indexes in a message; raise ``FormatError`` unless all are below ``count``."""
-    if not message:
-        return []
-    # A set takes at most one value per bit, so the list is bounded by the message.
-    indexes = list(GolombSet.from_bytes(message).values())
-    if indexes and indexes[-1] >= count:
-        raise FormatError(f"indexes must be below {count}, got {indexes[-1]}")
-    return indexes

@@ -32,6 +32,8 @@ _NEXT_SEED = 0x9E3779B97F4A7C15
 #: Number of hashes of an element, and the most that it sends to one owner.
 _SIZES = struct.Struct("<QQ")
 _LEAST_FPR = 1e-9
+#: Packets have a block for each 128 keys, so a peer that lies about its keys may cost 0.1 GB.
+_MOST_KEYS = 1 << 31
 
 
 class Round(NamedTuple):
@@ -89,7 +91,8 @@ def find_duplicates(
 
     Sends about n (log2(P / fpr) + 1.5) bits for n keys in P elements, plus the answers
     (`theory.single_shot_bits`), instead of n whole keys. Costs some 5 us per key. Raises ``PeerError`` if a
-    peer fails or sends invalid data, ``KeyTypeError`` for a key without bytes, ``ParameterError``. Anyone
+    peer fails or sends invalid data, ``KeyTypeError`` for a key without bytes, ``ParameterError`` for invalid
+    options. Anyone
     who can predict hashes can send unique keys into the later rounds: pass a ``secret`` for untrusted keys.
 
     Source: Sanders, Schlag, Müller, "Communication efficient algorithms for fundamental big data problems",
@@ -180,12 +183,12 @@ def _filter_hashes(
     """
     size = element.size
     slices = _split_by_owner(sorted(set(hashes)), size)
-    sizes = _share_sizes(element, len(hashes), max(map(len, slices)))
+    lengths = [len(part) for part in slices]
+    sizes = _share_sizes(element, sum(lengths), max(lengths))
     total, largest = sum(each[0] for each in sizes), max(each[1] for each in sizes)
     if largest == 0:
         return set(), 0
     packets = HashPackets(largest, max(1, round(total / (size * fpr))))
-    universe = packets.compute_universe()
     # Within its owner's range, a hash is the rest of its 64 bits scaled by the number of owners.
     within = [[value * size % _HASHES for value in part] for part in slices]
     incoming = _exchange(element, [packets.encode(part) for part in within])
@@ -194,7 +197,7 @@ def _filter_hashes(
     answers = [encode_indexes(found, len(values)) for found, values in zip(marked, received, strict=True)]
     flagged: set[int] = set()
     for owner, answer in enumerate(_exchange(element, answers)):
-        values = [value * universe >> 64 for value in within[owner]]
+        values = [value * packets.universe >> 64 for value in within[owner]]
         distinct = list(dict.fromkeys(values))
         chosen = {distinct[index] for index in _decode_answer(owner, answer, len(distinct))}
         flagged.update(
@@ -235,8 +238,11 @@ def _share_sizes(element: CountingElement, count: int, largest: int) -> list[tup
         if len(message) != _SIZES.size:
             raise FormatError(f"two sizes take {_SIZES.size} bytes, got {len(message)}")
         total, most = _SIZES.unpack(message)
-        if most > total:
-            raise FormatError(f"a packet of {most} hashes exceeds all {total}")
+        if total > _MOST_KEYS:
+            raise FormatError(f"an element has at most {_MOST_KEYS} keys, got {total}")
+        # The largest of several parts is at least their mean.
+        if not total <= most * element.size <= total * element.size:
+            raise FormatError(f"{total} hashes cannot have a largest packet of {most}")
         return total, most
 
     return [_decode(read, source, message) for source, message in enumerate(messages)]

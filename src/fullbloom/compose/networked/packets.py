@@ -6,7 +6,7 @@ set is an empty message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fullbloom import theory
 from fullbloom._core import GolombSet
@@ -31,32 +31,29 @@ def _rice_bits(share: float) -> int:
     return max(theory.rice_bits(min(share, _MOST_RATE)), _LEAST_RICE_BITS)
 
 
-class HashPackets(NamedTuple):
-    """Packets of hashes, each rounded to one of about ``universe`` values: the same in all elements.
+class HashPackets:
+    """Packets of hashes, each rounded to one of ``universe`` values: the same in all elements.
 
-    capacity: most hashes of a packet. The core rounds the number of values up to whole blocks;
-    `compute_universe` returns it.
+    capacity: most hashes of a packet. values: least number of values; the core rounds it up to whole blocks.
     """
 
-    capacity: int
-    universe: int
+    def __init__(self, capacity: int, values: int) -> None:
+        self._capacity = capacity
+        self._fpr = min(capacity / values, _MOST_RATE)
+        self._universe = GolombSet.build_hashed([], self._fpr, capacity=capacity).universe
 
     @property
-    def fpr(self) -> float:
-        """Rate at which the codec creates a set with that many values."""
-        return min(self.capacity / self.universe, _MOST_RATE)
-
-    def compute_universe(self) -> int:
-        """Return the number of values that a hash may have."""
-        return GolombSet.build_hashed([], self.fpr, capacity=self.capacity).universe
+    def universe(self) -> int:
+        """Number of values that a hash may have."""
+        return self._universe
 
     def encode(self, hashes: Sequence[int]) -> bytes:
         """Return the packet of these hashes."""
         if not hashes:
             return b""
-        rice_bits = _rice_bits(len(hashes) / self.universe)
+        rice_bits = _rice_bits(len(hashes) / self._universe)
         return GolombSet.build_hashed(
-            hashes, self.fpr, capacity=self.capacity, rice_bits=rice_bits
+            hashes, self._fpr, capacity=self._capacity, rice_bits=rice_bits
         ).to_bytes()
 
     def decode(self, packet: bytes) -> list[int]:
@@ -64,9 +61,9 @@ class HashPackets(NamedTuple):
         if not packet:
             return []
         values = GolombSet.from_bytes(packet)
-        if (values.capacity, values.universe) != (self.capacity, self.compute_universe()):
+        if (values.capacity, values.universe) != (self._capacity, self._universe):
             raise FormatError(
-                f"a packet of {self.capacity} hashes below {self.compute_universe()} was due, "
+                f"a packet of {self._capacity} hashes below {self._universe} was due, "
                 f"got one of {values.capacity} below {values.universe}"
             )
         return list(values.values())

@@ -195,7 +195,7 @@ def check_alike(own: HashFilter, other: Any) -> None:
     scratch.clear()
     try:
         scratch.merge(other)
-    except TypeError as error:
+    except (AttributeError, TypeError) as error:
         raise IncompatibleFilters(
             f"a {type(other).__name__} cannot be combined with a {type(own).__name__}"
         ) from error

@@ -96,7 +96,8 @@ def find_duplicates(
     who can predict hashes can send unique keys into the later rounds: pass a ``secret`` for untrusted keys.
 
     Source: Sanders, Schlag, Müller, "Communication efficient algorithms for fundamental big data problems",
-    IEEE Big Data 2013; repartition: Shatdal, Naughton, "Adaptive parallel aggregation algorithms", 1995.
+    IEEE Big Data 2013; repartition: Shatdal, Naughton, "Processing aggregates in parallel database systems",
+    1994.
 
     >>> from fullbloom.compose.networked import run_local
     >>> shards = [["ada", "alan", "alan"], ["grace", "ada"], ["edsger"]]

@@ -145,6 +145,21 @@ def test_bits_and_rates_are_those_of_the_formulas(seed: int) -> None:
     assert whole <= law + answers + spread + slack, (whole, law, answers, slack)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_repeated_filters_leave_the_product_of_their_rates(seed: int) -> None:
+    draw = random.Random(seed)
+    size, items = draw.randint(2, 5), 60_000
+    fprs = (draw.uniform(0.2, 0.6), draw.uniform(0.05, 0.3))
+
+    def job(element: LocalElement) -> list[bool]:
+        own = range(element.rank, items, size)
+        return find_duplicates(element, own, fprs=fprs, exact=False, seed=seed, secret=SECRET).mask
+
+    wrong = sum(map(sum, run_local(size, job)))
+    expected = items * theory.single_shot_fpr(fprs[0], size) * theory.single_shot_fpr(fprs[1], size)
+    assert abs(wrong - expected) <= SIGMAS * (2 * expected) ** 0.5, (wrong, expected)
+
+
 def test_filtering_first_sends_far_less_than_sending_all_keys() -> None:
     def job(element: LocalElement, fprs: tuple[float, ...]) -> int:
         keys = [f"https://example.org/a/long/path/{element.rank}/{number}" for number in range(20_000)]

@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -310,6 +311,23 @@ def test_a_peer_that_never_comes_is_an_error_with_its_rank() -> None:
         addresses = [silent.getsockname(), ("127.0.0.1", 0)]
         with pytest.raises(PeerError, match="rank 0 did not complete the handshake"):
             SocketElement(1, addresses, secret=SECRET, timeout=0.2)
+
+
+def test_elements_meet_over_the_sixth_version_of_the_protocol() -> None:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6) as probe:
+            port = probe.getsockname()[1]
+    except OSError as error:
+        pytest.skip(f"this system has no IPv6 loopback: {error}")
+    addresses = [("::1", port), ("::1", 0)]
+    with ThreadPoolExecutor(2) as pool:
+        elements = list(
+            pool.map(lambda rank: SocketElement(rank, addresses, secret=SECRET, timeout=10), range(2))
+        )
+    elements[0].send(1, b"hello")
+    assert elements[1].receive(0) == b"hello"
+    for element in elements:
+        element.close()
 
 
 def test_invalid_arguments_are_refused() -> None:

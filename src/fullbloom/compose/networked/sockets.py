@@ -92,7 +92,7 @@ class SocketElement(MessageElement):
         self._peers: dict[int, _Peer] = {}
         deadline = time.monotonic() + timeout
         try:
-            with listener or socket.create_server(addresses[rank], backlog=self.size) as server:
+            with listener or _listen(addresses[rank], self.size) as server:
                 for lower in range(rank):
                     self._connect(lower, addresses[lower], deadline)
                 self._accept(server, deadline)
@@ -245,6 +245,11 @@ class SocketElement(MessageElement):
         for peer in peers.values():
             peer.reader.close()
             peer.writer.close()
+
+
+def _listen(address: tuple[str, int], backlog: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    return socket.create_server(address, family=family, backlog=backlog)
 
 
 def _remaining(deadline: float) -> float:

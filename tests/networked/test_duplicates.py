@@ -121,7 +121,9 @@ def test_bits_and_rates_are_those_of_the_formulas(seed: int) -> None:
 
     results = run_local(size, job)
     packets = [
-        GolombSet.from_bytes(message) for _, sent in results for message in sent[size - 1 : 2 * size - 2]
+        GolombSet.from_bytes(message)
+        for _, sent in results
+        for message in sent[2 * (size - 1) : 3 * (size - 1)]
     ]
     codes, law = sum(packet.code_bits for packet in packets), theory.single_shot_bits(items, size, fpr)
     values = sum(packet.num_added for packet in packets)
@@ -188,7 +190,7 @@ def test_processes_find_exactly_the_duplicates(size: int) -> None:
 def test_a_peer_that_lies_is_an_error_with_its_rank_or_changes_nothing_else(seed: int) -> None:
     draw = random.Random(seed)
     size, liar, lie = draw.randint(2, 5), 0, draw.choice(["cut", "flip", "noise", "empty", "repeat", "long"])
-    at = draw.randrange(4 * (size - 1))
+    at = draw.randrange(6 * (size - 1))
 
     class Liar(Recorder):
         def send(self, to: int, message: bytes) -> None:
@@ -222,8 +224,9 @@ def test_sizes_and_answers_that_cannot_be_are_refused() -> None:
         message = b"".join(size.to_bytes(8, "little") for size in sizes)
 
         class Liar(CountingElement):
-            def send(self, to: int, _: bytes) -> None:
-                super().send(to, message)  # noqa: B023 - used within the loop
+            def send(self, to: int, honest: bytes) -> None:
+                # The first message is that of the options, the second that of the sizes.
+                super().send(to, message if self.messages_sent == 1 else honest)  # noqa: B023
 
         with pytest.raises(PeerError, match="rank 1 sent an invalid packet"):
             run_local(
@@ -283,6 +286,10 @@ def test_equal_keys_have_equal_bytes_and_others_do_not() -> None:
         ),
     )
     assert [report.mask for report in reports] == [[True, False]] * 2
+    # Without a comparison, any key will do.
+    keys = [(1, "a"), (1, "a"), (2, "b")]
+    reports = run_local(2, lambda element: find_duplicates(element, keys[: 3 * element.rank], exact=False))
+    assert reports[1].mask[:2] == [True, True]
 
 
 def test_invalid_options_are_refused_before_anything_is_sent() -> None:
@@ -298,4 +305,15 @@ def test_invalid_options_are_refused_before_anything_is_sent() -> None:
         with pytest.raises(error, match=match):
             find_duplicates(element, [1], **options)  # type: ignore[arg-type]
     with pytest.raises(KeyTypeError):
-        find_duplicates(element, [object()])
+        run_local(2, lambda element: find_duplicates(element, [object()]))
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 1}, {"secret": SECRET}, {"fprs": (0.1,)}, {"exact": False}, {"keep": "first"}]
+)
+def test_elements_with_other_options_are_refused(other: dict[str, Any]) -> None:
+    def job(element: LocalElement) -> Any:
+        return find_duplicates(element, range(100), **(other if element.rank == 1 else {}))
+
+    with pytest.raises(PeerError, match="uses other options, or another secret"):
+        run_local(3, job)

@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import chain, compress, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from fullbloom._core import hash_many
+from fullbloom._core import hash_key, hash_many
 from fullbloom.errors import FormatError, ParameterError, ParameterTypeError, PeerError
 
 from .element import CountingElement
@@ -27,6 +27,7 @@ __all__ = ["DuplicateReport", "Round", "find_duplicates"]
 T = TypeVar("T")
 
 _HASHES = 1 << 64
+_HASH_BYTES = 8
 #: Step between the seeds of two rounds, odd so that all of 2^64 rounds differ.
 _NEXT_SEED = 0x9E3779B97F4A7C15
 #: Number of hashes of an element, and the most that it sends to one owner.
@@ -69,7 +70,7 @@ def find_duplicates(
     *,
     fprs: Sequence[float] = (0.125,),
     exact: bool = True,
-    keep: Literal["first"] | bool = False,
+    keep: Literal["first", False] = False,
     seed: int = 0,
     secret: bytes | None = None,
     encode: Callable[[Any], bytes] = encode_key,
@@ -87,13 +88,14 @@ def find_duplicates(
     unique key does at the product of the rates. No duplicate is missed in either case. With no ``fprs``, all
     keys are sent (repartition). keep: False marks all occurrences of a duplicate; "first" leaves out the
     first, in the order of ranks and positions, so that removing the marked keys removes the duplicates.
-    encode: bytes of a key for the exact comparison. All elements must pass equal options.
+    encode: bytes of a key for the exact comparison, different for different keys. All elements must pass
+    equal options, which they compare first.
 
     Sends about n (log2(P / fpr) + 1.5) bits for n keys in P elements, plus the answers
     (`theory.single_shot_bits`), instead of n whole keys. Costs some 5 us per key. Raises ``PeerError`` if a
     peer fails or sends invalid data, ``KeyTypeError`` for a key without bytes, ``ParameterError`` for invalid
-    options. Anyone
-    who can predict hashes can send unique keys into the later rounds: pass a ``secret`` for untrusted keys.
+    options. Anyone who can predict hashes can send unique keys into the later rounds: pass a ``secret`` for
+    untrusted keys.
 
     Source: Sanders, Schlag, Müller, "Communication efficient algorithms for fundamental big data problems",
     IEEE Big Data 2013; repartition: Shatdal, Naughton, "Processing aggregates in parallel database systems",
@@ -108,17 +110,18 @@ def find_duplicates(
     _check_options(fprs, exact, keep)
     keys = list(keys)
     counter, rounds = CountingElement(element), []
+    _compare_options(counter, hash_key((*map(float, fprs), exact, bool(keep)), seed=seed, secret=secret))
     candidates, mask = list(range(len(keys))), [False] * len(keys)
     for number, fpr in enumerate([*fprs, None] if exact else fprs):
         # The last round decides about the first occurrence; earlier ones must keep all.
         first = bool(keep) and (fpr is None or (not exact and number == len(fprs) - 1))
         hashes = _hash(keys, candidates, (seed + number * _NEXT_SEED) % _HASHES, secret)
         if number == 0:
-            groups = _group_repeats(keys, hashes, encode)
+            groups = _group_repeats(keys, hashes, encode if exact else None)
             # One occurrence of a key speaks for all within an element.
             candidates = sorted(groups)
             hashes = [hashes[at] for at in candidates]
-        before = counter.bits_sent
+        before = counter.bits_sent if number else 0
         if fpr is None:
             names = [encode(keys[at]) for at in candidates]
             found = _compare_keys(counter, names, hashes, first=first)
@@ -150,6 +153,14 @@ def _check_options(fprs: Sequence[float], exact: bool, keep: object) -> None:
         raise ParameterError(f'keep must be False or "first", got {keep!r}')
 
 
+def _compare_options(element: CountingElement, token: int) -> None:
+    """Compare a hash of the options: elements with other seeds or secrets would miss duplicates silently."""
+    own = token.to_bytes(_HASH_BYTES, "little")
+    for source, theirs in enumerate(_exchange(element, [own] * element.size)):
+        if theirs != own:
+            raise PeerError(source, "uses other options, or another secret")
+
+
 def _hash(keys: Sequence[Key], candidates: Sequence[int], seed: int, secret: bytes | None) -> list[int]:
     """Return the hash of each candidate, of the round with this seed."""
     part = keys if len(candidates) == len(keys) else [keys[at] for at in candidates]
@@ -157,17 +168,21 @@ def _hash(keys: Sequence[Key], candidates: Sequence[int], seed: int, secret: byt
 
 
 def _group_repeats(
-    keys: Sequence[Key], hashes: Sequence[int], encode: Callable[[Any], bytes]
+    keys: Sequence[Key], hashes: Sequence[int], encode: Callable[[Any], bytes] | None
 ) -> dict[int, list[int]]:
-    """Return the positions of first occurrences within the element, each with those of its repeats."""
+    """Return the positions of first occurrences within the element, each with those of its repeats.
+
+    encode: returns what to compare for equal hashes, which do not make equal keys; None compares hashes.
+    """
     counts = Counter(hashes)
     if len(counts) == len(hashes):
         return {at: [] for at in range(len(hashes))}
     groups: dict[int, list[int]] = {}
-    firsts: dict[bytes, int] = {}
+    firsts: dict[bytes | int, int] = {}
     for at, value in enumerate(hashes):
-        # Equal hashes do not make equal keys, so compare their bytes.
-        first = firsts.setdefault(encode(keys[at]), at) if counts[value] > 1 else at
+        first = at
+        if counts[value] > 1:
+            first = firsts.setdefault(encode(keys[at]) if encode else value, at)
         if first == at:
             groups[at] = []
         else:

@@ -4,8 +4,8 @@
 - ``local``, ``sockets``: elements that are threads, and elements that are processes
 - ``aggregation``: sums over the values of many nodes without double counting
 - ``attenuated``, ``routing``: filters by distance for each link of a network, and queries that follow them
-- ``duplicates``: keys that occur in two elements, by single-shot filters; ``packets`` and ``key_bytes`` are
-  its messages
+- ``duplicates``: keys that occur in two elements, by single-shot filters; ``packets``, ``rice`` and
+  ``key_bytes`` are its messages
 - ``replication``: one filter in all elements, by hypercube exchange
 
 It may import: the standard library, ``fullbloom.errors``, ``fullbloom.theory`` and ``fullbloom._core``.

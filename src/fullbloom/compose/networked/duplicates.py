@@ -213,7 +213,7 @@ def _filter_hashes(
     answers = [encode_indexes(found, len(values)) for found, values in zip(marked, received, strict=True)]
     flagged: set[int] = set()
     for owner, answer in enumerate(_exchange(element, answers)):
-        values = [value * packets.universe >> 64 for value in within[owner]]
+        values = packets.round_hashes(within[owner])
         distinct = list(dict.fromkeys(values))
         chosen = {distinct[index] for index in _decode_answer(owner, answer, len(distinct))}
         flagged.update(

@@ -1,7 +1,8 @@
 """Short ascending lists in Rice codes, without the header and the index of a filter's container.
 
-A container takes some 300 bytes and 0.1 bits per value more than its codes, which matters for thousands of
-values. This codec takes 5 bytes more, and some 0.5 us per value in each direction.
+A container takes some 300 bytes and 0.1 bits per value more than its codes, which matters for lists of
+thousands. This codec takes 5 bytes more, 0.6 us per value to encode and 0.4 us to
+decode, ten times as long as the core.
 """
 
 from __future__ import annotations

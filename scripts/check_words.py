@@ -52,6 +52,7 @@ PAGES = (
     "docs/index.md",
     "docs/keys.md",
     "docs/migrating.md",
+    "docs/networked.md",
     "docs/recipes.md",
     "docs/reconciliation.md",
     "docs/records.md",

@@ -21,6 +21,7 @@ MODULES = {
     "fullbloom.viz": "plots, with the extra ``viz``",
     "fullbloom.cells": "the cells of a filter's file",
     "fullbloom.compose": "filters made from filters, and reconciliation",
+    "fullbloom.compose.networked": "filters of several machines",
     "fullbloom.protocols": "capabilities as protocols",
     "fullbloom.keys": "types for annotations",
     "fullbloom.errors": "exceptions and warnings",

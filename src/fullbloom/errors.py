@@ -31,6 +31,7 @@ __all__ = [
     "MissingOperation",
     "ParameterError",
     "ParameterTypeError",
+    "PeerError",
     "ReadOnlyFilter",
     "RemovedKeyError",
     "SecretError",
@@ -119,6 +120,20 @@ class FilterLost(EngineError, LookupError):
 
 class FilterRolledBack(FilterLost):
     """The server returned to an earlier state of the filter: the latest acknowledged keys are lost."""
+
+
+class PeerError(FullbloomError, ConnectionError):
+    """A processing element died, sent nothing in time or sent invalid data; ``rank`` is its rank."""
+
+    def __init__(self, rank: int, reason: str) -> None:
+        super().__init__(f"rank {rank} {reason}")
+        #: The rank of the element that failed.
+        self.rank = rank
+        #: What it did, in a clause whose subject is the rank.
+        self.reason = reason
+
+    def __reduce__(self) -> "tuple[type[PeerError], tuple[int, str]]":
+        return type(self), (self.rank, self.reason)
 
 
 class KeyDomainWarning(UserWarning):

@@ -22,6 +22,7 @@ Modules, one noun each:
 - ``cascade``: cascades that separate two sets
 - ``zone``: exact integer sets from remainders
 - ``labelled``: filters that return a depth, a label or a value
+- ``networked``: bits and messages of filters that are spread over several machines
 - ``card``: the quick-reference card
 
 Notation: ``items`` n keys are in the filter, ``capacity`` n keys are expected, ``fpr`` p is the
@@ -90,6 +91,14 @@ from .layouts import (
     two_block_fpr,
     two_block_limit_fpr,
 )
+from .networked import (
+    attenuated_messages,
+    replication_bits,
+    replication_break_even,
+    single_shot_answer_bits,
+    single_shot_bits,
+    single_shot_fpr,
+)
 from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
 from .peeled import bloomier_bits_per_key, bloomier_fpr, fuse_cells, fuse_failure, xor_cells
 from .quotient import (
@@ -145,6 +154,7 @@ __all__ = [
     "Size",
     "aging_capacity",
     "aging_num_hashes",
+    "attenuated_messages",
     "best_num_hashes",
     "best_threshold_hashes",
     "bits_per_key",
@@ -214,6 +224,8 @@ __all__ = [
     "quotient_size",
     "rational_fpr",
     "reference_card",
+    "replication_bits",
+    "replication_break_even",
     "retouched_fnr",
     "retouched_fpr",
     "ribbon_bits_per_key",
@@ -224,6 +236,9 @@ __all__ = [
     "scalable_fpr",
     "scalable_num_bits",
     "second_order_fpr",
+    "single_shot_answer_bits",
+    "single_shot_bits",
+    "single_shot_fpr",
     "size_for",
     "spatial_cell_fprs",
     "spatial_fprs",

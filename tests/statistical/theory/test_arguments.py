@@ -95,7 +95,7 @@ CLOSED = [
     "hash_collision_fpr",
     "intersection_fpr min_bits_per_key num_hashes_cost quotient_bits_per_key quotient_probe_slots",
     "retouched_fnr retouched_fpr stable_decrements stable_limit_fpr stable_zeros stage_fpr stream_floor",
-    "succinct_bits_per_key twin_chance",
+    "replication_break_even single_shot_fpr succinct_bits_per_key twin_chance",
 ]
 #: Digits of that computation: 1 - 1e-300 differs from 1 only in the 300th digit.
 DIGITS = 700

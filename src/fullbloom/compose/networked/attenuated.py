@@ -1,0 +1,201 @@
+"""Attenuated filters: for each link of a node, the keys that are one hop away, two hops, and so on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from fullbloom.errors import IncompatibleFilters, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from typing import Self
+
+
+__all__ = ["AttenuatedFilter", "Router"]
+
+
+class HashFilter(Protocol):
+    """A filter of hashes that can be copied and merged, such as `BloomFilter`."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cells."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the hash."""
+
+    def copy(self) -> Self:
+        """Return a filter of the same keys."""
+
+    def clear(self) -> None:
+        """Remove all keys."""
+
+    def merge(self, other: Self, /) -> None:
+        """Merge ``other``; raise ``IncompatibleFilters`` if its parameters differ."""
+
+    def add_hashed(self, hashes: Any) -> Any:
+        """Add hashes; return for each whether it was certainly new."""
+
+    def contains_hashed(self, hashes: Any) -> Any:
+        """Look up hashes."""
+
+
+F = TypeVar("F", bound=HashFilter)
+Name = TypeVar("Name", bound="Hashable")
+
+
+class AttenuatedFilter(Generic[F]):
+    """Filters by distance: level i holds the keys that are i + 1 hops away through one link.
+
+    levels: filters of equal parameters, nearest first; the object uses them and does not copy them. Deeper
+    levels hold the keys of more nodes, so their rates rise: size the filters for the deepest. Raises
+    ``ParameterError`` without levels, ``IncompatibleFilters`` if they differ.
+
+    Source: Rhea, Kubiatowicz, "Probabilistic location and routing", INFOCOM 2002.
+
+    >>> from fullbloom import BloomFilter, hash_key
+    >>> near, far = BloomFilter(100), BloomFilter(100)
+    >>> far.update(["ada"])
+    >>> AttenuatedFilter([near, far]).find_distance(hash_key("ada"))
+    2
+    """
+
+    def __init__(self, levels: Sequence[F]) -> None:
+        self._levels = tuple(levels)
+        if not self._levels:
+            raise ParameterError("an attenuated filter needs at least one level")
+        for level in self._levels[1:]:
+            check_alike(self._levels[0], level)
+
+    @property
+    def levels(self) -> tuple[F, ...]:
+        """The filters, nearest first."""
+        return self._levels
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cells of all levels."""
+        return sum(level.nbytes for level in self._levels)
+
+    def find_distance(self, hashed: int) -> int | None:
+        """Return the hops to the nearest level that finds a hash, at least 1, or None if no level does."""
+        for hops, level in enumerate(self._levels, start=1):
+            if level.contains_hashed(hashed):
+                return hops
+        return None
+
+
+class Router(Generic[Name, F]):
+    """A node that routes: a filter of its own keys, and an attenuated filter for each of its links.
+
+    name: identifies the node to its neighbours. local: filter of the own keys, used and not copied. depth:
+    levels of the attenuated filters. ``advertise(to)`` returns what a neighbour needs to know, and
+    ``accept(source, filter)`` takes what a neighbour sent. An advertisement leaves out what the neighbour
+    itself advertised, so that a query does not run in a circle of two.
+    """
+
+    def __init__(self, name: Name, local: F, depth: int) -> None:
+        if depth < 1:
+            raise ParameterError(f"depth must be at least 1, got {depth}")
+        self.name = name
+        self._local, self._depth = local, depth
+        self._links: dict[Name, AttenuatedFilter[F]] = {}
+
+    @property
+    def local(self) -> F:
+        """The filter of the own keys."""
+        return self._local
+
+    @property
+    def depth(self) -> int:
+        """Levels of each attenuated filter: the most hops of a query that finds its way."""
+        return self._depth
+
+    @property
+    def links(self) -> dict[Name, AttenuatedFilter[F]]:
+        """The attenuated filter of each link, by the neighbour's name."""
+        return dict(self._links)
+
+    def connect(self, neighbour: Name) -> None:
+        """Add a link, through which no keys are known yet."""
+        if neighbour == self.name or neighbour in self._links:
+            raise ParameterError(f"{self.name!r} cannot be linked to {neighbour!r}, itself or linked already")
+        self._links[neighbour] = AttenuatedFilter([self._create_empty() for _ in range(self._depth)])
+
+    def disconnect(self, neighbour: Name) -> None:
+        """Remove a link; raise ``ParameterError`` if it does not exist."""
+        self._check_link(neighbour)
+        del self._links[neighbour]
+
+    def advertise(self, to: Name) -> AttenuatedFilter[F]:
+        """Return the filters that ``to`` stores for its link to this node.
+
+        Level 0 is a copy of the local filter, level i the union of level i - 1 of all other links.
+        """
+        levels = [self._local.copy()]
+        for hops in range(1, self._depth):
+            level = self._create_empty()
+            for neighbour, known in self._links.items():
+                if neighbour != to:
+                    level.merge(known.levels[hops - 1])
+            levels.append(level)
+        return AttenuatedFilter(levels)
+
+    def accept(self, source: Name, advertisement: AttenuatedFilter[F]) -> None:
+        """Store an advertisement of the neighbour ``source``.
+
+        Raises ``ParameterError`` for a neighbour without a link and for another number of levels,
+        ``IncompatibleFilters`` for filters with other parameters than the local one.
+        """
+        self._check_link(source)
+        if len(advertisement.levels) != self._depth:
+            raise ParameterError(
+                f"an advertisement must have depth = {self._depth} levels, got {len(advertisement.levels)}"
+            )
+        try:
+            check_alike(self._local, advertisement.levels[0])
+        except IncompatibleFilters as error:
+            raise IncompatibleFilters(f"the filters of {source!r} are unlike those here: {error}") from error
+        self._links[source] = advertisement
+
+    def accept_hashes(self, source: Name, level: int, hashes: list[int]) -> list[int]:
+        """Add hashes of new keys to a level of a link; return those that changed the level.
+
+        Only these need to be forwarded: the bits of the others are in the filters behind already.
+        """
+        self._check_link(source)
+        if not 0 <= level < self._depth:
+            raise ParameterError(f"level must be from 0 to {self._depth - 1}, got {level}")
+        new = self._links[source].levels[level].add_hashed(hashes)
+        return [hashed for hashed, is_new in zip(hashes, new, strict=True) if is_new]
+
+    def rank_links(self, hashed: int, hops: int) -> list[Name]:
+        """Return the neighbours through which a hash is at most ``hops`` away, nearest first."""
+        found: list[tuple[int, int, Name]] = []
+        for neighbour, known in self._links.items():
+            distance = known.find_distance(hashed)
+            if distance is not None and distance <= hops:
+                found.append((distance, len(found), neighbour))
+        return [neighbour for *_, neighbour in sorted(found)]
+
+    def _create_empty(self) -> F:
+        empty = self._local.copy()
+        empty.clear()
+        return empty
+
+    def _check_link(self, source: Name) -> None:
+        if source not in self._links:
+            raise ParameterError(f"{self.name!r} has no link to {source!r}")
+
+
+def check_alike(own: HashFilter, other: Any) -> None:
+    """Raise ``IncompatibleFilters`` unless ``other`` could be merged into ``own``."""
+    scratch: Any = own.copy()
+    scratch.clear()
+    try:
+        scratch.merge(other)
+    except (AttributeError, TypeError) as error:
+        raise IncompatibleFilters(
+            f"a {type(other).__name__} cannot be combined with a {type(own).__name__}"
+        ) from error

@@ -1,0 +1,129 @@
+"""Guarantee: after log2(P) exchanges, every element holds all keys; the bits are the formula's."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from networked.processes import run_processes
+
+from fullbloom import (
+    BloomFilter,
+    CountingBloomFilter,
+    GolombSet,
+    PrefixFilter,
+    QuotientFilter,
+    hash_many,
+    theory,
+)
+from fullbloom.compose.networked import (
+    CountingElement,
+    LocalElement,
+    ProcessingElement,
+    replicate,
+    run_local,
+)
+from fullbloom.errors import PeerError
+
+SECRET = b"sixteen secrets!"
+#: Most bytes of a message beside the cells.
+HEADER = 512
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_element_holds_the_union_and_the_bits_are_those_of_the_formula(seed: int) -> None:
+    draw = random.Random(seed)
+    size, capacity = draw.randint(1, 13), draw.choice([100, 5000, 40_000])
+    options: dict[str, Any] = {"fpr": draw.choice([0.1, 0.01, 1e-4])}
+    options["layout"] = draw.choice(["classic", "blocked", "partitioned"])
+    options["secret"] = draw.choice([None, SECRET])
+    shards = [draw.sample(range(capacity), draw.randint(0, capacity // size)) for _ in range(size)]
+    everything = BloomFilter(capacity, **options)
+    everything.update(key for shard in shards for key in shard)
+
+    def job(element: LocalElement) -> tuple[bool, int, int, int]:
+        own = BloomFilter(capacity, **options)
+        own.update(shards[element.rank])
+        before = own.copy()
+        counter = CountingElement(element)
+        result = replicate(counter, own, secret=options["secret"])
+        right = bytes(result.bits()) == bytes(everything.bits()) and bytes(own.bits()) == bytes(before.bits())
+        return right, counter.messages_sent, counter.bits_sent, counter.bytes_received
+
+    results = run_local(size, job)
+    assert all(right for right, *_ in results)
+    messages = sum(each[1] for each in results)
+    assert messages == theory.replication_bits(1, size)
+    sent, law = sum(each[2] for each in results), theory.replication_bits(everything.num_bits, size)
+    assert law <= sent <= law + 8 * HEADER * messages
+    assert sum(each[3] for each in results) * 8 == sent
+    if size & (size - 1) == 0:
+        assert all(each[1] == size.bit_length() - 1 for each in results)
+
+
+@pytest.mark.parametrize("size", [1, 4, 6, 7])
+def test_counters_add_up_and_static_sets_unite(size: int) -> None:
+    """Each filter is merged exactly once into each result, or counts would be too high."""
+
+    def job(element: LocalElement) -> tuple[list[int], bool, bool, int]:
+        counts = CountingBloomFilter(1000, 1e-6)
+        for key in range(element.rank + 1):
+            counts.add(key, 2)
+        table = QuotientFilter(1000, 1e-6)
+        table.update([element.rank])
+        hashes = GolombSet.build([element.rank, "all"], capacity=100)
+        whole, united = replicate(element, table), replicate(element, hashes)
+        return (
+            replicate(element, counts).count_many(range(size)),
+            all(rank in whole for rank in range(size)),
+            all(rank in united for rank in range(size)),
+            united.num_added,
+        )
+
+    expected = [2 * (size - key) for key in range(size)]
+    values = (
+        {value * united.universe >> 64 for value in hash_many([*range(size), "all"])}
+        if (united := GolombSet.build([], capacity=100)) is not None
+        else set()
+    )
+    assert run_local(size, job) == [(expected, True, True, len(values))] * size
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("size", [2, 5, 8])
+def test_processes_get_the_same_filter_as_threads(size: int) -> None:
+    def job(element: ProcessingElement) -> bytes:
+        own = BloomFilter(2000, 0.001)
+        own.update(range(element.rank * 100, element.rank * 100 + 100))
+        return bytes(replicate(element, own).bits())
+
+    outcomes = run_processes(size, job)
+    assert [outcome.value for outcome in outcomes] == run_local(size, job)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 6])
+@pytest.mark.parametrize("lie", ["nothing", "noise", "short", "unlike", "kind", "seed"])
+def test_a_peer_that_sends_no_filter_of_these_parameters_is_an_error_with_its_rank(
+    size: int, lie: str
+) -> None:
+    liar = size - 1
+    messages = {
+        "nothing": b"",
+        "noise": random.Random(size).randbytes(5000),
+        "short": BloomFilter(1000).to_bytes()[:-1],
+        "unlike": BloomFilter(2000).to_bytes(),
+        "kind": PrefixFilter(1000, 0.01).to_bytes(),
+        "seed": BloomFilter(1000, seed=1).to_bytes(),
+    }
+
+    class Liar(CountingElement):
+        def send(self, to: int, _: bytes) -> None:
+            super().send(to, messages[lie])
+
+    def job(element: LocalElement) -> None:
+        replicate(Liar(element) if element.rank == liar else element, BloomFilter(1000))
+
+    with pytest.raises(PeerError, match=f"rank {liar} sent a filter that cannot be merged: ") as caught:
+        run_local(size, job)
+    assert caught.value.rank == liar

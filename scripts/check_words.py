@@ -19,6 +19,8 @@ PAGES = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
+    "docs/applications/hyphenation.md",
+    "docs/applications/index.md",
     "docs/batches.md",
     "docs/cli-formats.md",
     "docs/cli-service.md",

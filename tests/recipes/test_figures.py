@@ -1,0 +1,28 @@
+"""Guarantee: pages of applications show what was measured, and the measured figures reach their bars."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.recipes import __main__ as runs
+from benchmarks.recipes.outcome import PAGES, insert, read_record, read_tables
+
+RECORD = read_record()
+#: The experiment, its figure, and the least and the most that it may be.
+BARS = [
+    ("hyphenation", "deviation_300000", -3.0, 3.0),
+]
+
+
+def test_every_experiment_is_recorded():
+    assert RECORD.keys() == set(runs.NAMES)
+
+
+@pytest.mark.parametrize("table", read_tables(), ids=lambda table: table.name)
+def test_a_page_shows_the_recorded_table(table):
+    text = (PAGES / table.page).read_text(encoding="utf-8")
+    assert insert(text, table) == text, "run python -m benchmarks.recipes --write"
+
+
+@pytest.mark.parametrize(("experiment", "figure", "least", "most"), BARS, ids=str)
+def test_a_bar_is_reached(experiment, figure, least, most):
+    assert least <= RECORD[experiment]["figures"][figure] <= most

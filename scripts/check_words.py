@@ -19,6 +19,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
+    "docs/applications/admission.md",
     "docs/applications/hyphenation.md",
     "docs/applications/index.md",
     "docs/batches.md",

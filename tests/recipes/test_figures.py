@@ -10,6 +10,9 @@ RECORD = read_record()
 #: The experiment, its figure, and the least and the most that it may be.
 BARS = [
     ("hyphenation", "deviation_300000", -3.0, 3.0),
+    ("admission", "one_hit_share", 0.735, 0.745),
+    *(("admission", f"writes_saved_{size}", 0.44, 1.0) for size in (1_000, 10_000, 40_000)),
+    *(("admission", f"hit_ratio_gained_{size}", 0.0, 1.0) for size in (1_000, 10_000, 40_000)),
 ]
 
 

@@ -22,6 +22,7 @@ PAGES = (
     "docs/applications/admission.md",
     "docs/applications/hyphenation.md",
     "docs/applications/index.md",
+    "docs/applications/state-search.md",
     "docs/batches.md",
     "docs/cli-formats.md",
     "docs/cli-service.md",

@@ -13,6 +13,8 @@ BARS = [
     ("admission", "one_hit_share", 0.735, 0.745),
     *(("admission", f"writes_saved_{size}", 0.44, 1.0) for size in (1_000, 10_000, 40_000)),
     *(("admission", f"hit_ratio_gained_{size}", 0.0, 1.0) for size in (1_000, 10_000, 40_000)),
+    *(("state_search", f"{model}_compaction", 0.99999, 1.0) for model in ("puzzle", "philosophers")),
+    *(("state_search", f"{model}_bitstate_8", 0.9905, 0.9925) for model in ("puzzle", "philosophers")),
 ]
 
 

@@ -40,7 +40,7 @@ _CACHEABLE = {200, 203, 204, 206, 300, 301, 304, 308, 404, 405, 410, 414, 501}
 
 
 def draw_zipf(objects: int, exponent: float = 1.0, *, seed: int | None = None) -> Iterator[int]:
-    """Yield numbers up to ``objects`` without end, each ``r`` with a chance proportional to ``1 / r**exponent``.
+    """Yield numbers up to ``objects`` without end, ``r`` with a chance proportional to ``1 / r**exponent``.
 
     Raises ``ParameterError`` unless there is an object and the exponent is at least 0. Takes 32 bytes per
     object, and about 1 us per number.

@@ -20,6 +20,7 @@ PAGES = (
     "SECURITY.md",
     "CHANGELOG.md",
     "docs/applications/admission.md",
+    "docs/applications/cache-digests.md",
     "docs/applications/hyphenation.md",
     "docs/applications/index.md",
     "docs/applications/state-search.md",

@@ -15,7 +15,7 @@ import time
 
 from benchmarks.recipes import access_log, outcome
 
-NAMES = ("hyphenation", "admission", "access_log", "state_search")
+NAMES = ("hyphenation", "admission", "access_log", "state_search", "digests")
 
 
 def main() -> int:

@@ -15,6 +15,8 @@ BARS = [
     *(("admission", f"hit_ratio_gained_{size}", 0.0, 1.0) for size in (1_000, 10_000, 40_000)),
     *(("state_search", f"{model}_compaction", 0.99999, 1.0) for model in ("puzzle", "philosophers")),
     *(("state_search", f"{model}_bitstate_8", 0.9905, 0.9925) for model in ("puzzle", "philosophers")),
+    ("digests", "digest_5_1000_hits", 0.16, 0.177),
+    ("digests", "digest_5_1000_bytes", 0, 278 / 4),
 ]
 
 

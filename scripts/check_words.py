@@ -23,6 +23,7 @@ PAGES = (
     "docs/applications/cache-digests.md",
     "docs/applications/hyphenation.md",
     "docs/applications/index.md",
+    "docs/applications/lsm.md",
     "docs/applications/state-search.md",
     "docs/batches.md",
     "docs/cli-formats.md",

@@ -15,7 +15,7 @@ import time
 
 from benchmarks.recipes import access_log, outcome
 
-NAMES = ("hyphenation", "admission", "access_log", "state_search", "digests")
+NAMES = ("hyphenation", "admission", "access_log", "state_search", "digests", "lsm")
 
 
 def main() -> int:

@@ -17,6 +17,7 @@ BARS = [
     *(("state_search", f"{model}_bitstate_8", 0.9905, 0.9925) for model in ("puzzle", "philosophers")),
     ("digests", "digest_5_1000_hits", 0.16, 0.177),
     ("digests", "digest_5_1000_bytes", 0, 278 / 4),
+    *(("lsm", f"saved_{bits}", 0.2, 1.0) for bits in (5, 10)),
 ]
 
 

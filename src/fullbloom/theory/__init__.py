@@ -20,6 +20,7 @@ Modules, one noun each:
 - ``window``: filters that forget: stable, aging, rolling
 - ``invertible``: tables whose keys can be listed
 - ``cascade``: cascades that separate two sets
+- ``levels``: filters that share a budget of bits
 - ``zone``: exact integer sets from remainders
 - ``labelled``: filters that return a depth, a label or a value
 - ``card``: the quick-reference card
@@ -90,6 +91,7 @@ from .layouts import (
     two_block_fpr,
     two_block_limit_fpr,
 )
+from .levels import level_fprs
 from .occupancy import distinct_fpr, exact_fpr, occupancy_law, rational_fpr
 from .peeled import bloomier_bits_per_key, bloomier_fpr, fuse_cells, fuse_failure, xor_cells
 from .quotient import (
@@ -198,6 +200,7 @@ __all__ = [
     "intersection_fpr",
     "invertible_fpr",
     "layered_overcount",
+    "level_fprs",
     "min_bits_per_key",
     "num_bits",
     "num_hashes",

@@ -18,6 +18,10 @@ BARS = [
     ("digests", "digest_5_1000_hits", 0.16, 0.177),
     ("digests", "digest_5_1000_bytes", 0, 278 / 4),
     *(("lsm", f"saved_{bits}", 0.2, 1.0) for bits in (5, 10)),
+    *(("join", f"deviation_{rate}", -4.0, 4.0) for rate in (0.1, 0.01, 0.001)),
+    ("join", "kept_0.01", 0.05, 0.0605),
+    ("novelty", "fly_2", 0.0, 0.1),
+    ("novelty", "fly_6", 0.5, 1.0),
 ]
 
 

@@ -14,7 +14,19 @@ import time
 
 from benchmarks.recipes import outcome
 
-NAMES = ("hyphenation", "admission", "access_log", "state_search", "digests", "lsm", "join", "novelty")
+NAMES = (
+    "hyphenation",
+    "admission",
+    "access_log",
+    "state_search",
+    "digests",
+    "lsm",
+    "join",
+    "novelty",
+    "checks",
+    "rate_limit",
+    "blocks",
+)
 
 
 def main() -> int:

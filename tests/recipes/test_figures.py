@@ -22,6 +22,15 @@ BARS = [
     ("join", "kept_0.01", 0.05, 0.0605),
     ("novelty", "fly_2", 0.0, 0.1),
     ("novelty", "fly_6", 0.5, 1.0),
+    ("checks", "urls_right", 1.0, 1.0),
+    ("checks", "urls_questions", 0.001, 0.004),
+    ("checks", "names_wrong", 0, 0),
+    ("checks", "tokens_missed", 0, 0),
+    ("rate_limit", "beyond", 0, 0),
+    ("rate_limit", "wrongly", 0, 0.001),
+    ("blocks", "archive_lookups", 0.0, 0.04),
+    ("blocks", "blocks_missed", 0, 0),
+    ("blocks", "blocks_read", 1.0, 1.6),
 ]
 
 

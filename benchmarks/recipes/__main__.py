@@ -1,7 +1,7 @@
 """Measures what the applications save: `python -m benchmarks.recipes [NAME...] [--write]`.
 
 Prints the tables; with `--write`, stores them in record.json and in the pages of docs/applications. All
-figures are counts, and the seeds are fixed, so a second run gives the same.
+figures are counts with fixed seeds; only filters with a random secret differ a little in a second run.
 access_log needs a file, and novelty scikit-learn.
 """
 

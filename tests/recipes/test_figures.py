@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from benchmarks.recipes import __main__ as runs
 from benchmarks.recipes.outcome import PAGES, insert, read_record, read_tables
@@ -47,3 +49,10 @@ def test_a_page_shows_the_recorded_table(table):
 @pytest.mark.parametrize(("experiment", "figure", "least", "most"), BARS, ids=str)
 def test_a_bar_is_reached(experiment, figure, least, most):
     assert least <= RECORD[experiment]["figures"][figure] <= most
+
+
+@pytest.mark.parametrize("experiment", ["blocks", "hyphenation", "join", "lsm"])
+def test_a_second_run_gives_the_recorded_figures(experiment):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'fullbloom[arrow]'")
+    found = importlib.import_module(f"benchmarks.recipes.{experiment}").measure().figures
+    assert found == pytest.approx(RECORD[experiment]["figures"], rel=1e-9)

@@ -46,7 +46,7 @@ def measure() -> Outcome:
     for title, name, start, successors in models:
         exact = ExactStates()
         states = explore([start], successors, exact).states
-        size = 8 * (sys.getsizeof(exact) + sum(map(sys.getsizeof, exact))) / states
+        size = 8 * (sys.getsizeof(exact.states) + sum(map(sys.getsizeof, exact.states))) / states
         figures |= {f"{name}_states": states, f"{name}_exact_bits": size}
         rows.append(
             [f"{title}, set", f"{size:.0f}", f"{states:,}", "", deadlocks(name, lambda _: ExactStates())]

@@ -61,14 +61,18 @@ class Exploration(NamedTuple, Generic[S]):
     complete: bool
 
 
-class ExactStates(set[Any]):
-    """A set with the ``add`` of a filter, to compare with."""
+class ExactStates:
+    """An exact set with the ``add`` of a filter, to compare with."""
 
-    def add(self, state: Any) -> bool:  # type: ignore[override]
+    def __init__(self) -> None:
+        #: The states.
+        self.states: set[Any] = set()
+
+    def add(self, state: Any) -> bool:
         """Add ``state``; return True if it is new."""
-        before = len(self)
-        super().add(state)
-        return len(self) > before
+        before = len(self.states)
+        self.states.add(state)
+        return len(self.states) > before
 
 
 def explore(

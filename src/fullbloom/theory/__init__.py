@@ -20,6 +20,7 @@ Modules, one noun each:
 - ``window``: filters that forget: stable, aging, rolling
 - ``invertible``: tables whose keys can be listed
 - ``cascade``: cascades that separate two sets
+- ``levels``: filters that share a budget of bits
 - ``zone``: exact integer sets from remainders
 - ``labelled``: filters that return a depth, a label or a value
 - ``networked``: bits and messages of filters that are spread over several machines
@@ -91,6 +92,7 @@ from .layouts import (
     two_block_fpr,
     two_block_limit_fpr,
 )
+from .levels import level_fprs
 from .networked import (
     attenuated_messages,
     replication_bits,
@@ -208,6 +210,7 @@ __all__ = [
     "intersection_fpr",
     "invertible_fpr",
     "layered_overcount",
+    "level_fprs",
     "min_bits_per_key",
     "num_bits",
     "num_hashes",

@@ -202,6 +202,8 @@ INVALID: list[tuple[Callable[[], Any], str]] = [
     (lambda: theory.stage_fpr(0.1, 1.0), "tightening must be between 0 and 1 (exclusive), got 1.0"),
     (lambda: theory.stage_capacity(10, 0.5), "growth must be at least 1, got 0.5"),
     (lambda: theory.compound_fpr([0.1, 2]), "fprs must be between 0 and 1, got 2"),
+    (lambda: theory.level_fprs([], 8), "capacities must have at least one number"),
+    (lambda: theory.level_fprs([8, 0], 8), "capacities must be greater than 0, got 0"),
     (lambda: theory.stream_floor(8, 8, 1), "alphabet must be at least 2, got 1"),
 ]
 

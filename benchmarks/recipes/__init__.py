@@ -1,0 +1,1 @@
+"""What the applications of docs/applications save, measured."""

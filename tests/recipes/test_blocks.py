@@ -1,0 +1,73 @@
+"""Guarantee: an archive loses no block and stores none twice, and no block that has a key is left out."""
+
+from __future__ import annotations
+
+import dbm.dumb
+import random
+
+import pytest
+
+from fullbloom.recipes.blocks import Archive, BlockFilters
+
+SEED = random.SystemRandom().getrandbits(32)
+
+
+def test_every_block_is_read_back_and_stored_once():
+    draw = random.Random(SEED)
+    fpr = draw.choice([0.05, 0.01])
+    archive = Archive({}, fpr=fpr)
+    blocks = [draw.randbytes(draw.randint(0, 20)) for _ in range(5000)]
+    writes = [draw.choice(blocks) for _ in range(10_000)]
+    scores = {data: archive.write(data) for data in writes}
+    assert all(archive.read(score) == data for data, score in scores.items())
+    assert archive.written == len(archive.index) == len(scores)
+    lookups = archive.lookups - len(scores) - (10_000 - len(scores))  # of new blocks
+    assert lookups <= len(scores) * fpr + 5 * (len(scores) * fpr) ** 0.5, SEED
+
+
+def test_an_absent_block_is_an_error_mostly_without_a_lookup():
+    archive = Archive({}, fpr=0.01)
+    archive.write(b"data")
+    before = archive.lookups
+    for number in range(1000):
+        with pytest.raises(KeyError):
+            archive.read(number.to_bytes(32))
+    assert archive.lookups - before < 40  # 10 on average
+
+
+def test_an_archive_on_disk_goes_on_after_it_was_opened_again(tmp_path):
+    for run in range(2):
+        with dbm.dumb.open(str(tmp_path / "archive"), "c") as index:
+            archive = Archive(index)
+            archive.write(b"data")
+            assert archive.written == 1 - run
+
+
+def test_every_block_that_has_a_key_is_found():
+    draw = random.Random(SEED)
+    bits = draw.randint(6, 12)
+    filters = BlockFilters(bits=bits)
+    held = {f"block {at}": [draw.getrandbits(128).to_bytes(16) for _ in range(2000)] for at in range(30)}
+    for name, keys in held.items():
+        filters.add(name, keys)
+    assert all(name in filters.find(key) for name, keys in held.items() for key in keys[:50])
+    found = sum(len(filters.find(draw.randbytes(16))) for _ in range(2000))
+    expected = 2000 * 30 / 2**bits
+    assert found <= expected + 5 * expected**0.5, SEED
+
+
+def test_a_block_can_be_replaced_and_removed():
+    filters = BlockFilters(bits=16)
+    filters.add("a", ["old"])
+    filters.add("a", ["new"])
+    assert (filters.find("old"), filters.find("new")) == ([], ["a"])
+    filters.remove("a")
+    assert (filters.find("new"), filters.nbytes) == ([], 0)
+    with pytest.raises(KeyError):
+        filters.remove("a")
+
+
+def test_a_block_without_keys_is_never_found():
+    filters = BlockFilters()
+    filters.add("empty", [])
+    assert filters.find("key") == []

@@ -1,0 +1,122 @@
+"""Guarantee: a listed URL is found however it is spelled, and a server learns only four bytes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fullbloom import BloomFilter, ParameterError
+from fullbloom.recipes.url_check import UrlCheck, build_list, hash_expression, list_expressions
+
+SEED = random.SystemRandom().getrandbits(32)
+#: From the documentation of Safe Browsing: a URL, and its canonical host and path.
+CANONICAL = [
+    ("http://host/%25%32%35", "host/%25"),
+    ("http://host/%25%32%35%25%32%35", "host/%25%25"),
+    ("http://host/%2525252525252525", "host/%25"),
+    ("http://host/asdf%25%32%35asd", "host/asdf%25asd"),
+    ("http://host/%%%25%32%35asd%%", "host/%25%25%25asd%25%25"),
+    ("http://www.google.com/", "www.google.com/"),
+    ("http://host%23.com/%257Ea%2521b%2540c%2523d%2524e%25f%255E00%252611%252A22%252833%252944_55%252B",
+     "host%23.com/~a!b@c%23d$e%25f^00&11*22(33)44_55+"),
+    ("http://www.google.com/blah/..", "www.google.com/"),
+    ("www.google.com/", "www.google.com/"),
+    ("www.google.com", "www.google.com/"),
+    ("http://www.evil.com/blah#frag", "www.evil.com/blah"),
+    ("http://www.GOOgle.com/", "www.google.com/"),
+    ("http://www.google.com.../", "www.google.com/"),
+    ("http://www.google.com/foo\tbar\rbaz\n2", "www.google.com/foobarbaz2"),
+    ("http://www.google.com/q?", "www.google.com/q"),
+    ("http://www.google.com/q?r?", "www.google.com/q?r?"),
+    ("http://evil.com/foo#bar#baz", "evil.com/foo"),
+    ("http://evil.com/foo;", "evil.com/foo;"),
+    ("http://evil.com/foo?bar;", "evil.com/foo?bar;"),
+    ("http://notrailingslash.com", "notrailingslash.com/"),
+    ("http://www.gotaport.com:1234/", "www.gotaport.com/"),
+    ("  http://www.google.com/  ", "www.google.com/"),
+    ("https://www.securesite.com/", "www.securesite.com/"),
+    ("http://host.com/ab%23cd", "host.com/ab%23cd"),
+    ("http://host.com//twoslashes?more//slashes", "host.com/twoslashes?more//slashes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "canonical"), CANONICAL)
+def test_spellings_are_resolved_as_published(url, canonical):
+    assert list_expressions(url)[0] == canonical
+
+
+def test_hosts_and_folders_are_those_published():
+    assert set(list_expressions("http://a.b.c/1/2.html?param=1")) == {
+        host + path for host in ("a.b.c", "b.c") for path in ("/1/2.html?param=1", "/1/2.html", "/", "/1/")
+    }
+    assert set(list_expressions("http://a.b.c.d.e.f.g/1.html")) == {
+        host + path
+        for host in ("a.b.c.d.e.f.g", "c.d.e.f.g", "d.e.f.g", "e.f.g", "f.g")
+        for path in ("/1.html", "/")
+    }
+    assert set(list_expressions("http://1.2.3.4/1/")) == {"1.2.3.4/1/", "1.2.3.4/"}
+    assert len(list_expressions("http://a.b.c.d.e.f.g/1/2/3/4/5/6?q")) == 30
+
+
+def test_listed_pages_are_found_and_others_are_not():
+    draw = random.Random(SEED)
+    listed = [f"site{draw.getrandbits(30)}.example/{number}" for number in range(5000)]
+    hashes = {hash_expression(expression) for expression in listed}
+    bits = draw.randint(5, 10)
+    asked = []
+
+    def confirm(prefix):
+        asked.append(prefix)
+        return {full for full in hashes if full.startswith(prefix)}
+
+    check = UrlCheck(build_list(listed, bits=bits), confirm)
+    for expression in draw.sample(listed, 50):
+        assert check.find(f"HTTPS://user@www.{expression}/deeper?q#f") is None
+        assert check.find(f"HTTPS://user@www.{expression}#f") == expression
+    assert {len(prefix) for prefix in asked} == {4}
+    before, trials = check.questions, 3000
+    for number in range(trials):
+        assert check.find(f"http://good{number}.example/{draw.getrandbits(60)}") is None
+    expected = trials * 2 / 2**bits  # each with two expressions
+    assert check.questions - before <= expected + 5 * expected**0.5, SEED
+
+
+def test_answers_are_kept_and_errors_are_not():
+    answers = iter([OSError("no network"), set()])
+
+    def confirm(_):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    listed = BloomFilter(10)
+    listed.add("a.example/")
+    check = UrlCheck(listed, confirm)
+    with pytest.raises(OSError, match="no network"):
+        check.find("a.example")
+    assert check.find("a.example") is None
+    assert check.find("a.example") is None
+    assert check.questions == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "http://", "http://[", "/path", "http://..", "x" * 70_000, "http://a" + ":x" * 40_000],
+)
+def test_what_is_no_url_is_refused(url):
+    with pytest.raises(ParameterError):
+        list_expressions(url)
+
+
+def test_random_texts_give_expressions_or_a_parameter_error():
+    draw = random.Random(SEED)
+    for _ in range(5000):
+        text = "".join(draw.choices("ab./:%25?#@[]\\ \u00fc\ud800é2\x00", k=draw.randint(0, 30)))
+        try:
+            found = list_expressions(f"http://{text}")
+        except ParameterError:
+            continue
+        assert 1 <= len(found) <= 30, text
+        assert all(expression.isascii() for expression in found), text

@@ -54,6 +54,27 @@ def test_an_add_on_one_process_is_found_by_the_other_at_once(two, name):
     eventually(lambda: second.http.get("/v1/filters", params={"prefix": name}).json()["filters"])
 
 
+def test_answers_tell_of_a_filter_over_capacity(two, name):
+    """As those about a filter in memory do, in the body and in a header, on each process that adds."""
+    first, second = two
+    for backend in ("redis", "memory"):
+        one, settings = f"{name}:{backend}", {"capacity": 2000, "fpr": 0.01, "keyed": False}
+        (make if backend == "redis" else type(first).create)(*((first, one)), **settings)
+        for start, over in ((0, False), (1000, False), (2000, True), (3000, True)):
+            keys = [f"k{number}" for number in range(start, start + 1000)]
+            answer = ask(first, one, "add", keys=keys)
+            assert answer.json().get("over_capacity", False) is over, (backend, start)
+            assert answer.headers.get("x-fullbloom-over-capacity") == ("true" if over else None)
+            assert ask(first, one, "check", key="k1").json().get("over_capacity", False) is over
+    assert ask(second, f"{name}:redis", "add", keys=list(range(100))).json()["over_capacity"]
+    metric = f'fullbloom_filter_over_capacity{{filter="{name}:redis"}} 1.0'
+    assert metric in first.http.get("/metrics").text
+    eventually(lambda: f'"filter": "{name}:redis"' in first.log.read_text() + second.log.read_text())
+    assert "Warning" not in first.log.read_text()
+    first.http.post(f"/v1/filters/{name}:redis/clear").raise_for_status()
+    assert "over_capacity" not in ask(first, f"{name}:redis", "add", key="k1").json()
+
+
 def test_responses_of_every_form_equal_those_of_a_filter_in_memory(two, name):
     """As many texts as make several bytes of bits: packed, in JSON, in lines, as ready hashes."""
     first, second = two

@@ -32,6 +32,8 @@ class Clock:
         self._unlike: set[int] = set()
         #: Ids of filters that the log has reported as over capacity.
         self._over: set[int] = set()
+        #: Those of filters in Redis, which have ids of their own.
+        self._shared_over: set[int] = set()
         #: Counters of filters in Redis when this node sampled them last.
         self._sampled: dict[int, Any] = {}
 
@@ -79,14 +81,7 @@ class Clock:
             numbers = [number for number, _ in some]
             rows = node.registry.filters.row_ids(node.id, numbers)
             infos = node.service.stats(numbers, counted=True)
-            self._warn_once(
-                infos,
-                self._over,
-                lambda info: info["over_capacity"],
-                "a filter is over capacity and exceeds its false-positive rate; "
-                "create a larger one, or one that grows",
-                _OVER_CAPACITY,
-            )
+            self._warn_of_capacity(infos, self._over)
             self._warn_once(
                 infos,
                 self._unlike,
@@ -102,6 +97,16 @@ class Clock:
         if len(due) > _BATCH:
             release_memory()
         self._sample_shared(at)
+
+    def _warn_of_capacity(self, infos: list[dict[str, Any]], warned: set[int]) -> None:
+        self._warn_once(
+            infos,
+            warned,
+            lambda info: info["over_capacity"],
+            "a filter is over capacity and exceeds its false-positive rate; "
+            "create a larger one, or one that grows",
+            _OVER_CAPACITY,
+        )
 
     @staticmethod
     def _warn_once(
@@ -125,7 +130,9 @@ class Clock:
         if node.shared.is_set_up:
             node.shared.flush()
             if node.peers.is_leader():
-                node.registry.snapshots.add(node.shared.due(self._sampled), at)
+                due = list(node.shared.due(self._sampled))
+                node.registry.snapshots.add(due, at)
+                self._warn_of_capacity([info for _, info in due], self._shared_over)
 
     def thin(self) -> None:
         """Thin out old samples."""

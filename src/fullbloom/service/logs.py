@@ -6,6 +6,9 @@ import json
 import logging
 import sys
 import time
+import warnings
+
+from fullbloom.errors import CapacityWarning
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
@@ -38,5 +41,7 @@ def configure(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # Samples report filters over capacity, once each and as a line of the log.
+    warnings.simplefilter("ignore", CapacityWarning)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -61,11 +61,11 @@ class RedisFilter:
         if not wait:
             return None
 
-        def look_up(one: OpenFilter) -> tuple[bytes, str]:
+        def look_up(one: OpenFilter) -> tuple[bytes, str, bool]:
             hashes, what = self._hash_keys(form, body)
             found = bytes(one.filter.contains_hashed(hashes))
             one.counters.count_lookups(len(found), found.count(1))
-            return found, what
+            return found, what, one.filter.over_capacity
 
         return _make_results(*self._run(look_up, form=form), pack=pack)
 
@@ -73,11 +73,11 @@ class RedisFilter:
         """Add keys; a flag is set if the key was certainly new."""
         del of
 
-        def add(one: OpenFilter) -> tuple[bytes, str]:
+        def add(one: OpenFilter) -> tuple[bytes, str, bool]:
             hashes, what = self._hash_keys(form, body)
             new = bytes(one.filter.add_hashed(hashes))
             one.counters.count_adds(len(new), new.count(1))
-            return new, what
+            return new, what, one.filter.over_capacity
 
         return _make_results(*self._run(add, form=form), pack=pack)
 
@@ -183,10 +183,9 @@ class RedisFilter:
             raise translate(error) from None
 
 
-def _make_results(flags: bytes, what: str, *, pack: bool) -> Results:
-    # Only the bits show whether the filter is over capacity; its info counts them. The types of its keys are
-    # not recorded.
-    return (pack_flags(flags) if pack else flags), len(flags), flags.count(1), what, False, None
+def _make_results(flags: bytes, what: str, over: bool, *, pack: bool) -> Results:
+    # The types of its keys are not recorded.
+    return (pack_flags(flags) if pack else flags), len(flags), flags.count(1), what, over, None
 
 
 def describe(row: dict[str, Any], pending: dict[str, int], info: dict[str, Any] | None) -> dict[str, Any]:

@@ -198,7 +198,14 @@ class RedisFilters:
 
     def describe_open(self) -> list[dict[str, Any]]:
         """Return the infos of filters that this node has open, with its own counts, without a query."""
-        return [{**describe(one.row, {}, None), **one.counters.totals()} for one in self._handles.list_open()]
+        return [
+            {
+                **describe(one.row, {}, None),
+                **one.counters.totals(),
+                "over_capacity": one.filter.over_capacity,
+            }
+            for one in self._handles.list_open()
+        ]
 
     def due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
         """Yield row and info of filters used since ``sampled``, which is updated."""

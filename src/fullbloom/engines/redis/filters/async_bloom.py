@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.capacity import LoadWatch
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
@@ -14,6 +16,7 @@ from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
+from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -53,6 +56,9 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     ``ttl=3600`` creates a filter that expires an hour later, by the server's clock. An expired filter holds
     nothing; the next add recreates it with the same parameters, for another hour.
+
+    A filter that takes keys beyond its capacity is reported once (CapacityWarning), and by ``over_capacity``:
+    each object asks the server for the number of set bits now and then.
 
     An object that added or found keys of some types warns once (KeyDomainWarning) when keys of another type
     are looked up and absent.
@@ -118,6 +124,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         self._storage = await self._run(open_strings(options, data))
         self._run_ids = await self._query_run_ids()
         self._domains = KnownDomains(options.name)
+        self._load_watch = LoadWatch(options.name, self._storage.manifest)
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -184,10 +191,27 @@ class AsyncRedisBloomFilter(StoredFilter):
     async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
         return await self._run(self._storage.each(hashes, adding=adding))
 
+    async def _watch_load(self) -> None:
+        """Ask the server now and then whether the filter is over capacity; warn once."""
+        num_new = self._storage.num_new
+        if self._load_watch.is_due(num_new):
+            with suppress(FullbloomError):  # the add succeeded
+                self._load_watch.take(await self._load(), num_new)
+
+    @property
+    def over_capacity(self) -> bool:
+        """True if the filter held more keys than its capacity, at a rate above its target, when last asked.
+
+        An object that adds keys asks the server with its first key, and then after at most a sixteenth of
+        the capacity in new keys of its own; it warns once (CapacityWarning).
+        """
+        return self._load_watch.is_over
+
     async def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly new. One round trip."""
         new = bool(await self._adds.put(self._storage.cells.one(key).hashes))
         self._domains.note_key(key)
+        await self._watch_load()
         return new
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
@@ -201,6 +225,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         for batch in keys:
             await self._run(self._storage.many(batch, adding=True, answer=False))
             self._domains.note_many(batch)
+            await self._watch_load()
 
     async def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind.
@@ -209,6 +234,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         """
         new = await self._run(self._storage.many(keys, adding=True))
         self._domains.note_many(keys)
+        await self._watch_load()
         return new
 
     async def contains_many(self, keys: Any) -> Any:
@@ -221,6 +247,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         """As ``add_many``, for 64-bit hashes from ``hash_many`` with this filter's seed and secret."""
         new = await self._run(self._storage.hashed(hashes, adding=True))
         self._domains.note_hashes()
+        await self._watch_load()
         return new
 
     async def contains_hashed(self, hashes: Any) -> Any:
@@ -260,12 +287,14 @@ class AsyncRedisBloomFilter(StoredFilter):
         opening.require_bloom_filter(filter)
         await self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
         self._domains.forget()
+        self._load_watch.forget(self._storage.num_new)
         self._domains.note_filter(filter)
 
     async def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
         await self._run(reshard.replace_cells(self._storage, None))
         self._domains.forget()
+        self._load_watch.forget(self._storage.num_new)
 
     async def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.capacity import LoadWatch
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import create, load, reshard, verify
 from fullbloom.engines.redis.protocol import open as opening
@@ -16,6 +18,7 @@ from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage.module import open_strings
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import create_transport
+from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -48,6 +51,9 @@ class RedisBloomFilter(StoredFilter):
 
     ``ttl=3600`` creates a filter that expires an hour later, by the server's clock. An expired filter holds
     nothing; the next add recreates it with the same parameters, for another hour.
+
+    A filter that takes keys beyond its capacity is reported once (CapacityWarning), and by ``over_capacity``:
+    each object asks the server for the number of set bits now and then.
 
     An object that added or found keys of some types warns once (KeyDomainWarning) when keys of another type
     are looked up and absent.
@@ -110,6 +116,7 @@ class RedisBloomFilter(StoredFilter):
         self._storage = self._run(open_strings(options, data))
         self._run_ids = self._query_run_ids()
         self._domains = KnownDomains(options.name)
+        self._load_watch = LoadWatch(options.name, self._storage.manifest)
         self._adds = KeyBatcher(partial(self._send_hashes, adding=True))
         self._lookups = KeyBatcher(partial(self._send_hashes, adding=False))
 
@@ -176,10 +183,27 @@ class RedisBloomFilter(StoredFilter):
     def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
         return self._run(self._storage.each(hashes, adding=adding))
 
+    def _watch_load(self) -> None:
+        """Ask the server now and then whether the filter is over capacity; warn once."""
+        num_new = self._storage.num_new
+        if self._load_watch.is_due(num_new):
+            with suppress(FullbloomError):  # the add succeeded
+                self._load_watch.take(self._load(), num_new)
+
+    @property
+    def over_capacity(self) -> bool:
+        """True if the filter held more keys than its capacity, at a rate above its target, when last asked.
+
+        An object that adds keys asks the server with its first key, and then after at most a sixteenth of
+        the capacity in new keys of its own; it warns once (CapacityWarning).
+        """
+        return self._load_watch.is_over
+
     def add(self, key: Key, /) -> bool:
         """Add a key; True if it was certainly new. One round trip."""
         new = bool(self._adds.put(self._storage.cells.one(key).hashes))
         self._domains.note_key(key)
+        self._watch_load()
         return new
 
     def __contains__(self, key: Key, /) -> bool:
@@ -193,6 +217,7 @@ class RedisBloomFilter(StoredFilter):
         for batch in keys:
             self._run(self._storage.many(batch, adding=True, answer=False))
             self._domains.note_many(batch)
+            self._watch_load()
 
     def add_many(self, keys: Any) -> Any:
         """Add many keys; answer for each whether it was new, in the caller's kind.
@@ -201,6 +226,7 @@ class RedisBloomFilter(StoredFilter):
         """
         new = self._run(self._storage.many(keys, adding=True))
         self._domains.note_many(keys)
+        self._watch_load()
         return new
 
     def contains_many(self, keys: Any) -> Any:
@@ -213,6 +239,7 @@ class RedisBloomFilter(StoredFilter):
         """As ``add_many``, for 64-bit hashes from ``hash_many`` with this filter's seed and secret."""
         new = self._run(self._storage.hashed(hashes, adding=True))
         self._domains.note_hashes()
+        self._watch_load()
         return new
 
     def contains_hashed(self, hashes: Any) -> Any:
@@ -253,12 +280,14 @@ class RedisBloomFilter(StoredFilter):
         opening.require_bloom_filter(filter)
         self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
         self._domains.forget()
+        self._load_watch.forget(self._storage.num_new)
         self._domains.note_filter(filter)
 
     def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
         self._run(reshard.replace_cells(self._storage, None))
         self._domains.forget()
+        self._load_watch.forget(self._storage.num_new)
 
     def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.

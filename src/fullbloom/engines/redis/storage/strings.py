@@ -80,6 +80,8 @@ class Strings(StoredCells):
 
     #: True of a filter that this client has just created.
     is_new = False
+    #: Keys that were new when this client added them.
+    num_new = 0
 
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
@@ -160,8 +162,14 @@ class Strings(StoredCells):
                 continue
             attempts.append(attempt)
             if attempt.settled:
-                return combine_attempts(attempts) if adding else attempt.answers
+                return self._note_new(combine_attempts(attempts)) if adding else attempt.answers
         raise AssertionError  # count() does not end
+
+    def _note_new(self, answers: bytes) -> bytes:
+        """Count the new keys among added ones; return the answers."""
+        with self._lock:
+            self.num_new += answers.count(1)
+        return answers
 
     def _send(
         self, snapshot: Snapshot, make: Callable[[WireCells], WireBatch], *, adding: bool

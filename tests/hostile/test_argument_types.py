@@ -160,6 +160,8 @@ def example(owner: str) -> Any:
         return fullbloom.ForeignFilter("spark", 100, 0.01)
     if owner == "ForeignStaticFilter":
         return fullbloom.ForeignStaticFilter.build("fuse8", ["key"], key_type="str")
+    if owner == "SignatureIndex":
+        return fullbloom.SignatureIndex(64, 3)
     if owner in ("ForeignScalableFilter", "ForeignCuckooFilter"):
         return getattr(fullbloom, owner)(100)
     variant: Variant = next(

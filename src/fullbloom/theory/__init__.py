@@ -22,6 +22,7 @@ Modules, one noun each:
 - ``cascade``: cascades that separate two sets
 - ``zone``: exact integer sets from remainders
 - ``labelled``: filters that return a depth, a label or a value
+- ``signatures``: superimposed codes and their false drops
 - ``card``: the quick-reference card
 
 Notation: ``items`` n keys are in the filter, ``capacity`` n keys are expected, ``fpr`` p is the
@@ -113,6 +114,15 @@ from .scalable import (
     stage_fpr,
     stage_num_hashes,
     stages_for,
+)
+from .signatures import (
+    rank_fill,
+    rational_signature_fpr,
+    signature_bits_per_term,
+    signature_fill,
+    signature_fpr,
+    signature_num_bits,
+    signature_query_fpr,
 )
 from .sizing import best_num_hashes, bits_per_key, capacity, fpr, num_bits, num_hashes, num_hashes_cost
 from .tables import (
@@ -212,7 +222,9 @@ __all__ = [
     "quotient_bits_per_key",
     "quotient_probe_slots",
     "quotient_size",
+    "rank_fill",
     "rational_fpr",
+    "rational_signature_fpr",
     "reference_card",
     "retouched_fnr",
     "retouched_fpr",
@@ -224,6 +236,11 @@ __all__ = [
     "scalable_fpr",
     "scalable_num_bits",
     "second_order_fpr",
+    "signature_bits_per_term",
+    "signature_fill",
+    "signature_fpr",
+    "signature_num_bits",
+    "signature_query_fpr",
     "size_for",
     "spatial_cell_fprs",
     "spatial_fprs",

@@ -195,7 +195,8 @@ fn offsets<T: Copy + Default + Sync + Into<i64>>(stated: &Stated<'_>) -> PyResul
     if slices::find_first(py, stated.len, falls)?.is_some() {
         return Err(refuse(py, "offsets of lists that fall"));
     }
-    Ok(slices::detach_if_long(py, stated.len, || (0..=stated.len).map(|i| offset(i) as usize).collect()))
+    let len = stated.len;
+    Ok(slices::detach_if_long(py, len, || (0..=len).map(|i| offset(i) as usize).collect()))
 }
 
 /// Passes the lists of a column to `pass`, some at a time; a null list has no items. False if it is no column of lists,

@@ -12,7 +12,7 @@ use fullbloom_core::signature::{SignatureIndex as Index, size};
 use fullbloom_core::sizing::signatures::Width;
 use fullbloom_core::structure::opening::named;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::errors::{OrRaise, key_type, parameter, parameter_type};
 use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
@@ -185,7 +185,7 @@ impl SignatureIndex {
     /// >>> from fullbloom import SignatureIndex
     /// >>> index = SignatureIndex.for_terms(100, 0.001)
     /// >>> index.num_bits, index.bits_per_term
-    /// ((1444,), (10,))
+    /// ([1444], [10])
     #[staticmethod]
     #[pyo3(signature = (
         terms: "int", fpr: "float" = 0.01, *, fill: "float" = 0.5, rank: "int" = 0,
@@ -427,29 +427,26 @@ impl SignatureIndex {
 
     /// Bits of a signature at each rank.
     #[getter]
-    #[pyo3(signature = () -> "tuple[int, ...]")]
-    fn num_bits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let bits: Vec<u64> = self.lock.read(py, |index| index.shape().ranks().iter().map(|w| w.num_bits).collect());
-        PyTuple::new(py, bits)
+    fn num_bits(&self, py: Python<'_>) -> Vec<u64> {
+        self.lock.read(py, |index| index.shape().ranks().iter().map(|width| width.num_bits).collect())
     }
 
     /// Distinct bits that a term sets at each rank, unless frequencies or columns say otherwise.
     #[getter]
-    #[pyo3(signature = () -> "tuple[int, ...]")]
-    fn bits_per_term<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let bits: Vec<u64> =
-            self.lock.read(py, |index| index.shape().ranks().iter().map(|w| w.bits_per_term).collect());
-        PyTuple::new(py, bits)
+    fn bits_per_term(&self, py: Python<'_>) -> Vec<u64> {
+        self.lock.read(py, |index| index.shape().ranks().iter().map(|width| width.bits_per_term).collect())
     }
 
-    /// The columns, and the bits of a value in each; empty for an index of documents.
+    /// Names of the columns; empty for an index of documents.
     #[getter]
-    #[pyo3(signature = () -> "dict[str, int]")]
-    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = PyDict::new(py);
-        let bits: Vec<u64> = self.lock.read(py, |index| index.shape().columns().iter().map(|c| c.bits).collect());
-        self.names.iter().zip(bits).try_for_each(|(name, bits)| columns.set_item(name, bits))?;
-        Ok(columns)
+    fn columns(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// Bits of a value in each column.
+    #[getter]
+    fn column_bits(&self, py: Python<'_>) -> Vec<u64> {
+        self.lock.read(py, |index| index.shape().columns().iter().map(|column| column.bits).collect())
     }
 
     /// Slices that belong to one frequent term each.
@@ -488,9 +485,10 @@ impl SignatureIndex {
         let info = PyDict::new(py);
         info.set_item("class", "SignatureIndex")?;
         info.set_item("rows", self.lock.read(py, Index::len))?;
-        info.set_item("num_bits", self.num_bits(py)?)?;
-        info.set_item("bits_per_term", self.bits_per_term(py)?)?;
-        info.set_item("columns", self.columns(py)?)?;
+        info.set_item("num_bits", self.num_bits(py))?;
+        info.set_item("bits_per_term", self.bits_per_term(py))?;
+        info.set_item("columns", self.columns())?;
+        info.set_item("column_bits", self.column_bits(py))?;
         info.set_item("num_private", self.num_private(py))?;
         info.set_item("num_listed", self.lock.read(py, Index::num_listed))?;
         info.set_item("block_rows", self.lock.read(py, |index| index.shape().block_rows()))?;
@@ -500,15 +498,15 @@ impl SignatureIndex {
         Ok(info)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let rows = self.lock.read(py, Index::len);
-        let (bits, each) = (self.num_bits(py)?, self.bits_per_term(py)?);
-        let one = |numbers: &Bound<'_, PyTuple>| -> PyResult<String> {
-            let shown = if numbers.len() == 1 { numbers.get_item(0)? } else { numbers.clone().into_any() };
-            Ok(shown.repr()?.to_string())
+        let shown = |numbers: Vec<u64>| match numbers[..] {
+            [only] => only.to_string(),
+            _ => format!("{numbers:?}"),
         };
+        let (bits, each) = (shown(self.num_bits(py)), shown(self.bits_per_term(py)));
         let columns = if self.names.is_empty() { String::new() } else { format!(", {} columns", self.names.len()) };
-        Ok(format!("SignatureIndex({}, {}{columns}: {rows} rows)", one(&bits)?, one(&each)?))
+        format!("SignatureIndex({bits}, {each}{columns}: {rows} rows)")
     }
 
     /// The index as the bytes of a file.

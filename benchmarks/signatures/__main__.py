@@ -1,7 +1,7 @@
 """Queries of three terms in 1M documents, beside a NumPy pass over the same signatures row by row.
 
-``python -m benchmarks.signatures [DOCUMENTS]``: interleaved in one run; prints medians, ratios, and false drops
-beside those that the law expects.
+``python -m benchmarks.signatures [DOCUMENTS]``: interleaved in one run; prints medians, ratios, and false
+drops beside those that the law expects.
 """
 
 from __future__ import annotations

@@ -104,12 +104,12 @@ def rational_signature_fpr(num_bits: int, bits_per_term: int, terms: int, probe_
     """Return ``signature_fpr`` as an exact fraction, by the published sum over subsets of the tested bits.
 
     ``sum over j of (-1)^j C(q, j) (C(L - j, k) / C(L, k))^n``. In floats the sum cancels, which is why the
-    core multiplies transitions instead. For small cases. Takes no vectors. Raises as :func:`signature_fpr`, or if
-    the numbers had more than 200,000 bits. Independent of the core.
+    core multiplies transitions instead. For small cases. Takes no vectors. Raises as
+    :func:`signature_fpr`, or if the numbers had more than 200,000 bits. Independent of the core.
 
     >>> from fullbloom import theory
     >>> theory.rational_signature_fpr(num_bits=4, bits_per_term=2, terms=2, probe_bits=2)
-    Fraction(1, 2)
+    Fraction(19, 36)
     """
     from fractions import Fraction
 

@@ -147,7 +147,7 @@ impl SignatureIndex {
 impl SignatureIndex {
     #[new]
     #[pyo3(signature = (
-        num_bits: "int | Sequence[int]", bits_per_term: "int | Sequence[int]", *,
+        num_bits: "Sequence[int] | int", bits_per_term: "Sequence[int] | int", *,
         columns: "Sequence[str] | Mapping[str, int] | None" = None, capacity: "int | None" = None, seed: "int" = 0,
         secret: "bytes | None" = None
     ))]
@@ -188,9 +188,9 @@ impl SignatureIndex {
     /// ([1444], [10])
     #[staticmethod]
     #[pyo3(signature = (
-        terms: "int", fpr: "float" = 0.01, *, fill: "float" = 0.5, rank: "int" = 0,
-        frequencies: "Mapping[Any, float] | None" = None, snr: "float" = 10.0, capacity: "int | None" = None,
-        seed: "int" = 0, secret: "bytes | None" = None
+        terms: "int", fpr: "float" = None, *, fill: "float" = None, rank: "int" = None,
+        frequencies: "Mapping[Any, float] | None" = None, snr: "float" = None, capacity: "int | None" = None,
+        seed: "int" = None, secret: "bytes | None" = None
     ))]
     #[pyo3(
         text_signature = "(terms, fpr=0.01, *, fill=0.5, rank=0, frequencies=None, snr=10.0, capacity=None, seed=0, secret=None)"
@@ -239,7 +239,7 @@ impl SignatureIndex {
             return Err(needs_table(py));
         }
         let terms = terms::hash_terms(&self.hasher, terms)?;
-        self.lock.write(py, |index| index.add_document(&terms)).or_raise(py)
+        self.lock.change(py, |index| index.add_document(&terms)).or_raise(py)
     }
 
     /// Appends documents: an iterable of containers of terms, or an Arrow column of lists. Returns how many.
@@ -252,7 +252,7 @@ impl SignatureIndex {
     /// >>> index = SignatureIndex(256, 3)
     /// >>> index.add_many([["a", "b"], ["b"], ["c"]]), index.candidates(["b"])
     /// (3, [0, 1])
-    #[pyo3(signature = (documents: "Iterable[Keys] | ArrowArray") -> "int")]
+    #[pyo3(signature = (documents: "ArrowArray | Iterable[Keys]") -> "int")]
     fn add_many(&self, documents: &Bound<'_, PyAny>) -> PyResult<u64> {
         let py = documents.py();
         if !self.names.is_empty() {
@@ -290,7 +290,7 @@ impl SignatureIndex {
     /// 2
     /// >>> index.candidates({"year": 1770})
     /// [1]
-    #[pyo3(signature = (table: "Mapping[str, Keys] | Frame | ArrowArray") -> "int")]
+    #[pyo3(signature = (table: "ArrowArray | Frame[Any] | Mapping[str, Keys]") -> "int")]
     fn add_table(&self, table: &Bound<'_, PyAny>) -> PyResult<u64> {
         let py = table.py();
         if self.names.is_empty() {
@@ -356,18 +356,19 @@ impl SignatureIndex {
     /// >>> index.search(["c"], lambda row: "c" in rows[row])
     /// [1]
     #[pyo3(signature = (
-        query: "Keys | Mapping[str, Any]", recheck: "Callable[[Any], Any]", *, batch: "bool" = false,
+        query: "Keys | Mapping[str, Any]", recheck: "Callable[[Any], Any]", *, batch: "bool" = None,
         kind: "str | None" = None
     ) -> "Any")]
-    #[pyo3(text_signature = "(query, recheck, *, batch=False, kind=None)")]
+    #[pyo3(text_signature = "($self, query, recheck, *, batch=False, kind=None)")]
     fn search<'py>(
         &self,
         query: &Bound<'py, PyAny>,
         recheck: &Bound<'py, PyAny>,
-        batch: bool,
+        batch: Option<&Bound<'py, PyAny>>,
         kind: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, container) = (query.py(), Container::choose(kind, query)?);
+        let batch = batch.map_or(Ok(false), |batch| parameters::flag("batch", batch))?;
         if !recheck.is_callable() {
             return Err(parameter_type(py, "recheck must be a function of a row number"));
         }

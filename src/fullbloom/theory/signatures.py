@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 _MOST_BITS, _MOST_BITS_PER_TERM, _MOST_TERMS, _MOST_RANK = 2**20, 64, 2**40, 6
-_MOST_PROBE_BITS, _MOST_FRACTION_BITS = 512, 200_000
+_MOST_PROBE_BITS, _MOST_QUERY_BITS, _MOST_FRACTION_BITS = 256, 96, 100_000
 
 
 def _check_shape(num_bits: float, bits_per_term: float, terms: float) -> tuple[int, int, int]:
@@ -52,7 +52,9 @@ def signature_fill(num_bits: int, bits_per_term: int, terms: int) -> float:
     0.469
     """
     bits, each, rows = _check_shape(num_bits, bits_per_term, terms)
-    return 1.0 - (1.0 - each / bits) ** rows
+    if each == bits:
+        return 1.0 if rows else 0.0
+    return -math.expm1(rows * math.log1p(-each / bits))
 
 
 @vectorize
@@ -61,7 +63,7 @@ def signature_fpr(num_bits: int, bits_per_term: int, terms: int, probe_bits: int
 
     Exact for terms that set distinct random bits. PostgreSQL throws its bits independently: there
     ``bits_per_term`` is 1, and ``terms`` is columns times bits a column. Raises as :func:`signature_fill`,
-    and unless probe_bits is whole, from 0 to 512. Cost: ``probe_bits^3 log2(terms)``.
+    and unless probe_bits is whole, from 0 to 256. Cost: ``probe_bits^3 log2(terms)``.
 
     Computed by the core.
 
@@ -83,19 +85,19 @@ def signature_query_fpr(num_bits: int, bits_per_term: int, terms: int, query_ter
     """Return the chance of a false drop of a query of ``query_terms`` terms, none of which the row has.
 
     The bits of these terms may coincide, so that a query tests fewer than ``k`` times as many. Raises as
-    :func:`signature_fill`, and unless query_terms is whole, at least 0, with at most 512 bits together.
+    :func:`signature_fill`, and unless query_terms is whole, at least 0, with at most 96 bits together.
 
     Computed by the core.
 
     >>> from fullbloom import theory
     >>> round(theory.signature_query_fpr(num_bits=40, bits_per_term=4, terms=6, query_terms=2), 5)
-    0.00246
+    0.00199
     """
     shape = _check_shape(num_bits, bits_per_term, terms)
     asked = check_whole("query_terms", query_terms, 0)
-    if asked * shape[1] > _MOST_PROBE_BITS:
+    if asked * shape[1] > _MOST_QUERY_BITS:
         raise ParameterError(
-            f"query_terms of {shape[1]} bits must be at most {_MOST_PROBE_BITS // shape[1]}, got {asked}"
+            f"query_terms of {shape[1]} bits must be at most {_MOST_QUERY_BITS // shape[1]}, got {asked}"
         )
     return evaluate_law("query_false_drop", *shape, asked)
 
@@ -105,7 +107,7 @@ def rational_signature_fpr(num_bits: int, bits_per_term: int, terms: int, probe_
 
     ``sum over j of (-1)^j C(q, j) (C(L - j, k) / C(L, k))^n``. In floats the sum cancels, which is why the
     core multiplies transitions instead. For small cases. Takes no vectors. Raises as
-    :func:`signature_fpr`, or if the numbers had more than 200,000 bits. Independent of the core.
+    :func:`signature_fpr`, or if the numbers had more than 100,000 bits. Independent of the core.
 
     >>> from fullbloom import theory
     >>> theory.rational_signature_fpr(num_bits=4, bits_per_term=2, terms=2, probe_bits=2)
@@ -131,7 +133,7 @@ def rational_signature_fpr(num_bits: int, bits_per_term: int, terms: int, probe_
 def signature_bits_per_term(fpr: float, fill: float = 0.5) -> int:
     """Return the bits of a term that keep ``fpr`` in signatures filled to ``fill``: ``log(fpr) / log(fill)``.
 
-    Rounded up, at most 64. Raises ``ParameterError`` unless both are in (0, 1).
+    Rounded up, to 12 digits, and at most 64. Raises ``ParameterError`` unless both are in (0, 1).
 
     Computed by the core.
 
@@ -156,7 +158,7 @@ def signature_num_bits(terms: int, fpr: float, fill: float = 0.5) -> int:
 
     >>> from fullbloom import theory
     >>> theory.signature_num_bits(100, 0.01)
-    1012
+    1014
     """
     rows = check_whole("terms", terms, 1)
     numbers = (rows, check_open_unit("fpr", fpr), check_open_unit("fill", fill))

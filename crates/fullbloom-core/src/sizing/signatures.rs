@@ -4,16 +4,14 @@
 //! set all of them (Mooers, "Zatocoding applied to mechanical organization of knowledge", 1951; Roberts, "Partial-match
 //! retrieval via the method of superimposed codes", 1979).
 
-use std::ops::AddAssign;
-
 use crate::error::{Error, Result};
 
 /// The most bits of a signature.
 pub const MOST_BITS: u64 = 1 << 20;
 /// The most bits of a term.
 pub const MOST_BITS_PER_TERM: u64 = 64;
-/// The most bits of a query whose law is computed; more make no difference in 64-bit floats.
-const MOST_PROBE_BITS: usize = 512;
+/// The most bits of a query whose law is computed: 0.2 s for 2^40 terms.
+const MOST_PROBE_BITS: usize = 256;
 
 /// Transitions of the number of set bits, of `q` named ones: an upper triangular stochastic matrix.
 struct Coverage {
@@ -22,23 +20,29 @@ struct Coverage {
     p: Vec<f64>,
 }
 
+/// The chances of each number of hits of `draws` distinct bits of `num_bits`, of which `open` are hits.
+fn hypergeometric(num_bits: f64, open: f64, draws: usize) -> Vec<f64> {
+    let mut hits = vec![1.0];
+    for drawn in 0..draws {
+        let (left, mut next) = (num_bits - drawn as f64, vec![0.0; hits.len() + 1]);
+        for (i, &chance) in hits.iter().enumerate().filter(|(_, chance)| **chance > 0.0) {
+            // Whole numbers are subtracted: 1 less a share would lose digits.
+            let free = (open - i as f64).clamp(0.0, left);
+            next[i] += chance * ((left - free) / left);
+            next[i + 1] += chance * (free / left);
+        }
+        hits = next;
+    }
+    hits
+}
+
 impl Coverage {
     /// One term: the bits that it adds are hypergeometric.
     fn of_term(num_bits: f64, bits_per_term: usize, q: usize) -> Self {
         let mut p = vec![0.0; (q + 1) * (q + 1)];
         for covered in 0..=q {
             let open = (q - covered) as f64;
-            // The chance of `hits` among the open bits, one draw without replacement after another.
-            let mut hits = vec![1.0];
-            for drawn in 0..bits_per_term {
-                let (left, mut next) = (num_bits - drawn as f64, vec![0.0; hits.len() + 1]);
-                for (i, &chance) in hits.iter().enumerate() {
-                    let hit = ((open - i as f64) / left).clamp(0.0, 1.0);
-                    next[i].add_assign(chance * (1.0 - hit));
-                    next[i + 1].add_assign(chance * hit);
-                }
-                hits = next;
-            }
+            let hits = hypergeometric(num_bits, open, bits_per_term);
             for (i, chance) in hits.into_iter().enumerate().take(q - covered + 1) {
                 p[covered * (q + 1) + covered + i] = chance;
             }
@@ -104,16 +108,7 @@ pub fn query_false_drop(num_bits: f64, bits_per_term: f64, terms: f64, query_ter
     for _ in 0..query_terms as usize {
         let mut next = vec![0.0; most + 1];
         for (set, &chance) in weights.iter().enumerate().filter(|(_, chance)| **chance > 0.0) {
-            let mut fresh = vec![1.0];
-            for drawn in 0..bits {
-                let (left, mut grown) = (num_bits - drawn as f64, vec![0.0; fresh.len() + 1]);
-                for (i, &part) in fresh.iter().enumerate() {
-                    let hit = ((num_bits - (set + i) as f64) / left).clamp(0.0, 1.0);
-                    grown[i] += part * (1.0 - hit);
-                    grown[i + 1] += part * hit;
-                }
-                fresh = grown;
-            }
+            let fresh = hypergeometric(num_bits, num_bits - set as f64, bits);
             for (i, part) in fresh.into_iter().enumerate() {
                 next[(set + i).min(most)] += chance * part;
             }
@@ -159,7 +154,8 @@ impl Width {
 
 /// Bits of a term that keep `fpr` in signatures filled to `fill`.
 pub fn bits_per_term(fpr: f64, fill: f64) -> u64 {
-    (fpr.ln() / fill.ln()).ceil().clamp(1.0, MOST_BITS_PER_TERM as f64) as u64
+    // To 12 digits: 0.01 is the square of 0.1.
+    (fpr.ln() / fill.ln() * (1.0 - 1e-12)).ceil().clamp(1.0, MOST_BITS_PER_TERM as f64) as u64
 }
 
 /// The widths of rank 0 and of rank `rank` (if not 0) that keep `fpr` for a query of one absent term, filled to `fill` by
@@ -176,18 +172,37 @@ pub fn widths(terms: u64, fpr: f64, fill: f64, rank: u32) -> Result<Vec<Width>> 
     if all > low {
         widths.push((of(all - low, grouped)?, grouped));
     }
-    // The fill is an expectation; the law of the rate is a little above its power.
-    while widths.iter().map(|(width, terms)| width.rate(*terms)).product::<f64>() > fpr {
-        for (width, _) in &mut widths {
-            width.num_bits += width.num_bits.div_ceil(256);
+    // The fill is an expectation; the law of the rate is a little above its power. Steps are 1,024ths.
+    let widened = |step: u64| {
+        let each =
+            |&(width, _): &(Width, u64)| Width { num_bits: (width.num_bits * (1024 + step)).div_ceil(1024), ..width };
+        widths.iter().map(each).collect::<Vec<_>>()
+    };
+    let keeps = |step: u64| {
+        let rate = |(width, (_, terms)): (Width, &(Width, u64))| width.rate(*terms);
+        widened(step).into_iter().zip(&widths).map(rate).product::<f64>() <= fpr
+    };
+    let too_wide = || {
+        let remedy = "lower terms or raise fpr";
+        Error::parameter(format!(
+            "no signature of at most {MOST_BITS} bits keeps fpr={fpr} for {terms} terms; {remedy}"
+        ))
+    };
+    let mut high = 1;
+    while !keeps(high - 1) {
+        if widened(high - 1).iter().any(|width| width.num_bits > MOST_BITS) {
+            return Err(too_wide());
         }
-        if widths.iter().any(|(width, _)| width.num_bits > MOST_BITS) {
-            return Err(Error::parameter(format!(
-                "no signature of at most {MOST_BITS} bits keeps fpr={fpr} for {terms} terms; lower terms or raise fpr"
-            )));
-        }
+        high *= 2;
     }
-    Ok(widths.into_iter().map(|(width, _)| width).collect())
+    // Steps from high / 2 to high - 1 are left, of which the last one keeps the rate.
+    let (mut low, mut high) = (high / 2, high - 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if keeps(middle) { high = middle } else { low = middle + 1 }
+    }
+    let found = widened(high);
+    if found.iter().any(|width| width.num_bits > MOST_BITS) { Err(too_wide()) } else { Ok(found) }
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ impl SignatureIndex {
     /// >>> from fullbloom import SignatureIndex
     /// >>> index = SignatureIndex.for_terms(100, 0.001)
     /// >>> index.num_bits, index.bits_per_term
-    /// ([1444], [10])
+    /// ([1448], [10])
     #[staticmethod]
     #[pyo3(signature = (
         terms: "int", fpr: "float" = None, *, fill: "float" = None, rank: "int" = None,

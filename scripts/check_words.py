@@ -59,6 +59,7 @@ PAGES = (
     "docs/how-to/operations.md",
     "docs/how-to/reconcile.md",
     "docs/how-to/seeing.md",
+    "docs/how-to/signatures.md",
     "docs/how-to/stream.md",
     "docs/index.md",
     "docs/keys.md",

@@ -20,7 +20,7 @@ STUB = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
 ANYTHING = {"object", "Any", "object | None"}
 # The kinds of batches, which have tests of their own.
 BATCHES = {"_Series", "OtherColumns", "NumPyArray", "Frame", "ArrowArray", "SupportsIndex", "KeyBuffer"}
-BATCHES |= {"Key", "Keys", "Hashes", "Numbers", "ListedKeys", "ListedHashes"}
+BATCHES |= {"Mapping", "Sequence", "Key", "Keys", "Hashes", "Numbers", "ListedKeys", "ListedHashes"}
 #: What is of no use to anybody, and what is of use as something else.
 WRONG: dict[str, list[Any]] = {
     "int": [object(), "x", 1.5, True, [1]],
@@ -31,6 +31,7 @@ WRONG: dict[str, list[Any]] = {
     "other": [object(), 5],
     "Callable[[int, int], object]": [object(), 5, "x"],
     "Callable[[int], object]": [object(), 5, "x"],
+    "Callable[[Any], Any]": [object(), 5, "x"],
     "Iterable[tuple[int, bytes]]": [object(), 5, "x", [1]],
     "path": [object(), 5.5, [1]],
 }
@@ -61,6 +62,11 @@ VALUES: dict[str, Any] = {
     "excluded": [8],
     "mode": "r",
     "format": "spark",
+    "terms": 3,
+    "bits_per_term": 3,
+    "query": [7],
+    "documents": [[7]],
+    "recheck": bool,
 }
 
 
@@ -160,6 +166,8 @@ def example(owner: str) -> Any:
         return fullbloom.ForeignFilter("spark", 100, 0.01)
     if owner == "ForeignStaticFilter":
         return fullbloom.ForeignStaticFilter.build("fuse8", ["key"], key_type="str")
+    if owner == "SignatureIndex":
+        return fullbloom.SignatureIndex(64, 3)
     if owner in ("ForeignScalableFilter", "ForeignCuckooFilter"):
         return getattr(fullbloom, owner)(100)
     variant: Variant = next(

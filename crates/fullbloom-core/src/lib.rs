@@ -19,6 +19,7 @@
 //! | [`registry`] | one row a variant | nothing |
 //! | [`structure`] | the common parts of structures: traits, load, declarations, batches, opening | error, growth, key, cells, sizing, parallel, container, registry |
 //! | [`bloom`] | the classic family | all of the above |
+//! | [`signature`] | signatures of rows, sliced by bits | error, key, cells, hash, scheme, sizing, container |
 //! | [`table`] | tables of fingerprints | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`counting`] | counters in place of bits: removal and counts | error, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`window`] | filters that forget by count, time or decay | error, isa, key, cells, scheme, sizing, container, structure, registry |
@@ -48,6 +49,7 @@ pub mod parallel;
 pub mod reconcile;
 pub mod registry;
 pub mod scheme;
+pub mod signature;
 pub mod sizing;
 pub mod static_filters;
 pub mod structure;

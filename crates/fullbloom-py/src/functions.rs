@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::{kind, tag, unreadable};
+use fullbloom_core::container::{SIGNATURES, kind, tag, unreadable};
 use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
@@ -21,6 +21,7 @@ use crate::keys::{batch, scalar};
 use crate::operations::Hash;
 use crate::parameters;
 use crate::python_objects::bytes::read_bytes;
+use crate::signature::SignatureIndex;
 
 /// The `hash=` argument.
 fn hash_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
@@ -118,6 +119,9 @@ pub(crate) fn open<'py>(
     if let Some(opened) = opening::open_own(py, &file, &path, &wanted) {
         return opened;
     }
+    if variant == SIGNATURES {
+        return Ok(Bound::new(py, SignatureIndex::open_file(py, &file, &path, &wanted)?)?.into_any());
+    }
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
 
@@ -147,7 +151,8 @@ pub(crate) fn loads<'py>(
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;
     let variant = parsed.header.variant;
-    let class = opening::class_of(py, variant).or_else(|| class_of(py, variant));
+    let index = || (variant == SIGNATURES).then(|| py.get_type::<SignatureIndex>().into_any());
+    let class = opening::class_of(py, variant).or_else(|| class_of(py, variant)).or_else(index);
     let class = class.ok_or_else(|| unreadable(variant)).or_raise(py)?;
     class.call_method("from_bytes", (data,), Some(&options))
 }

@@ -20,7 +20,8 @@
 //! | `text` | lines and records for the command line | classes |
 //! | `wire` | cells that a server holds: keys to commands, replies to results | classes |
 //! | `foreign` | filters of other programs | operations, files |
-//! | `functions` | functions of the module | classes, foreign |
+//! | `signature` | signatures of rows: terms and tables in, row numbers out | operations, files |
+//! | `functions` | functions of the module | classes, foreign, signature |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
 
@@ -43,6 +44,7 @@ mod operations;
 mod parameters;
 mod python_objects;
 mod reconcile;
+mod signature;
 mod text;
 mod wire;
 
@@ -83,6 +85,8 @@ macro_rules! module {
             use super::build::key_buffer::KeyBuffer;
             #[pymodule_export]
             const LINE_BYTES: usize = fullbloom_core::cells::LINE_BYTES;
+            #[pymodule_export]
+            use super::signature::SignatureIndex;
             #[pymodule_export]
             use super::text::{KeyedRecords, Selection};
             #[pymodule_export]

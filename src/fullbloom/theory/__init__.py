@@ -24,6 +24,7 @@ Modules, one noun each:
 - ``zone``: exact integer sets from remainders
 - ``labelled``: filters that return a depth, a label or a value
 - ``networked``: bits and messages of filters that are spread over several machines
+- ``signatures``: superimposed codes and their false drops
 - ``card``: the quick-reference card
 
 Notation: ``items`` n keys are in the filter, ``capacity`` n keys are expected, ``fpr`` p is the
@@ -125,6 +126,15 @@ from .scalable import (
     stage_num_hashes,
     stages_for,
 )
+from .signatures import (
+    rank_fill,
+    rational_signature_fpr,
+    signature_bits_per_term,
+    signature_fill,
+    signature_fpr,
+    signature_num_bits,
+    signature_query_fpr,
+)
 from .sizing import best_num_hashes, bits_per_key, capacity, fpr, num_bits, num_hashes, num_hashes_cost
 from .tables import (
     cuckoo_fingerprint_bits,
@@ -225,7 +235,9 @@ __all__ = [
     "quotient_bits_per_key",
     "quotient_probe_slots",
     "quotient_size",
+    "rank_fill",
     "rational_fpr",
+    "rational_signature_fpr",
     "reference_card",
     "replication_bits",
     "replication_break_even",
@@ -239,6 +251,11 @@ __all__ = [
     "scalable_fpr",
     "scalable_num_bits",
     "second_order_fpr",
+    "signature_bits_per_term",
+    "signature_fill",
+    "signature_fpr",
+    "signature_num_bits",
+    "signature_query_fpr",
     "single_shot_answer_bits",
     "single_shot_bits",
     "single_shot_fpr",

@@ -78,6 +78,7 @@ CALLS: dict[str, dict[str, float]] = {
     "published_deletability": {"items": 10, "num_bits": 100, "num_hashes": 3, "regions": 20},
     "quotient_bits_per_key": {"load": 0.95, "remainder_bits": 8, "metadata_bits": 2.125},
     "quotient_probe_slots": {"load": 0.75},
+    "rank_fill": {"fill": 0.1, "rank": 2},
     "replication_bits": {"num_bits": 1000, "elements": 6},
     "replication_break_even": {"items": 1000, "elements": 8, "fpr": 0.01},
     "retouched_fnr": {"share": 0.1, "num_hashes": 3},
@@ -103,6 +104,11 @@ CALLS: dict[str, dict[str, float]] = {
     "stable_zeros": {"num_cells": 1000, "num_hashes": 3, "decrements": 36, "max_value": 3},
     "stage_capacity": {"first_capacity": 100, "growth": 2, "stage": 3},
     "stage_fpr": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
+    "signature_bits_per_term": {"fpr": 0.01, "fill": 0.5},
+    "signature_fill": {"num_bits": 64, "bits_per_term": 3, "terms": 9},
+    "signature_fpr": {"num_bits": 64, "bits_per_term": 3, "terms": 9, "probe_bits": 5},
+    "signature_num_bits": {"terms": 9, "fpr": 0.01, "fill": 0.5},
+    "signature_query_fpr": {"num_bits": 64, "bits_per_term": 3, "terms": 9, "query_terms": 2},
     "stage_num_hashes": {"fpr": 0.01, "tightening": 0.5, "stage": 3},
     "stages_for": {"items": 1000, "first_capacity": 100, "growth": 2},
     "stream_floor": {"num_bits": 1024, "window": 100_000, "alphabet": 65536},
@@ -123,7 +129,14 @@ CALLS: dict[str, dict[str, float]] = {
 NOT_ELEMENTWISE = {"Card", "Estimate", "Size", "capacity_at", "fpr_at", "size_for"}
 NOT_ELEMENTWISE |= {"RollingSize", "spatial_cell_fprs", "spatial_fprs", "spatial_promotion"}
 NOT_ELEMENTWISE |= {"dleft_loads", "QuotientSize", "quotient_size"}
-NOT_ELEMENTWISE |= {"compound_fpr", "level_fprs", "occupancy_law", "rational_fpr", "reference_card"}
+NOT_ELEMENTWISE |= {
+    "compound_fpr",
+    "level_fprs",
+    "occupancy_law",
+    "rational_fpr",
+    "reference_card",
+    "rational_signature_fpr",
+}
 
 
 def test_every_public_function_is_covered_here() -> None:

@@ -116,6 +116,10 @@ numbers! {
         KEY_DOMAINS = 93, "Domains of the keys that were added, a bit each; bit 32 for ready hashes.";
         FOREIGN_FORMAT = 94, "Number of the format of another program's filter.";
         FOREIGN_KEYS = 95, "Number of the type of the keys of such a filter.";
+        BLOCK_ROWS = 120, "Rows of a block of signatures.";
+        PRIVATE_ROWS = 121, "Bit rows of signatures that belong to one frequent term each.";
+        LISTED_TERMS = 122, "Terms of signatures with bits other than the usual ones.";
+        COLUMN_BITS = 123, "Bits of a value in a signature, under the number of its column.";
     }
 }
 
@@ -147,6 +151,9 @@ numbers! {
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
         FOREIGN = 90, "Cells of another program's filter, a layer each, as far as they have been loaded.";
         NOTE = 91, "The text of a note, which a service keeps beside its filters.";
+        SIGNATURES = 120, "Signatures of a block of rows, sliced by bits: all slices of rank 0, then of each higher rank.";
+        TERMS = 121, "Hashes of listed terms in order, each beside its bits: a byte a rank, or bit 63 and a private row.";
+        COLUMN_NAMES = 122, "Names of columns in UTF-8, a zero byte behind each.";
     }
 }
 
@@ -161,6 +168,8 @@ pub const NOTE: u16 = 16_387;
 pub const FOREIGN: u16 = 16_388;
 /// A filter of fingerprints of another program, built of all its keys at once.
 pub const FOREIGN_STATIC: u16 = 16_389;
+/// An index of signatures, which is no filter and has no row in the registry.
+pub const SIGNATURES: u16 = 16_400;
 
 /// The error for a file without a filter of this library's own: one of another program's, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
@@ -169,6 +178,11 @@ pub fn unreadable(variant: u16) -> Error {
         REDISBLOOM_CUCKOO => "ForeignCuckooFilter",
         FOREIGN => "ForeignFilter",
         FOREIGN_STATIC => "ForeignStaticFilter",
+        SIGNATURES => {
+            return Error::format(
+                "the file holds a SignatureIndex; the Python package opens it, with fullbloom.open()",
+            );
+        }
         NOTE => {
             return Error::format(
                 "the file holds a note of the service, which only the service reads: give it to one with RESTORE name \

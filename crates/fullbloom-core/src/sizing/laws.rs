@@ -2,7 +2,7 @@
 
 use super::{
     Law, any_among, any_of, blocked, cascade, chain, classic, each_of, fingerprints, golomb, invertible, peeled,
-    ribbon, stable, zone,
+    ribbon, signatures, stable, zone,
 };
 
 /// The law with this name at these numbers; `None` if no law takes that many.
@@ -38,6 +38,14 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
         ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),
         ("stable_recall", &[age, m, k, p, max]) => stable::recall(age, [m, k, p, max]),
+        ("false_drop", &[num_bits, bits, terms, probes]) => signatures::false_drop(num_bits, bits, terms, probes),
+        ("query_false_drop", &[num_bits, bits, terms, query]) => {
+            signatures::query_false_drop(num_bits, bits, terms, query)
+        }
+        ("signature_bits", &[terms, fpr, fill]) => {
+            signatures::widths(terms as u64, fpr, fill, 0).ok()?.first()?.num_bits as f64
+        }
+        ("signature_bits_per_term", &[fpr, fill]) => signatures::bits_per_term(fpr, fill) as f64,
         ("ribbon_bits", &[fpr]) => ribbon::bits_per_key(fpr),
         ("ribbon_failure", &[keys, starts]) => ribbon::failure(keys, starts),
         _ => return None,

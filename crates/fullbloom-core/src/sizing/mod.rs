@@ -15,6 +15,7 @@
 //! * [`invertible`]: sums of keys, from which these come out again;
 //! * [`peeled`]: cells of static filters, of which each key's xor to a value;
 //! * [`ribbon`]: slots, result bits and failures of ribbons;
+//! * [`signatures`]: superimposed codes, and their false drops;
 //! * [`stable`]: cells that decay, where the rate does not depend on the number of keys;
 //! * [`zone`]: remainders of integers, which distinguish few of them from all others;
 //! * [`chain`]: filters asked one after the other, and the stages of one that grows;
@@ -38,6 +39,7 @@ pub mod narrow;
 pub mod occupancy;
 pub mod peeled;
 pub mod ribbon;
+pub mod signatures;
 pub mod stable;
 pub mod whole;
 pub mod zone;

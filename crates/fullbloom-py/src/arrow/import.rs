@@ -114,12 +114,12 @@ pub(crate) fn open(meaning: Meaning, keys: &Bound<'_, PyAny>, capsules: &Bound<'
 }
 
 /// The error for capsules that other code has consumed already.
-fn refuse_consumed(py: Python<'_>) -> PyErr {
+pub(super) fn refuse_consumed(py: Python<'_>) -> PyErr {
     key_type(py, "the Arrow column is already consumed and holds no keys; export it again")
 }
 
 /// Moves the structure out of its capsule, leaving an empty one behind as the interface asks.
-fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
+pub(super) fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
     let py = capsule.py();
     let unnamed = |error: PyErr| {
         let what = format!("an Arrow export must be a capsule named {name:?} or a pair of a schema and an array");
@@ -132,7 +132,7 @@ fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult<T> {
     Ok(with_critical_section(capsule, || unsafe { pointer.cast::<T>().replace(empty) }))
 }
 
-fn check(code: i32, stream: &mut Stream) -> PyResult<()> {
+pub(super) fn check(code: i32, stream: &mut Stream) -> PyResult<()> {
     if code == 0 {
         return Ok(());
     }
@@ -161,7 +161,7 @@ fn chunk(py: Python<'_>, meaning: Meaning, wrapped: bool, schema: &Schema, array
 }
 
 /// How to hash the values of an array, and which of them are null.
-fn values(
+pub(super) fn values(
     py: Python<'_>,
     meaning: Meaning,
     schema: &Schema,

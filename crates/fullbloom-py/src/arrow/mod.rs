@@ -4,6 +4,7 @@
 //! * [`import`]: columns exported by Polars, pyarrow, pandas, DuckDB and others, chunk by chunk;
 //! * `stated`: the numbers that producers state, checked; `column`, `dictionary`, `indices`, `nulls`: where values and
 //!   nulls are; [`meaning`]: whether values are keys, hashes or numbers; `rows`: structs and tables, whose rows are tuples;
+//! * [`tables`]: columns of a table, and lists, each with its own hashes;
 //! * [`export`]: columns of results and hashes.
 
 mod column;
@@ -16,5 +17,6 @@ pub(crate) mod meaning;
 pub(crate) mod nulls;
 mod rows;
 mod stated;
+pub(crate) mod tables;
 
 pub(crate) use export::ArrowColumn;

@@ -153,7 +153,12 @@ pub(super) fn only_field<'a>(
 }
 
 /// Field `i` of a struct that has more.
-fn field<'a>(py: Python<'_>, schema: &'a Schema, array: &'a Array, i: usize) -> PyResult<(&'a Schema, &'a Array)> {
+pub(super) fn field<'a>(
+    py: Python<'_>,
+    schema: &'a Schema,
+    array: &'a Array,
+    i: usize,
+) -> PyResult<(&'a Schema, &'a Array)> {
     if !(is_plausible(schema.children) && is_plausible(array.children)) {
         return Err(refuse(py, format!("fields at {:?} and {:?}", schema.children, array.children)));
     }

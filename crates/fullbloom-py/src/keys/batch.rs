@@ -356,7 +356,7 @@ pub(super) fn arrow<'py, T: Answer>(
     while let Some(chunk) = ready.next().map_or_else(|| chunks.next(py), |chunk| Ok(Some(chunk)))? {
         if !wanted && !chunk.has_nulls() {
             operation.work(py, &*chunk.source, None)?;
-        } else if wanted || !matches!(chunk.nulls, Nulls::All) {
+        } else if wanted || !operation.skips_nulls() || !matches!(chunk.nulls, Nulls::All) {
             parts.extend(run_portions(operation, py, &chunk, wanted)?);
         }
         py.check_signals()?;

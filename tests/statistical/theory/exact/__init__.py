@@ -1,7 +1,7 @@
 """A second implementation of every function of ``fullbloom.theory`` in exact arithmetic, with random
 arguments."""
 
-from . import bits, cascade, cells, golomb, invertible, levels, networked, ribbon, streams, zone
+from . import bits, cascade, cells, golomb, invertible, levels, networked, ribbon, signatures, streams, zone
 from .arithmetic import CASES, Case, in_digits
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "levels",
     "networked",
     "ribbon",
+    "signatures",
     "streams",
     "zone",
 ]

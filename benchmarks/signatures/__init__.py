@@ -1,0 +1,1 @@
+"""Queries of signatures beside a pass over the same signatures in NumPy."""

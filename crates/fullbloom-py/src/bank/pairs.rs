@@ -145,7 +145,7 @@ impl Operation for Pairs<'_> {
         let owners = &self.owners;
         let (mut keys, mut one) = ([0u64; CHUNK], [0u64; CHUNK]);
         if let Owners::One(owner) = owners {
-            one.fill(*owner);
+            one = [*owner; CHUNK];
         }
         let (job, domains) = (self.job, source.domains());
         if job == Job::Check {

@@ -99,7 +99,7 @@ def list_filters(text: str) -> list[str]:
     names = (
         re.split(r"\W", body, maxsplit=1)[0]
         for body in classes
-        if re.search(r"def contains_many\(\s*self, keys", body)
+        if re.search(r"def contains_many\(\s*self,(?: /,)? keys", body)
     )
     return sorted(name for name in names if not name.startswith("Foreign"))
 

@@ -3,7 +3,7 @@
 """The native half of fullbloom; import from `fullbloom` instead."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
@@ -39,9 +39,9 @@ __all__ = [
     "CountingBloomFilter",
     "CuckooFilter",
     "DLeftCountingFilter",
-    "SetDifference",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
+    "FilterBank",
     "FilterCascade",
     "ForeignCuckooFilter",
     "ForeignFilter",
@@ -62,6 +62,8 @@ __all__ = [
     "RollingBloomFilter",
     "ScalableBloomFilter",
     "Selection",
+    "SetDifference",
+    "SignatureIndex",
     "SpatialBloomFilter",
     "SpectralBloomFilter",
     "StableBloomFilter",
@@ -159,9 +161,6 @@ class _BoolMembers:
         FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
         other, SecretError if the secret was not taken (see take_secret).
         """
-    @property
-    def seed(self, /) -> int:
-        """Seed of the key hash."""
     def take_secret(self, /) -> bytes:
         """
         The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
@@ -355,6 +354,11 @@ class _NbytesMembers:
     @property
     def nbytes(self, /) -> int:
         """Bytes of cells."""
+
+class _SeedMembers:
+    @property
+    def seed(self, /) -> int:
+        """Seed of the key hash."""
 
 class _UpdateMembers:
     def update(self, /, *keys: Keys, threads: int = 1) -> None:
@@ -714,6 +718,7 @@ class AgingBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
 ):
     """
@@ -805,6 +810,7 @@ class BinaryFuseFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _FingerprintBitsMembers,
     _MappedMembers,
@@ -909,6 +915,7 @@ class BitSet(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1033,6 +1040,7 @@ class BloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1243,6 +1251,7 @@ class BloomierMap(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _MappedMembers,
     _NumCellsMembers,
@@ -1515,6 +1524,7 @@ class CompactApproximator(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _ContainsMembersOf2,
@@ -1653,6 +1663,7 @@ class CountingBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1816,6 +1827,7 @@ class CuckooFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _FingerprintBitsMembers,
     _IorMembers,
     _DiscardManyMembers,
@@ -1944,6 +1956,7 @@ class DLeftCountingFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _MappedMembers,
     _IorMembers,
     _DiscardManyMembers,
@@ -2057,22 +2070,6 @@ class DLeftCountingFilter(
         """
 
 @final
-class SetDifference(_ReprMembers):
-    """The differences of two sets: `mine`, `theirs`, and whether these are all (`complete`)."""
-    def __iter__(self, /) -> Any:
-        """Unpacks to mine, theirs, complete."""
-    def __len__(self, /) -> int: ...
-    @property
-    def complete(self, /) -> bool:
-        """True when these are all differences."""
-    @property
-    def mine(self, /) -> Any:
-        """Keys of this side only."""
-    @property
-    def theirs(self, /) -> Any:
-        """Keys of the other side only."""
-
-@final
 class DeletableBloomFilter(
     _BoolMembers,
     _ContainsMembers,
@@ -2084,6 +2081,7 @@ class DeletableBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _DiscardMembers,
@@ -2219,6 +2217,7 @@ class DynamicCuckooFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _FingerprintBitsMembers,
     _MappedMembers,
     _IorMembers,
@@ -2351,7 +2350,256 @@ class DynamicCuckooFilter(
         """
 
 @final
-class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _NbytesMembers):
+class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
+    """
+    Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
+
+    capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
+    owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
+    growth: factor between the capacities of successive stages of an owner. max_owners: more are refused with FilterFull.
+    seed, secret: as for filters; both hash owners and keys.
+
+    Each filter is of layout "blocked" and a key touches one cache line. An owner costs nothing until its first key: then
+    the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are told apart by 64-bit hashes: among n,
+    two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
+
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes an
+    owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
+
+    >>> from fullbloom import FilterBank
+    >>> read = FilterBank(500, fpr=0.01)
+    >>> read.add("ada", "article 1"), read.add("ada", "article 1")
+    (True, False)
+    >>> ("ada", "article 1") in read, ("alan", "article 1") in read
+    (True, False)
+    >>> read.contains_many(["ada", "alan"], ["article 1", "article 1"])
+    [True, False]
+    """
+    def __bool__(self, /) -> bool: ...
+    def __contains__(self, pair: Any, /) -> bool:
+        """
+        True when the key of a pair (owner, key) was probably added for the owner, False when it certainly was not.
+        """
+    def __len__(self, /) -> int:
+        """Number of owners."""
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        max_fpr: float | None = None,
+        growth: float = 2.0,
+        max_owners: int | None = None,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+    ) -> FilterBank: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """Pickles as its file's bytes. A keyed bank is refused: a pickle must not contain the secret."""
+    def add(self, owner: Key, key: Key, /) -> bool:
+        """
+        Adds a key for an owner: True if it was certainly new.
+
+        Raises KeyTypeError, ReadOnlyFilter, FilterMemoryError; FilterFull for an owner past max_owners, for a key past the
+        capacity of an owner that may not grow, and when the bank has 2**32 lines.
+        """
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: _Series) -> _Series:
+        """add_many for ready 64-bit hashes of owners and keys (see hash_many, with the bank's seed and secret)."""
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
+        """As update; one result per pair, True if it was new, in the same container type as the keys."""
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
+    def approx_count(self, /, owner: Key) -> tuple[float, float]:
+        """
+        Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner that is
+        not in the bank.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """Keys of an owner before it grows."""
+    def clear(self, /) -> None:
+        """Removes all owners."""
+    def clear_owner(self, /, owner: Key) -> None:
+        """Removes the keys of an owner, which remains. Raises KeyError if it is not in the bank."""
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: _Series) -> _Series:
+        """contains_many for ready 64-bit hashes of owners and keys."""
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
+        """
+        One result per pair, in the same container type as the keys; the GIL is released.
+
+        owners, keys: as for update.
+        """
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
+    def copy(self, /) -> FilterBank:
+        """An independent copy in memory, also of a mapped bank, which is checked: FormatError if it is damaged."""
+    def discard_owner(self, /, owner: Key) -> bool:
+        """As remove_owner, but returns False if the owner is not in the bank."""
+    def export(self, /, owner: Key) -> BloomFilter | ScalableBloomFilter:
+        """
+        The filter of an owner as one of its own, whose answers equal the bank's: a BloomFilter, or a ScalableBloomFilter of
+        an owner that has grown. Raises KeyError if it is not in the bank.
+
+        >>> from fullbloom import FilterBank
+        >>> bank = FilterBank(100)
+        >>> bank.update("ada", [1, 2])
+        >>> bank.export("ada").contains_many([1, 3])
+        [True, False]
+        """
+    def fpr(self, /, owner: Key) -> float:
+        """Model rate of false positives of an owner at its present load; 0 for one that is not in the bank."""
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> FilterBank:
+        """
+        The bank in `data`, the bytes of a file, all of which is checked. Raises FormatError, and FilterMemoryError for a
+        bank of more than max_bytes; it does not grow beyond them either.
+        """
+    @property
+    def growth(self, /) -> float:
+        """Factor between the capacities of successive stages."""
+    def has_owner(self, /, owner: Key) -> bool:
+        """True for an owner to which a key was added and that was not removed."""
+    def info(self, /, owner: Key | None = None) -> dict[str, Any]:
+        """
+        Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain values.
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """True when owners and keys are hashed under a secret."""
+    @property
+    def max_fpr(self, /) -> float:
+        """Bound on the rate of an owner, however many keys it has."""
+    @property
+    def max_owners(self, /) -> int | None:
+        """Most owners, or None."""
+    def merge(self, /, other: Self) -> None:
+        """
+        Adds the owners and keys of another bank of equal capacity, fpr, max_fpr, growth and hash.
+
+        Filters of one owner are merged stage by stage and its number of keys is estimated. If that exceeds its capacity,
+        its rate exceeds fpr, which info(owner) shows. Raises IncompatibleFilters, naming the fields that differ.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """Bytes of all lines and tables."""
+    @staticmethod
+    def nbytes_for(
+        owners: int,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        keys: int | None = None,
+        max_fpr: float | None = None,
+        growth: float = 2.0,
+    ) -> int:
+        """
+        Bytes of a bank of `owners` owners with `keys` keys each (capacity by default): its lines, and tables nine tenths
+        full. Nothing is allocated.
+
+        Raises ParameterError if they exceed the 2**32 lines of a bank.
+
+        >>> from fullbloom import FilterBank
+        >>> FilterBank.nbytes_for(10_000_000, 5000, fpr=0.01) / 1e9
+        63.537777792
+        """
+    @property
+    def num_added(self, /) -> int:
+        """Keys of all owners that were new when they were added, less those of removed owners."""
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> FilterBank:
+        """
+        Opens the file of a FilterBank, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and parameters, "full" every byte, and that tables and lines agree. max_bytes: a larger
+        bank is refused, and a copy() does not grow beyond them. Raises FormatError, OSError, FilterMemoryError.
+        """
+    def owners(self, /) -> list[int]:
+        """The hashes of all owners (see hash_key), in the order of their table: their names are not stored."""
+    @property
+    def path(self, /) -> str | None:
+        """The absolute path of the file that it was opened from, or None for a bank in memory."""
+    def remove_owner(self, /, owner: Key) -> None:
+        """Removes an owner and its keys; the next owners take its lines. Raises KeyError if it is not in the bank."""
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the bank to `path` atomically: the old file or the new one. Waits for the disk.
+
+        Raises OSError, FormatError for a mapped bank that is damaged, SecretError if the secret was not taken.
+        """
+    def take_secret(self, /) -> bytes:
+        """The 16 bytes that secret=True drew: see BloomFilter.take_secret."""
+    @property
+    def target_fpr(self, /) -> float:
+        """Rate of an owner at its capacity."""
+    def to_bytes(self, /) -> bytes:
+        """The bank as the bytes of its file. A secret is not included: SecretError if it was not taken."""
+    def update(self, /, owners: Keys | Key, keys: Keys) -> None:
+        """
+        Adds pairs in order: keys[i] for owners[i], or every key for one owner.
+
+        owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
+        owners may be one key that is no container, such as a text or an int. Raises as add() and ParameterError for
+        batches of different lengths; pairs before a refused one are added.
+
+        >>> from fullbloom import FilterBank
+        >>> bank = FilterBank(100)
+        >>> bank.update([1, 1, 2], ["a", "b", "a"])
+        >>> bank.update(3, ["a", "b"])
+        >>> len(bank), bank.num_added
+        (3, 5)
+        """
+
+@final
+class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _NbytesMembers, _SeedMembers):
     """
     Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
@@ -2929,6 +3177,7 @@ class GolombSet(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _IorMembers,
 ):
@@ -3102,6 +3351,7 @@ class InvertibleBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _MappedMembers,
     _NumCellsMembers,
     _IorMembers,
@@ -3140,7 +3390,9 @@ class InvertibleBloomFilter(
         cls, /, capacity: int, fpr: float = 0.5, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> InvertibleBloomFilter: ...
     def __sub__(self, other: Self, /) -> InvertibleBloomFilter: ...
-    def decode(self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None) -> SetDifference:
+    def decode(
+        self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None
+    ) -> SetDifference:
         """
         Lists the keys: SetDifference(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
 
@@ -3308,6 +3560,7 @@ class LayeredBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _AddMembersOf7,
@@ -3421,6 +3674,7 @@ class PrefixFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
 ):
     """
@@ -3513,6 +3767,7 @@ class QuotientFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _DiscardManyMembers,
     _UpdateMembersOf10,
@@ -3741,6 +3996,7 @@ class RetouchedBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _MappedMembersOf4,
     _PositionsMembers,
@@ -3883,6 +4139,7 @@ class RibbonFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _MappedMembers,
 ):
@@ -3985,6 +4242,7 @@ class RollingBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
 ):
     """
@@ -4070,6 +4328,7 @@ class ScalableBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _StageCapacitiesMembers,
@@ -4207,6 +4466,217 @@ class Selection:
         """
 
 @final
+class SetDifference(_ReprMembers):
+    """The differences of two sets: `mine`, `theirs`, and whether these are all (`complete`)."""
+    def __iter__(self, /) -> Any:
+        """Unpacks to mine, theirs, complete."""
+    def __len__(self, /) -> int: ...
+    @property
+    def complete(self, /) -> bool:
+        """True when these are all differences."""
+    @property
+    def mine(self, /) -> Any:
+        """Keys of this side only."""
+    @property
+    def theirs(self, /) -> Any:
+        """Keys of the other side only."""
+
+@final
+class SignatureIndex(_CopyMembers, _ReprMembers):
+    """
+    An index of signatures (superimposed codes): which rows may have all these terms?
+
+    Each term sets bits_per_term distinct bits in the signature of its row, of num_bits bits. A row with all terms of a
+    query is always among its candidates; another row is with the probability of a false drop, which theory.signature_fpr
+    computes. Bits are stored in slices, so that a query reads a few of them and not the rows.
+
+    With columns, rows of tables are indexed as PostgreSQL's bloom index does, and a query names any of the columns: a
+    sequence of names, or a dict of the bits of a value in each. Without, rows are documents, sets of terms. num_bits and
+    bits_per_term may be sequences, a number a rank: a bit of rank r is shared by 2**r documents, as in BitFunnel.
+    capacity: expected rows, if fewer than 32,768. seed, secret: as for filters. Raises ParameterError.
+
+    >>> from fullbloom import SignatureIndex
+    >>> index = SignatureIndex(64, 4)
+    >>> index.add(["steel", "bridge"]), index.add(["steel", "rail"])
+    (0, 1)
+    >>> index.candidates(["steel"]), index.candidates(["rail", "steel"])
+    ([0, 1], [1])
+    """
+    def __bool__(self, /) -> bool: ...
+    def __len__(self, /) -> int: ...
+    def __new__(
+        cls,
+        /,
+        num_bits: Sequence[int] | int,
+        bits_per_term: Sequence[int] | int,
+        *,
+        columns: Sequence[str] | Mapping[str, int] | None = None,
+        capacity: int | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> SignatureIndex: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """Pickles as its file's bytes; a keyed index does not, since they do not contain the secret."""
+    def add(self, /, terms: Keys) -> int:
+        """
+        Appends a document with these terms, in any container that batches take; returns its row number.
+
+        Raises KeyTypeError, ReadOnlyFilter for a mapped index (copy() it), FilterFull.
+        """
+    def add_many(self, /, documents: ArrowArray | Iterable[Keys]) -> int:
+        """
+        Appends documents: an iterable of containers of terms, or an Arrow column of lists. Returns how many.
+
+        Null terms are left out; a null list is a document without terms, which matches the empty query only. Documents
+        before a refused one are appended. Those that other threads append meanwhile may lie between them. Raises as
+        add().
+
+        >>> from fullbloom import SignatureIndex
+        >>> index = SignatureIndex(256, 3)
+        >>> index.add_many([["a", "b"], ["b"], ["c"]]), index.candidates(["b"])
+        (3, [0, 1])
+        """
+    def add_table(self, /, table: ArrowArray | Frame[Any] | Mapping[str, Keys]) -> int:
+        """
+        Appends the rows of a table to an index with columns; returns how many.
+
+        table: an Arrow table or record batch (pyarrow, Polars, DuckDB and others), a pandas frame, or a dict of columns.
+        Further columns are not read. A null is in no query. Raises KeyTypeError, ParameterError, ReadOnlyFilter,
+        FilterFull.
+
+        >>> from fullbloom import SignatureIndex
+        >>> index = SignatureIndex(80, 2, columns=["city", "year"])
+        >>> index.add_table({"city": ["Ulm", "Bonn"], "year": [1879, 1770]})
+        2
+        >>> index.candidates({"year": 1770})
+        [1]
+        """
+    @property
+    def bits_per_term(self, /) -> list[int]:
+        """Distinct bits that a term sets at each rank, unless frequencies or columns say otherwise."""
+    def candidates(self, /, query: Keys | Mapping[str, Any], *, kind: str | None = None) -> Any:
+        """
+        The numbers of all rows that may have all terms of `query`, in order: each row that has them, and false drops.
+
+        query: terms in any container; for an index with columns a dict of columns and values. kind: "list", "numpy" or
+        "arrow"; by default row numbers come in the container of the query, and in a list for a dict. The GIL is
+        released. Raises KeyTypeError, ParameterError for an unknown column.
+        """
+    @property
+    def column_bits(self, /) -> list[int]:
+        """Bits of a value in each column."""
+    @property
+    def columns(self, /) -> list[str]:
+        """Names of the columns; empty for an index of documents."""
+    def copy(self, /) -> SignatureIndex:
+        """An independent copy in memory, which takes rows."""
+    def count_candidates(self, /, query: Keys | Mapping[str, Any]) -> int:
+        """The number of candidates(), without a list of them."""
+    def expected_share(self, /, query: Keys | Mapping[str, Any]) -> float:
+        """
+        The share of rows that are candidates if slices are independent: the product of the densities of those that
+        `query` reads, counted. Costs a pass over each of these.
+        """
+    @property
+    def fill(self, /) -> float:
+        """The share of set bits of rank 0, counted; private slices are left out."""
+    @staticmethod
+    def for_terms(
+        terms: int,
+        fpr: float = ...,
+        *,
+        fill: float = ...,
+        rank: int = ...,
+        frequencies: Mapping[Any, float] | None = None,
+        snr: float = ...,
+        capacity: int | None = None,
+        seed: int = ...,
+        secret: bytes | None = None,
+    ) -> SignatureIndex:
+        """
+        An index of documents of up to `terms` distinct terms, at most fpr false drops for a query of one absent term.
+
+        fill: the share of set bits at that many terms; 0.5 takes least memory, less reads fewer slices. rank: where all
+        bits of a term but two go, which lets queries skip 2**rank lines at a time. frequencies: the share of documents
+        that have a term, for the most frequent ones: they get fewer bits, one false drop in snr true matches, or a slice
+        of their own. Documents with more terms than `terms` have more false drops. Raises ParameterError, KeyTypeError.
+
+        >>> from fullbloom import SignatureIndex
+        >>> index = SignatureIndex.for_terms(100, 0.001)
+        >>> index.num_bits, index.bits_per_term
+        ([1448], [10])
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> SignatureIndex:
+        """
+        The index in `data`, the bytes of a file, all of which is checked. Raises FormatError, FilterMemoryError.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """Parameters, as a dict of plain values."""
+    @property
+    def nbytes(self, /) -> int:
+        """Bytes of signatures and listed terms. Memory comes in blocks of up to 32,768 rows."""
+    @property
+    def num_bits(self, /) -> list[int]:
+        """Bits of a signature at each rank."""
+    @property
+    def num_private(self, /) -> int:
+        """Slices that belong to one frequent term each."""
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> SignatureIndex:
+        """
+        Opens a file, mapped read-only: copy() it to append rows.
+
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger index is refused. Raises
+        FormatError, OSError, FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """The absolute path of the file that it was opened from, or None for an index in memory."""
+    def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
+        """
+        The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms come
+        behind num_bits[0].
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """Writes the index to `path`, atomically: the old file or the new one. Waits for the disk."""
+    def search(
+        self,
+        /,
+        query: Keys | Mapping[str, Any],
+        recheck: Callable[[Any], Any],
+        *,
+        batch: bool = ...,
+        kind: str | None = None,
+    ) -> Any:
+        """
+        The candidates that `recheck` confirms: the exact answer, if it compares the rows themselves.
+
+        recheck: called with each row number; with batch=True once, with all of them in the container of the result, and
+        returns as many truth values. query, kind: as for candidates(). Raises as candidates(), and what recheck raises.
+
+        >>> from fullbloom import SignatureIndex
+        >>> rows, index = [{"a", "b"}, {"b", "c"}], SignatureIndex(8, 4)
+        >>> _ = index.add_many(rows)
+        >>> index.search(["c"], lambda row: "c" in rows[row])
+        [1]
+        """
+    @property
+    def seed(self, /) -> int:
+        """Seed of the hash of terms."""
+    def to_bytes(self, /) -> bytes:
+        """The index as the bytes of a file."""
+
+@final
 class SpatialBloomFilter(
     _BoolMembers,
     _CopyMembers,
@@ -4216,6 +4686,7 @@ class SpatialBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _ContainsMembersOf2,
@@ -4353,6 +4824,7 @@ class SpectralBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _PositionsMembers,
@@ -4456,6 +4928,7 @@ class StableBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _PositionsMembers,
     _CellBitsMembers,
@@ -4588,6 +5061,7 @@ class VariableIncrementFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _DiscardMembers,
@@ -4939,6 +5413,7 @@ class XorFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _FingerprintBitsMembers,
     _MappedMembers,
@@ -5033,6 +5508,7 @@ class ZoneFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _MappedMembers,
     _NumCellsMembers,

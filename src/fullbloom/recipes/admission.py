@@ -130,7 +130,7 @@ def second_request_cache(
     *,
     window: int | None = None,
     fpr: float = 0.01,
-    key: Callable[P, Any] | None = None,
+    key: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[P, V]], CachedFunction[P, V]]:
     """Return a decorator like ``functools.lru_cache`` that stores a result on the second call.
 

@@ -47,7 +47,7 @@ def name(key: Any) -> tuple[type, Any]:
     return type(key), key
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("fprs", [(), (0.125,), (0.5, 0.01), (0.3, 0.3, 0.001)])
 def test_the_result_is_exact_after_the_last_round(seed: int, fprs: tuple[float, ...]) -> None:
     draw = random.Random(seed)
@@ -112,7 +112,7 @@ class Recorder(CountingElement):
 
 
 @pytest.mark.parametrize("items", [600, 5_000, 40_000, 300_000])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bits_and_rates_are_those_of_the_formulas(items: int, seed: int) -> None:
     draw = random.Random(seed + items)
     size, fpr = draw.randint(2, 6), 2.0 ** -draw.uniform(1, 8)
@@ -150,7 +150,7 @@ def test_bits_and_rates_are_those_of_the_formulas(items: int, seed: int) -> None
     assert whole - sent <= answers * (1 + 0.04 * (items > 60_000)) + SIGMAS * 2 * items**0.5 + small
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_all_bits_are_within_five_percent_of_the_formulas_from_a_thousand_hashes_per_packet(
     seed: int,
 ) -> None:

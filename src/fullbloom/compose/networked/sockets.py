@@ -112,13 +112,15 @@ class SocketElement(MessageElement):
                 continue
             try:
                 self._greet_server(connection, to, deadline)
-            except (OSError, EOFError) as error:
-                connection.close()
-                reason = "closed the connection" if isinstance(error, EOFError) else str(error)
-                raise PeerError(to, f"did not complete the handshake: {reason}") from error
-            except PeerError:
+            except PeerError:  # before OSError, of which it is one
                 connection.close()
                 raise
+            except (OSError, EOFError) as error:
+                connection.close()
+                reason = str(error) or (
+                    "closed the connection" if isinstance(error, EOFError) else "timed out"
+                )
+                raise PeerError(to, f"did not complete the handshake: {reason}") from error
             self._register(to, connection)
             return
 
@@ -213,6 +215,8 @@ class SocketElement(MessageElement):
             kind = self._check_frame(source, number, length)
             part = f"in the middle of a message of {length} bytes"
             return kind, _read(peer.reader, length, deadline)
+        except PeerError:  # before OSError, of which it is one
+            raise
         except EOFError:
             raise PeerError(source, f"closed the connection {part}") from None
         except TimeoutError:

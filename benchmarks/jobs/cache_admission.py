@@ -9,7 +9,8 @@ import numpy as np
 from scripts.docsite.curves import Axis, Series, draw_lines
 from scripts.docsite.pictures import GREEN, GREY
 
-from benchmarks.jobs.shown import Figures, Shown, write_bytes
+from benchmarks.jobs.shown import Figures, Shown
+from benchmarks.units import write_bytes
 from fullbloom import RollingBloomFilter
 
 PAGE = "docs/how-to/cache-admission.md"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from scripts.docsite.curves import draw_bars
 from scripts.docsite.pictures import GREEN, RED
 
-from benchmarks.jobs.shown import Figures, Shown, write_seconds
+from benchmarks.jobs.shown import Figures, Shown
+from benchmarks.units import write_seconds
 
 PAGE = "docs/how-to/columns.md"
 BAR = 2.0

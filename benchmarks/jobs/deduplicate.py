@@ -10,9 +10,10 @@ from scripts.docsite.curves import draw_bars
 from scripts.docsite.pictures import GREEN, GREY
 
 from benchmarks.isolation import isolated
-from benchmarks.jobs.shown import Figures, Shown, write_bytes, write_seconds
+from benchmarks.jobs.shown import Figures, Shown
 from benchmarks.measure.dedup import count_lines, iter_blocks, timed
 from benchmarks.model import HERE
+from benchmarks.units import write_bytes, write_seconds
 
 PAGE = "docs/how-to/deduplicate.md"
 LINES = 5_000_000

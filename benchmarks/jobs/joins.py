@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scripts.docsite.curves import draw_bars
 from scripts.docsite.pictures import GREEN, GREY
 
-from benchmarks.jobs.shown import Figures, Shown, write_bytes, write_seconds
+from benchmarks.jobs.shown import Figures, Shown
+from benchmarks.units import write_bytes, write_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

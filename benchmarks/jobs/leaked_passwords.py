@@ -14,7 +14,8 @@ from scripts.docsite.pictures import GREEN, GREY
 
 import fullbloom
 from benchmarks.isolation import isolated
-from benchmarks.jobs.shown import Figures, Shown, read_memory, write_bytes, write_seconds
+from benchmarks.jobs.shown import Figures, Shown, read_memory
+from benchmarks.units import write_bytes, write_seconds
 
 PAGE = "docs/how-to/leaked-passwords.md"
 HASHES, FPR, LOOKUPS, OPENS = 5_000_000, 1e-6, 200_000, 200

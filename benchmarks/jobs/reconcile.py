@@ -12,7 +12,8 @@ from pathlib import Path
 from scripts.docsite.curves import Axis, Series, draw_lines
 from scripts.docsite.pictures import GREEN, GREY
 
-from benchmarks.jobs.shown import Figures, Shown, write_bytes, write_seconds
+from benchmarks.jobs.shown import Figures, Shown
+from benchmarks.units import write_bytes, write_seconds
 
 PAGE = "docs/how-to/reconcile.md"
 LINES, DIFFERENT = 1_000_000, [10, 100, 1_000, 10_000]

@@ -11,7 +11,8 @@ from scripts.docsite.curves import draw_bars
 from scripts.docsite.pictures import GREEN, GREY
 
 from benchmarks.isolation import isolated
-from benchmarks.jobs.shown import Figures, Shown, read_memory, write_bytes, write_seconds
+from benchmarks.jobs.shown import Figures, Shown, read_memory
+from benchmarks.units import write_bytes, write_seconds
 from fullbloom import AgingBloomFilter
 
 if TYPE_CHECKING:

@@ -5,34 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks import blocks
-from benchmarks.model import ROOT, number
+from benchmarks.model import ROOT
 from benchmarks.report import markdown
 from benchmarks.scale import model, plan, plots
 from benchmarks.scale.record import FITTED, PLANNED, PREDICTED
+from benchmarks.units import write_bytes, write_seconds
 
 PAGE = ROOT / "docs" / "scale.md"
 IMAGES = ROOT / "docs" / "images"
 Record = dict[str, Any]
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 #: The plan with more machines than the fewest.
 FACTOR = 4
-
-
-def write_bytes(size: float) -> str:
-    """Bytes in powers of a thousand, three digits."""
-    for unit in _UNITS:
-        if size < 999.5 or unit == _UNITS[-1]:
-            break
-        size /= 1000
-    return f"{number(float(f'{size:.3g}'))} {unit}"
-
-
-def write_seconds(seconds: float) -> str:
-    """A time with its unit."""
-    for limit, unit, factor in ((1e-3, "us", 1e6), (1.0, "ms", 1e3)):
-        if seconds < limit:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def write_hours(hours: float) -> str:

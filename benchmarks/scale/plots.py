@@ -8,20 +8,13 @@ from scripts.docsite.curves import Axis, Series, draw_lines
 from scripts.docsite.pictures import BLUE, GREEN, GREY, RED
 
 from benchmarks.scale import plan
+from benchmarks.units import write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Record = dict[str, Any]
 _KEYS = Axis("keys", lambda value: f"{value:.0e}".replace("e+0", "e").replace("e+", "e"))
-_UNITS = {0: "B", 1: "kB", 2: "MB", 3: "GB", 4: "TB"}
-
-
-def _write_bytes(value: float) -> str:
-    power = 0
-    while value >= 999.5:
-        value, power = value / 1000, power + 1
-    return f"{value:g} {_UNITS[power]}"
 
 
 def draw_time(record: Record) -> str:
@@ -48,7 +41,7 @@ def draw_bytes(record: Record) -> str:
     return draw_lines(
         "Bytes sent against the number of keys: whole rows most, hash sets a small part, a sync constant",
         _KEYS,
-        Axis("bytes sent", _write_bytes),
+        Axis("bytes sent", write_bytes),
         [
             Series("whole rows of 100 B", RED, [(count, plan.ROW_BYTES * count) for count, _ in shuffled]),
             Series("hash sets", GREEN, shuffled),

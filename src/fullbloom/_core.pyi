@@ -3,7 +3,7 @@
 """The native half of fullbloom; import from `fullbloom` instead."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
@@ -62,6 +62,7 @@ __all__ = [
     "RollingBloomFilter",
     "ScalableBloomFilter",
     "Selection",
+    "SignatureIndex",
     "SpatialBloomFilter",
     "SpectralBloomFilter",
     "StableBloomFilter",
@@ -4204,6 +4205,201 @@ class Selection:
         """
         Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
         """
+
+@final
+class SignatureIndex(_CopyMembers, _ReprMembers):
+    """
+    An index of signatures (superimposed codes): which rows may have all these terms?
+
+    Each term sets bits_per_term distinct bits in the signature of its row, of num_bits bits. A row with all terms of a
+    query is always among its candidates; another row is with the probability of a false drop, which theory.signature_fpr
+    computes. Bits are stored in slices, so that a query reads a few of them and not the rows.
+
+    With columns, rows of tables are indexed as PostgreSQL's bloom index does, and a query names any of the columns: a
+    sequence of names, or a dict of the bits of a value in each. Without, rows are documents, sets of terms. num_bits and
+    bits_per_term may be sequences, a number a rank: a bit of rank r is shared by 2**r documents, as in BitFunnel.
+    capacity: expected rows, if fewer than 32,768. seed, secret: as for filters. Raises ParameterError.
+
+    >>> from fullbloom import SignatureIndex
+    >>> index = SignatureIndex(64, 4)
+    >>> index.add(["steel", "bridge"]), index.add(["steel", "rail"])
+    (0, 1)
+    >>> index.candidates(["steel"]), index.candidates(["rail", "steel"])
+    ([0, 1], [1])
+    """
+    def __bool__(self, /) -> bool: ...
+    def __len__(self, /) -> int: ...
+    def __new__(
+        cls,
+        /,
+        num_bits: Sequence[int] | int,
+        bits_per_term: Sequence[int] | int,
+        *,
+        columns: Sequence[str] | Mapping[str, int] | None = None,
+        capacity: int | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> SignatureIndex: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """Pickles as its file's bytes; a keyed index does not, since they do not contain the secret."""
+    def add(self, /, terms: Keys) -> int:
+        """
+        Appends a document with these terms, in any container that batches take; returns its row number.
+
+        Raises KeyTypeError, ReadOnlyFilter for a mapped index (copy() it), FilterFull.
+        """
+    def add_many(self, /, documents: ArrowArray | Iterable[Keys]) -> int:
+        """
+        Appends documents: an iterable of containers of terms, or an Arrow column of lists. Returns how many.
+
+        Null terms are left out; a null list is a document without terms, which matches the empty query only. Documents
+        before a refused one are appended. Those that other threads append meanwhile may lie between them. Raises as
+        add().
+
+        >>> from fullbloom import SignatureIndex
+        >>> index = SignatureIndex(256, 3)
+        >>> index.add_many([["a", "b"], ["b"], ["c"]]), index.candidates(["b"])
+        (3, [0, 1])
+        """
+    def add_table(self, /, table: ArrowArray | Frame[Any] | Mapping[str, Keys]) -> int:
+        """
+        Appends the rows of a table to an index with columns; returns how many.
+
+        table: an Arrow table or record batch (pyarrow, Polars, DuckDB and others), a pandas frame, or a dict of columns.
+        Further columns are not read. A null is in no query. Raises KeyTypeError, ParameterError, ReadOnlyFilter,
+        FilterFull.
+
+        >>> from fullbloom import SignatureIndex
+        >>> index = SignatureIndex(80, 2, columns=["city", "year"])
+        >>> index.add_table({"city": ["Ulm", "Bonn"], "year": [1879, 1770]})
+        2
+        >>> index.candidates({"year": 1770})
+        [1]
+        """
+    @property
+    def bits_per_term(self, /) -> list[int]:
+        """Distinct bits that a term sets at each rank, unless frequencies or columns say otherwise."""
+    def candidates(self, /, query: Keys | Mapping[str, Any], *, kind: str | None = None) -> Any:
+        """
+        The numbers of all rows that may have all terms of `query`, in order: each row that has them, and false drops.
+
+        query: terms in any container; for an index with columns a dict of columns and values. kind: "list", "numpy" or
+        "arrow"; by default row numbers come in the container of the query, and in a list for a dict. The GIL is
+        released. Raises KeyTypeError, ParameterError for an unknown column.
+        """
+    @property
+    def column_bits(self, /) -> list[int]:
+        """Bits of a value in each column."""
+    @property
+    def columns(self, /) -> list[str]:
+        """Names of the columns; empty for an index of documents."""
+    def copy(self, /) -> SignatureIndex:
+        """An independent copy in memory, which takes rows."""
+    def count_candidates(self, /, query: Keys | Mapping[str, Any]) -> int:
+        """The number of candidates(), without a list of them."""
+    def expected_share(self, /, query: Keys | Mapping[str, Any]) -> float:
+        """
+        The share of rows that are candidates if slices are independent: the product of the densities of those that
+        `query` reads, counted. Costs a pass over each of these.
+        """
+    @property
+    def fill(self, /) -> float:
+        """The share of set bits of rank 0, counted; private slices are left out."""
+    @staticmethod
+    def for_terms(
+        terms: int,
+        fpr: float = ...,
+        *,
+        fill: float = ...,
+        rank: int = ...,
+        frequencies: Mapping[Any, float] | None = None,
+        snr: float = ...,
+        capacity: int | None = None,
+        seed: int = ...,
+        secret: bytes | None = None,
+    ) -> SignatureIndex:
+        """
+        An index of documents of up to `terms` distinct terms, at most fpr false drops for a query of one absent term.
+
+        fill: the share of set bits at that many terms; 0.5 takes least memory, less reads fewer slices. rank: where all
+        bits of a term but two go, which lets queries skip 2**rank lines at a time. frequencies: the share of documents
+        that have a term, for the most frequent ones: they get fewer bits, one false drop in snr true matches, or a slice
+        of their own. Documents with more terms than `terms` have more false drops. Raises ParameterError, KeyTypeError.
+
+        >>> from fullbloom import SignatureIndex
+        >>> index = SignatureIndex.for_terms(100, 0.001)
+        >>> index.num_bits, index.bits_per_term
+        ([1448], [10])
+        """
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> SignatureIndex:
+        """
+        The index in `data`, the bytes of a file, all of which is checked. Raises FormatError, FilterMemoryError.
+        """
+    def info(self, /) -> dict[str, Any]:
+        """Parameters, as a dict of plain values."""
+    @property
+    def nbytes(self, /) -> int:
+        """Bytes of signatures and listed terms. Memory comes in blocks of up to 32,768 rows."""
+    @property
+    def num_bits(self, /) -> list[int]:
+        """Bits of a signature at each rank."""
+    @property
+    def num_private(self, /) -> int:
+        """Slices that belong to one frequent term each."""
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> SignatureIndex:
+        """
+        Opens a file, mapped read-only: copy() it to append rows.
+
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger index is refused. Raises
+        FormatError, OSError, FilterMemoryError.
+        """
+    @property
+    def path(self, /) -> str | None:
+        """The absolute path of the file that it was opened from, or None for an index in memory."""
+    def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
+        """
+        The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms come
+        behind num_bits[0].
+        """
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """Writes the index to `path`, atomically: the old file or the new one. Waits for the disk."""
+    def search(
+        self,
+        /,
+        query: Keys | Mapping[str, Any],
+        recheck: Callable[[Any], Any],
+        *,
+        batch: bool = ...,
+        kind: str | None = None,
+    ) -> Any:
+        """
+        The candidates that `recheck` confirms: the exact answer, if it compares the rows themselves.
+
+        recheck: called with each row number; with batch=True once, with all of them in the container of the result, and
+        returns as many truth values. query, kind: as for candidates(). Raises as candidates(), and what recheck raises.
+
+        >>> from fullbloom import SignatureIndex
+        >>> rows, index = [{"a", "b"}, {"b", "c"}], SignatureIndex(8, 4)
+        >>> _ = index.add_many(rows)
+        >>> index.search(["c"], lambda row: "c" in rows[row])
+        [1]
+        """
+    @property
+    def seed(self, /) -> int:
+        """Seed of the hash of terms."""
+    def to_bytes(self, /) -> bytes:
+        """The index as the bytes of a file."""
 
 @final
 class SpatialBloomFilter(

@@ -42,7 +42,7 @@ impl Shape {
     ///
     /// `capacity`: expected rows, from which the rows of a block follow.
     pub fn new(ranks: Vec<Width>, columns: Vec<Column>, private: u64, capacity: u64) -> Result<Self> {
-        let top = ranks.len().saturating_sub(1).min(MOST_RANKS) as u32;
+        let top = ranks.len().clamp(1, MOST_RANKS) - 1;
         let least = LINE_ROWS << top;
         let block_rows = capacity.clamp(least, MOST_BLOCK_ROWS).next_power_of_two();
         Self::with_block_rows(ranks, columns, private, block_rows)

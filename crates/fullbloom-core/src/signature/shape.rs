@@ -4,10 +4,8 @@ use crate::cells::LINE_WORDS;
 use crate::error::{Error, Result};
 use crate::sizing::signatures::{MOST_BITS, MOST_BITS_PER_TERM, Width};
 
-use super::terms::Treatment;
+use super::treatment::{MOST_RANKS, Treatment};
 
-/// Ranks 0 to 6.
-pub const MOST_RANKS: usize = 7;
 /// Documents of a line of rank 0.
 pub const LINE_ROWS: u64 = 512;
 /// The most documents of a block: a row of it is a page of 4 KiB.

@@ -121,9 +121,7 @@ def test_a_recheck_of_the_wrong_length_or_kind_is_refused() -> None:
         index.candidates(["a"], kind="tuple")
 
 
-@pytest.mark.parametrize(
-    "offsets", [[0, 2, 1, 3], [0, -1, 2, 3]]
-)
+@pytest.mark.parametrize("offsets", [[0, 2, 1, 3], [0, -1, 2, 3]])
 @pytest.mark.parametrize("width", [np.int32, np.int64])
 def test_lists_with_lying_offsets_are_refused(offsets: list[int], width: Any) -> None:
     kind = pa.list_(pa.int64()) if width is np.int32 else pa.large_list(pa.int64())

@@ -38,6 +38,13 @@ class Corpus:
         """Return the documents that have ``term``, in order."""
         return np.searchsorted(self.offsets, np.flatnonzero(self.terms == term), side="right") - 1
 
+    def find_all(self, query: list[int]) -> npt.NDArray[np.int64]:
+        """Return the documents that have all terms of ``query``, in order."""
+        found = self.find(query[0])
+        for term in query[1:]:
+            found = np.intersect1d(found, self.find(term))
+        return found
+
 
 def draw_corpus(documents: int, longest: int, vocabulary: int, rng: np.random.Generator) -> Corpus:
     """Draw documents of up to ``longest`` terms each, term t with a chance of about ``1 / t``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -217,3 +218,19 @@ def test_expected_share_is_the_product_of_the_densities_read() -> None:
             share *= sum((0, row) in index.positions(terms) for terms in documents) / 700
         assert index.expected_share([term]) == pytest.approx(share)
     assert index.expected_share([]) == 1.0
+
+
+def test_threads_that_add_and_ask_lose_no_row() -> None:
+    index = SignatureIndex(256, 4, capacity=1)
+
+    def work(number: int) -> list[int]:
+        rows = [index.add([("thread", number), i]) for i in range(150)]
+        index.add_many([[("thread", number), i] for i in range(150)])
+        assert set(rows) <= set(index.candidates([("thread", number)]))
+        return rows
+
+    with ThreadPoolExecutor(6) as pool:
+        rows = [row for part in pool.map(work, range(6)) for row in part]
+    assert len(set(rows)) == 900
+    assert len(index) == 1800
+    assert all(len(index.candidates([("thread", number)])) >= 300 for number in range(6))

@@ -194,6 +194,8 @@ LAWS: dict[str, Any] = {
     "tightening": 0.5,
     "share": 0.1,
     "fill": 0.5,
+    "rank": 2,
+    "query_terms": 3,
     "deviation": 0.1,
     "spare_fpr": 0.01,
     "fprs": [0.1],

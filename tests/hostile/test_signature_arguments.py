@@ -77,8 +77,8 @@ def test_documents_and_tables_are_not_mistaken_for_each_other() -> None:
         rows.candidates({"a": None})
     with pytest.raises(fullbloom.KeyTypeError):
         documents.candidates("one string")
-    with pytest.raises(fullbloom.KeyTypeError):
-        documents.add(5)
+    with pytest.raises(TypeError):
+        documents.add(5)  # type: ignore[arg-type]
 
 
 def test_broken_tables_are_refused_and_leave_no_row() -> None:
@@ -119,3 +119,15 @@ def test_a_recheck_of_the_wrong_length_or_kind_is_refused() -> None:
         index.search(["a"], lambda row: 1 // row)
     with pytest.raises(fullbloom.ParameterError, match="kind"):
         index.candidates(["a"], kind="tuple")
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 1, 3], [0, -1, 2, 3]])
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+def test_lists_with_lying_offsets_are_refused(offsets: list[int], width: Any) -> None:
+    kind = pa.list_(pa.int64()) if width is np.int32 else pa.large_list(pa.int64())
+    buffer = pa.py_buffer(np.array(offsets, dtype=width).tobytes())
+    lists = pa.Array.from_buffers(kind, 3, [None, buffer], children=[pa.array([1, 2, 3])])
+    index = SignatureIndex(64, 3)
+    with pytest.raises(fullbloom.KeyTypeError, match="states"):
+        index.add_many(lists)
+    assert len(index) == 0

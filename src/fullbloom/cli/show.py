@@ -70,6 +70,9 @@ def run(options: ShowOptions) -> int:
         raise Refusal("--key-type is of use with --key only: add --key KEY, or drop --key-type")
     key = None if options.key is None else read_key(options.key, options.key_type)
     seen: Any = fullbloom.open(options.filter, verify=options.verify, secret=read_secret(options.secret_file))
+    if not hasattr(seen, "num_added"):
+        name = type(seen).__name__
+        raise Refusal(f"a {name} has no cells to draw here: fullbloom info {options.filter} describes it")
     found = None if key is None else look_up(seen, key)
     positions = [] if key is None or not hasattr(seen, "positions") else seen.positions(key)
     facts, sections = describe(seen), map_cells(options.filter)

@@ -19,34 +19,54 @@ def check_mean(differences: list[float]) -> None:
     assert abs(mean) <= (SIGMAS + 1) * error + 1e-12, f"{mean} is {mean / error:.1f} standard errors from 0"
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+class Drops:
+    """False drops, beside those that the law expects of queries with these bits."""
+
+    def __init__(self) -> None:
+        """Count from 0."""
+        self.found = self.expected = self.variance = 0.0
+
+    def count(self, found: int, rows: int, rate: float) -> None:
+        """Add a query of ``rows`` independent rows, each a false drop with the chance ``rate``."""
+        self.found += found
+        self.expected += rows * rate
+        self.variance += rows * rate * (1 - rate)
+
+    def check(self) -> None:
+        """Refuse a sum beyond three standard deviations, and beyond three drops where that is less."""
+        print(f"{self.found:.0f} false drops, {self.expected:.1f} expected")
+        assert abs(self.found - self.expected) <= max(SIGMAS * self.variance**0.5, SIGMAS)
+        assert self.expected > 100
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_false_drops_of_random_documents_follow_the_law(seed: int) -> None:
     rng = random.Random(seed)
-    num_bits, each, asked = rng.randrange(30, 200), rng.randrange(1, 6), rng.randrange(1, 4)
-    terms = rng.randrange(2, 3 * num_bits // (2 * each))
+    num_bits, each, asked = rng.randrange(30, 200), rng.randrange(1, 6), rng.randrange(1, 3)
+    terms = rng.randrange(num_bits // (2 * each), 3 * num_bits // (2 * each))
     print(f"num_bits={num_bits} bits_per_term={each} terms={terms} query_terms={asked}")
-    rate, differences = theory.signature_query_fpr(num_bits, each, terms, asked), []
+    drops = Drops()
     for trial in range(60 * SCALE):
         index = SignatureIndex(num_bits, each, capacity=400, seed=trial)
         index.add_many([[("held", row, i) for i in range(terms)] for row in range(400)])
-        found = index.count_candidates([("asked", i) for i in range(asked)])
-        differences.append(found / 400 - rate)
-    check_mean(differences)
+        query = [("asked", i) for i in range(asked)]
+        rate = theory.signature_fpr(num_bits, each, terms, len(index.positions(query)))
+        drops.count(index.count_candidates(query), 400, rate)
+    drops.check()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_false_drops_of_columns_follow_the_law(seed: int) -> None:
     rng = random.Random(seed)
-    num_bits, columns, each = rng.choice([64, 80, 120]), rng.randrange(3, 9), rng.randrange(1, 4)
-    asked = rng.randrange(1, columns)
-    names = [f"c{i}" for i in range(columns)]
-    rate, differences = theory.signature_query_fpr(num_bits, each, columns, asked), []
-    for trial in range(40 * SCALE):
+    num_bits, columns, each = rng.choice([32, 64, 80]), rng.randrange(6, 12), rng.randrange(2, 4)
+    names, drops = [f"c{i}" for i in range(columns)], Drops()
+    for trial in range(60 * SCALE):
         index = SignatureIndex(num_bits, each, columns=names, capacity=1000, seed=trial)
         index.add_table({name: [rng.getrandbits(60) for _ in range(1000)] for name in names})
-        found = index.count_candidates(dict.fromkeys(names[:asked], -1))
-        differences.append(found / 1000 - rate)
-    check_mean(differences)
+        query = dict.fromkeys(names[: 1 + trial % 2], -1)
+        rate = theory.signature_fpr(num_bits, each, columns, len(index.positions(query)))
+        drops.count(index.count_candidates(query), 1000, rate)
+    drops.check()
 
 
 @pytest.mark.parametrize("rank", [0, 1, 3])

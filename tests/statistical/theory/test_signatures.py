@@ -21,24 +21,6 @@ def test_the_law_of_false_drops_equals_the_published_sum_in_fractions(seed: int)
     )
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_query_of_several_terms_averages_over_the_bits_they_share(seed: int) -> None:
-    rng = random.Random(seed)
-    num_bits = rng.randrange(4, 40)
-    each, terms, asked = rng.randrange(1, min(num_bits, 6) + 1), rng.randrange(20), rng.randrange(1, 4)
-    # The distinct bits of a query have the law of covered bits: by inclusion and exclusion of sets of bits.
-    trials, total = 4000, 0.0
-    values = []
-    for _ in range(trials):
-        bits = {bit for _ in range(asked) for bit in rng.sample(range(num_bits), each)}
-        values.append(theory.signature_fpr(num_bits, each, terms, len(bits)))
-    total = sum(values)
-    mean = total / trials
-    error = (sum((value - mean) ** 2 for value in values) / trials / trials) ** 0.5
-    law = theory.signature_query_fpr(num_bits, each, terms, asked)
-    assert abs(mean - law) <= 4 * error + 1e-12
-
-
 def test_postgresql_measured_what_the_law_expects() -> None:
     # Its manual: 10M rows of six random columns, a query of two without a match.
     for num_bits, rechecked in ((80, 2439), (200, 55)):

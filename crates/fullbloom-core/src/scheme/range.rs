@@ -17,7 +17,7 @@ fn product(hash: u64, range: u64) -> u64 {
 #[inline(always)]
 fn by_halves(hash: u64, range: u64) -> u64 {
     let (high, low) = (hash >> 32, hash & 0xffff_ffff);
-    (high * range + (low * range >> 32)) >> 32
+    (high * range + ((low * range) >> 32)) >> 32
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use crate::container::{Container, ContainerIndex, Header, SIGNATURES, Section, V
 use crate::error::{Error, Result};
 use crate::sizing::signatures::Width;
 
-use super::shape::{Column, LINE_ROWS, MOST_COLUMNS, MOST_RANKS, Shape};
+use super::shape::{Column, LINE_ROWS, MOST_COLUMNS, Shape};
 use super::terms::Terms;
+use super::treatment::MOST_RANKS;
 use super::{MOST_BLOCKS, SignatureIndex};
 
 fn damaged(what: &str) -> Error {

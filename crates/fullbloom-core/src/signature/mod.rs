@@ -5,7 +5,8 @@
 //! are with the probability of a false drop ([`crate::sizing::signatures`]).
 //!
 //! * [`shape`]: rows of each rank, columns, blocks;
-//! * `positions`: how a term selects rows; [`terms`]: frequent terms, which have fewer rows or a private one;
+//! * `positions`: how a term selects rows; `terms`: frequent terms, which have fewer rows or a private one, as their
+//!   [`treatment`] says;
 //! * [`query`]: the AND, from the highest rank down; [`file`]: the index in a container.
 //!
 //! Papers: Mooers, "Zatocoding applied to mechanical organization of knowledge", American Documentation 2, 1951; Goodwin
@@ -15,9 +16,10 @@ pub mod file;
 mod positions;
 pub mod query;
 pub mod shape;
-pub mod terms;
+mod terms;
 #[cfg(test)]
 mod tests;
+pub mod treatment;
 
 use crate::cells::{Memory, bits};
 use crate::error::{Error, Result};
@@ -25,8 +27,9 @@ use crate::key::{AddedDomains, KeyHasher};
 use crate::sizing::signatures;
 
 use query::{Query, Scan, each_document};
-use shape::{LINE_ROWS, MOST_RANKS, Shape};
-use terms::{Terms, Treatment};
+use shape::{LINE_ROWS, Shape};
+use terms::Terms;
+use treatment::{MOST_RANKS, Treatment};
 
 /// Blocks are sections of a file, which has a table of them.
 const MOST_BLOCKS: usize = 32_000;

@@ -2,7 +2,8 @@
 
 use crate::cells::LINE_WORDS;
 
-use super::shape::{LINE_ROWS, MOST_RANKS};
+use super::shape::LINE_ROWS;
+use super::treatment::MOST_RANKS;
 
 type Line = [u64; LINE_WORDS];
 

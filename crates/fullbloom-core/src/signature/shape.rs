@@ -4,10 +4,8 @@ use crate::cells::LINE_WORDS;
 use crate::error::{Error, Result};
 use crate::sizing::signatures::{MOST_BITS, MOST_BITS_PER_TERM, Width};
 
-use super::terms::Treatment;
+use super::treatment::{MOST_RANKS, Treatment};
 
-/// Ranks 0 to 6.
-pub const MOST_RANKS: usize = 7;
 /// Documents of a line of rank 0.
 pub const LINE_ROWS: u64 = 512;
 /// The most documents of a block: a row of it is a page of 4 KiB.
@@ -42,7 +40,7 @@ impl Shape {
     ///
     /// `capacity`: expected rows, from which the rows of a block follow.
     pub fn new(ranks: Vec<Width>, columns: Vec<Column>, private: u64, capacity: u64) -> Result<Self> {
-        let top = ranks.len().saturating_sub(1).min(MOST_RANKS) as u32;
+        let top = ranks.len().clamp(1, MOST_RANKS) - 1;
         let least = LINE_ROWS << top;
         let block_rows = capacity.clamp(least, MOST_BLOCK_ROWS).next_power_of_two();
         Self::with_block_rows(ranks, columns, private, block_rows)

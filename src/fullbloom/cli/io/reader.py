@@ -10,7 +10,7 @@ from fullbloom.cli.io.hashes import hash_blocks
 from fullbloom.cli.io.sources import open_sources
 from fullbloom.cli.progress import Progress
 from fullbloom.cli.report import note_faults
-from fullbloom.recipes.dedup import fresh, remember
+from fullbloom.recipes.dedup import find_new_lines, remember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Target(NamedTuple):
         def add_lines(block: Block) -> int:
             if not once:
                 return _core.add_lines(seen, block, kept=False)[0]
-            records, _, new, _ = fresh(block, seen)
+            records, _, new, _ = find_new_lines(block, seen)
             remember(new, seen)
             return records
 

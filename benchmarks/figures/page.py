@@ -60,17 +60,17 @@ def _summarize(record: Record) -> str:
     spread = math.sqrt(sum(value**2 for value in record.chances) / len(record.chances))
     machine = record.machine
     return wrap(
-        f"{len(rows)} figures: {len(exact)} without chance, of which {sum(row.agrees for row in exact)} "
-        "are equal, and "
-        f"{len(drawn)} measured, of which {sum(row.agrees for row in drawn)} are within three standard "
-        "errors; every other one "
-        f"has a reason. Of the {len(record.chances)} measured ones that need no reason, {len(beyond)} are "
-        "beyond three standard "
-        f"errors, where {len(record.chances) * 0.0027:.1f} would be by chance; the root mean square of "
-        "their deviations is "
-        f"{spread:.2f}. Measured in {record.seconds:.0f} s with seed {record.seed} on {machine['cpu']}, "
-        f"{machine['python']}, "
-        f"{record.date}."
+        f"{len(rows)} figures. {len(exact)} are without chance: {sum(row.agrees for row in exact)} of "
+        "them are "
+        f"equal, the others have a reason. {len(drawn)} are measured: {sum(row.agrees for row in drawn)} "
+        "of them "
+        "are within three standard errors, the others have a reason. Of the "
+        f"{len(record.chances)} measured figures with no reason to differ, {len(beyond)} differ by more "
+        "than three "
+        f"standard errors (chance alone: {len(record.chances) * 0.0027:.1f}), and the root mean square of "
+        "their "
+        f"deviations is {spread:.2f}. Measured in {record.seconds:.0f} s with seed {record.seed} on "
+        f"{machine['cpu']}, {machine['python']}, {record.date}."
     )
 
 
@@ -143,7 +143,9 @@ def _render_subject(subject: Subject, rows: Sequence[Row]) -> str:
         for row in rows
     ]
     parts = [f"## {subject.title}", wrap(" ".join(subject.text.split()))]
-    parts.append(format_table(["what", "of", "published", "measured", "deviation", "law", "source"], cells))
+    parts.append(
+        format_table(["figure", "parameters", "published", "measured", "deviation", "law", "source"], cells)
+    )
     if reasons:
         parts.append(
             "\n".join(wrap(f"{number}. {why[0].upper()}{why[1:]}.", "   ") for why, number in reasons.items())

@@ -11,7 +11,7 @@ from benchmarks.figures.sampling import formula, rate
 from fullbloom import theory
 
 TEXT = """The rules of thumb of tutorials, and what filters of these sizes do. Rates depend on m/n and k
-only, so they are measured at n = 100,000. Sizes are whole numbers of the formula."""
+only, so they are measured at n = 100,000. Sizes are those of the formula, rounded up."""
 
 SIZES = (
     (10_000_000, 0.01, "95850584", "7"),

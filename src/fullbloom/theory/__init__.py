@@ -6,7 +6,7 @@ Modules, one noun each:
 - ``occupancy``: the exact law of the occupied bits, and exact rates from it (float and rational)
 - ``bounds``: upper bounds, tail bounds, and limits that no filter can beat
 - ``sizing``: bits, hashes, capacity and rate from each other, for the classic layout
-- ``costs``: what errors, memory and copies of a filter cost
+- ``costs``: what errors and memory cost
 - ``constructor``: the choices of a constructor, computed by the Rust core
 - ``layouts``: laws of the partitioned, the blocked and the two-block layouts
 - ``cardinality``: estimates of the number of keys, with their standard deviations
@@ -55,7 +55,7 @@ from .cardinality import (
 )
 from .cascade import cascade_bits
 from .constructor import Size, capacity_at, fpr_at, size_for
-from .costs import break_even_accesses, cheapest_fpr, information_per_key
+from .costs import cheapest_fpr, information_per_key
 from .counting import (
     best_threshold_hashes,
     counter_overflow,
@@ -155,7 +155,6 @@ __all__ = [
     "blocked_limit_fpr",
     "bloomier_bits_per_key",
     "bloomier_fpr",
-    "break_even_accesses",
     "capacity",
     "capacity_at",
     "cascade_bits",

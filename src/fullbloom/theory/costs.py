@@ -1,7 +1,6 @@
-"""What errors, memory and copies cost: the rate to choose, the information in the bits, when copies pay.
+"""What errors and memory cost: the rate to choose, and the information that the bits carry.
 
-Sources: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970; Sanders,
-Schlag and Müller, "Communication efficient algorithms for fundamental big data problems", IEEE Big Data 2013.
+Source: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ _HIGHEST = 0.5
 #: The logarithm of the least rate that is a float.
 _LOWEST = -700.0
 _HALF = 0.5
-_FEWEST = 2  # a filter that only one process asks has no copies
 
 
 @vectorize
@@ -72,24 +70,3 @@ def information_per_key(fpr: float, num_hashes: float) -> float:
     zeros = math.log1p(-filled) if filled < _HALF else math.log(-math.expm1(power))
     entropy = -(filled * power + math.exp(zeros) * zeros) / _LN2
     return -hashes / zeros * entropy
-
-
-@vectorize
-def break_even_accesses(processes: float, items: float, fpr: float) -> float:
-    """Return from how many lookups on a copy of a filter for each process pays: ``P n log2(1/p) / log2 P``.
-
-    A set of n keys is distributed over P processes by its hashes. A copy for each process moves about
-    ``P n log2(1/p)`` bits, if the filter is compressed. Without copies, each lookup asks the process that
-    owns the key's range, which costs log2 P bits to name. The formula is the published one,
-    ``P n / log_(1/p) P``, and leaves out the bits of answers and of packets, so it is a bound from above.
-    Raises ``ParameterError`` unless processes >= 2, items > 0 and 0 < fpr < 1. Constant time.
-
-    Source: the encyclopedia's break-even point, after Sanders et al. 2013.
-
-    >>> from fullbloom import theory
-    >>> round(theory.break_even_accesses(processes=8, items=1_000_000, fpr=1 / 256))
-    21333333
-    """
-    copies = check_at_least("processes", processes, _FEWEST)
-    rate = check_open_unit("fpr", fpr)
-    return copies * check_positive("items", items) * -math.log(rate) / math.log(copies)

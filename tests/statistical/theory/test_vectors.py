@@ -24,7 +24,6 @@ CALLS: dict[str, dict[str, float]] = {
     "blocked_limit_fpr": {"bits_per_key": 10, "num_hashes": 8},
     "bloomier_bits_per_key": {"keys": 1000, "value_bits": 8, "check_bits": 8, "arity": 4},
     "bloomier_fpr": {"check_bits": 8, "arity": 4},
-    "break_even_accesses": {"processes": 8, "items": 1000, "fpr": 0.01},
     "capacity": {"num_bits": 1000, "fpr": 0.01},
     "cascade_bits": {"included": 100, "excluded": 1000},
     "cheapest_fpr": {

@@ -1,4 +1,4 @@
-"""Laws of what errors, memory and copies cost."""
+"""Laws of what errors and memory cost."""
 
 from __future__ import annotations
 
@@ -32,8 +32,3 @@ def information_per_key(fpr: float, hashes: int) -> Decimal:
     filled = dec(fpr) ** (1 / Decimal(hashes))
     entropy = -(filled * filled.ln() + (1 - filled) * (1 - filled).ln()) / TWO.ln()
     return -hashes / (1 - filled).ln() * entropy
-
-
-@exactly(lambda r: (r.randint(2, 10_000), float(log_uniform(r, 1, 1e13)), rate(r)))
-def break_even_accesses(processes: int, items: float, fpr: float) -> Decimal:
-    return processes * dec(items) * -dec(fpr).ln() / Decimal(processes).ln()

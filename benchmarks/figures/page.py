@@ -33,6 +33,7 @@ one of them drifts.
   formula.
 * **deviation**: the difference between measured and published in standard errors. The error includes that of
   a published simulation and the rounding of the published digits. `=` means equal in all published digits.
+* Where a text has only a formula, or a bound, the published figure is its value for these parameters.
 * **law**: what `fullbloom.theory` computes for exactly this filter.
 * A row that differs by more than three standard errors, or in a digit, has a number, and the reason is below
   its table.

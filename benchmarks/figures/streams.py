@@ -67,7 +67,7 @@ def pass_stream(draw: np.random.Generator, share: float) -> Sample:
     def one() -> float:
         held = fullbloom.AgingBloomFilter(30, 0.3)
         assert held.nbytes * 8 <= 2048
-        stream = draw.integers(0, symbols, 400_000)
+        stream = draw.integers(0, symbols, 300_000)
         new = np.asarray(held.add_many(stream))
         last = np.full(symbols, -window - 1)
         known = np.zeros(len(stream), bool)
@@ -77,7 +77,7 @@ def pass_stream(draw: np.random.Generator, share: float) -> Sample:
         after = slice(2 * window, None)
         return float((~new[after])[~known[after]].mean() + new[after][known[after]].mean())
 
-    return pool([one() for _ in range(scale(2, share))])
+    return pool([one() for _ in range(scale(12, share))])
 
 
 def grow(draw: np.random.Generator, share: float) -> Sample:

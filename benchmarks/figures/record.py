@@ -119,7 +119,7 @@ def measure_all() -> Record:
 
 def save(record: Record) -> None:
     """Write the file."""
-    PATH.write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+    PATH.write_text(json.dumps(asdict(record), separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def load(path: Path = PATH) -> Record:

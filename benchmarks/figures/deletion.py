@@ -156,6 +156,15 @@ def subject() -> Subject:
             design,
         ),
     ]
+    cases.append(
+        Case(
+            "rate of a counting filter of 2.5 times the space: law",
+            "0.001529",
+            formula(partial(theory.exponential_fpr, 1, 13.5, 9)),
+            "Bonomi et al. 2006",
+            "13.5 counters of 4 bits per key, k = 9",
+        )
+    )
     cases += [
         Case(
             f"buckets with {load} keys",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import fullbloom
 from benchmarks.figures.model import Case, Subject
-from benchmarks.figures.sampling import average, deviation, draw_hashes, fill
+from benchmarks.figures.sampling import average, deviation, draw_hashes, fill, formula
 from fullbloom import theory
 
 if TYPE_CHECKING:
@@ -126,5 +126,15 @@ def subject() -> Subject:
             "1,000 and 1,500 keys, m = 10,000, k = 4",
             runs=200,
         ),
+    ]
+    cases += [
+        Case(
+            f"deviation of the estimate of {items:,} keys: law",
+            published,
+            formula(partial(theory.estimate_std, items, BITS, 7)),
+            source,
+            text,
+        )
+        for items, published in ((1000, "8.00"), (2000, "18.4"))
     ]
     return Subject("estimates", "How many keys a filter holds", TEXT, cases)

@@ -39,7 +39,14 @@ CASCADES = (
 )
 THRESHOLDS = ((3, "1.222"), (4, "1.295"), (5, "1.425"), (6, "1.570"), (7, "1.719"))
 #: Items, cells per item, share of complete lists (of some 1,000 tables).
-LISTED = ((50, 1.5, "0.93"), (50, 2.0, "0.997"), (50, 2.5, "0.999"), (100, 1.5, "0.98"))
+LISTED = (
+    (50, 1.5, "0.93"),
+    (50, 2.0, "0.997"),
+    (50, 2.5, "0.999"),
+    (100, 1.5, "0.98"),
+    (10_000, 1.25, "0.00"),
+    (10_000, 1.35, "1.00"),
+)
 #: Areas 1 to 5 of 200 keys each: a-priori rates, simulated rates, expected promotions.
 SPATIAL = (
     ("0.0113", "0.0059", "0.0022", "0.0005", "0.00002"),
@@ -91,10 +98,10 @@ def list_share(items: int, ratio: float) -> Measure:
     def measure(draw: np.random.Generator, share: float) -> Sample:
         capacity = next(
             number
-            for number in range(1, 400)
+            for number in (*range(1, 400), *range(8000, 12_000, 10))
             if fullbloom.InvertibleBloomFilter(number).num_cells >= ratio * items
         )
-        trials = scale(4000, share, 300)
+        trials = scale(4000 if items < 1000 else 40, share, 20)
         hits = 0
         for _ in range(trials):
             held = fullbloom.InvertibleBloomFilter(capacity)

@@ -22,6 +22,14 @@ TEXT = """Space of the static filters is what one filter of a million random key
 tables are those at the first key that finds no place."""
 
 N = 1_000_000
+#: Rates, and the entropy log2(e/p) of a set of values in bits per key.
+ENTROPY = (
+    (2.0**-7, "8.443"),
+    (0.01, "8.087"),
+    (2.0**-10, "11.443"),
+    (2.0**-20, "21.443"),
+    (1 / 784_931, "21.025"),
+)
 GOLOMB = (
     (2.0**-7, "8.534"),
     (0.01, "8.108"),
@@ -183,6 +191,18 @@ def list_tables() -> list[Case]:
             why="2^12 - 1 fingerprints and this load give 0.00186",
         )
     )
+    make = partial(fullbloom.CuckooFilter, 1_000_000, fingerprint_bits=13, semi_sort=True)
+    items = round(0.95 * make().num_buckets * 4)
+    cases.append(
+        Case(
+            "rate at 13 bits per fingerprint, semi-sorted",
+            "0.0009",
+            rate(make, items, filters=2, probes=2_000_000),
+            source,
+            "12.58 bits per key, load 0.95",
+            law=theory.cuckoo_fpr(13, 4, items / make().num_buckets / 4),
+        )
+    )
     for load, published in ((1.0, "0.0799"), (0.95, "0.059"), (0.90, "0.040")):
         cases += [
             Case(
@@ -239,6 +259,16 @@ def list_static() -> list[Case]:
                 "is not counted",
             ),
         ]
+    cases += [
+        Case(
+            "entropy of a set of values, bits per key",
+            published,
+            formula(partial(theory.succinct_bits_per_key, fpr)),
+            "Putze et al. 2007",
+            f"p = {fpr:.3g}",
+        )
+        for fpr, published in ENTROPY
+    ]
     nbits = lambda held: 8 * held.nbytes / N  # noqa: E731 - the same for all
     for what, published, source, shape, make, why in (
         (

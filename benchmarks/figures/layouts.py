@@ -62,6 +62,7 @@ ROCKSDB = (
     (16, 9, "0.000821", "their approximation", APPROXIMATION),
     (16, 11, "0.000854", "their approximation", APPROXIMATION),
 )
+SPLIT_SIZES = ((0.1, "5.99"), (0.01, "10.53"), (0.001, "16.89"), (0.0001, "26.3"), (0.00001, "41.0"))
 N = 100_000
 
 
@@ -140,6 +141,15 @@ def subject() -> Subject:
                 why=why,
             )
         )
+    cases += [
+        Case(
+            f"bits per key of the split layout at {fpr:.3%}: law",
+            published,
+            formula(partial(theory.split_bits_per_key, fpr)),
+            "Apache Parquet",
+        )
+        for fpr, published in SPLIT_SIZES
+    ]
     for per_key, published in SPLIT:
         make = partial(
             fullbloom.BloomFilter.with_shape,

@@ -33,6 +33,8 @@ one of them drifts.
   formula.
 * **deviation**: the difference between measured and published in standard errors. The error includes that of
   a published simulation and the rounding of the published digits. `=` means equal in all published digits.
+* A row that differs by chance, without a reason, is measured again with four times the filters, and the page
+  shows the second measurement.
 * Where a text has only a formula, or a bound, the published figure is its value for these parameters.
 * **law**: what `fullbloom.theory` computes for exactly this filter.
 * A row that differs by more than three standard errors, or in a digit, has a number, and the reason is below
@@ -60,17 +62,15 @@ def _summarize(record: Record) -> str:
     beyond = [value for value in record.chances if abs(value) > MOST_ERRORS]
     spread = math.sqrt(sum(value**2 for value in record.chances) / len(record.chances))
     machine = record.machine
+    repeated = len(record.repeated)
+    again = f"{repeated or 'none'} of them {'was' if repeated == 1 else 'were'} measured again"
     return wrap(
-        f"{len(rows)} figures. {len(exact)} are without chance: {sum(row.agrees for row in exact)} of "
-        "them are "
-        f"equal, the others have a reason. {len(drawn)} are measured: {sum(row.agrees for row in drawn)} "
-        "of them "
-        "are within three standard errors, the others have a reason. Of the "
-        f"{len(record.chances)} measured figures with no reason to differ, {len(beyond)} differ by more "
-        "than three "
-        f"standard errors (chance alone: {len(record.chances) * 0.0027:.1f}), and the root mean square of "
-        "their "
-        f"deviations is {spread:.2f}. Measured in {record.seconds:.0f} s with seed {record.seed} on "
+        f"{len(rows)} figures. {len(exact)} are without chance: {sum(row.agrees for row in exact)} of them are "
+        f"equal, the others have a reason. {len(drawn)} are measured: {sum(row.agrees for row in drawn)} of them "
+        f"are within three standard errors, the others have a reason. Of the {len(record.chances)} measured "
+        f"figures with no reason to differ, {len(beyond)} differ by more than three standard errors (chance "
+        f"alone: {len(record.chances) * 0.0027:.1f}), and the root mean square of their deviations is "
+        f"{spread:.2f}; {again}. Measured in {record.seconds:.0f} s with seed {record.seed} on "
         f"{machine['cpu']}, {machine['python']}, {record.date}."
     )
 

@@ -59,14 +59,15 @@ def _summarize(record: Record) -> str:
     rows = [row for some in record.rows.values() for row in some]
     exact = [row for row in rows if row.deviation is None]
     drawn = [row for row in rows if row.deviation is not None]
+    same, near = (sum(row.agrees for row in some) for some in (exact, drawn))
     beyond = [value for value in record.chances if abs(value) > MOST_ERRORS]
     spread = math.sqrt(sum(value**2 for value in record.chances) / len(record.chances))
     machine = record.machine
     repeated = len(record.repeated)
     again = f"{repeated or 'none'} of them {'was' if repeated == 1 else 'were'} measured again"
     return wrap(
-        f"{len(rows)} figures. {len(exact)} are without chance: {sum(row.agrees for row in exact)} of them are "
-        f"equal, the others have a reason. {len(drawn)} are measured: {sum(row.agrees for row in drawn)} of them "
+        f"{len(rows)} figures. {len(exact)} are without chance: {same} of them are "
+        f"equal, the others have a reason. {len(drawn)} are measured: {near} of them "
         f"are within three standard errors, the others have a reason. Of the {len(record.chances)} measured "
         f"figures with no reason to differ, {len(beyond)} differ by more than three standard errors (chance "
         f"alone: {len(record.chances) * 0.0027:.1f}), and the root mean square of their deviations is "

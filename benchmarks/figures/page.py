@@ -208,10 +208,13 @@ def _render_speed(record: Record) -> str:
     parts = ["## Throughput on this machine"]
     parts.append(
         wrap(
-            "The test of the essay: 100,000 short texts are added, 100,000 others are looked up, at 1 %. ns a "
-            "key, least wall time of seven runs on one core, with a module compiled as `make build` does; wheels "
+            "The test of the essay: 100,000 short texts are added, 100,000 others are looked up, at 1 %. "
+            "ns a "
+            "key, least wall time of seven runs on one core, with a module compiled as `make build` "
+            "does; wheels "
             "are compiled with more optimisation. Absolute times depend on the machine; "
-            "[benchmarks](benchmarks.md) compares packages with care. The other packages are there if they are "
+            "[benchmarks](benchmarks.md) compares packages with care. The other packages are there if "
+            "they are "
             "installed."
         )
     )

@@ -19,7 +19,8 @@ from typing import Any
 
 from fullbloom import _core, registry
 from fullbloom.errors import FilterMemoryError, ParameterError, ParameterTypeError
-from fullbloom.latency import check_number, expected_ns
+from fullbloom.latency import check_number as _check_number
+from fullbloom.latency import expected_ns
 from fullbloom.theory.cascade import cascade_bits
 from fullbloom.theory.costs import cheapest_fpr
 from fullbloom.theory.zone import zone_cells
@@ -173,7 +174,11 @@ def _choose_rate(
     items: int | None, fpr: float | None, wrong: float | None, byte: float | None, lookups: float | None
 ) -> float | None:
     """Return the rate that costs least, or ``fpr`` if no costs are known."""
-    if wrong is None and byte is None and lookups is None:
+    costs = {"cost_of_false_positive": wrong, "cost_of_byte": byte, "absent_lookups": lookups}
+    given = {name: value for name, value in costs.items() if value is not None}
+    for name, value in given.items():
+        _check_number(name, value)
+    if not given:
         return fpr
     if fpr is not None or items is None or wrong is None or byte is None:
         raise ParameterError(
@@ -193,7 +198,7 @@ def _check_values(items: int | None, fpr: float | None, memory: int | None) -> N
         raise ParameterError("pass two of items, fpr and memory")
     for name, value in (("items", items), ("fpr", fpr), ("memory", memory)):
         if value is not None:
-            check_number(name, value)
+            _check_number(name, value)
     if items is not None and items < 1:
         raise ParameterError(f"items must be at least 1, got {items}")
     if fpr is not None and not 0 < fpr < 1:
@@ -208,9 +213,9 @@ def _check_values(items: int | None, fpr: float | None, memory: int | None) -> N
 
 
 def _check_worlds(items: int | None, universe: int | None, excluded: int | None) -> None:
-    if universe is not None and check_number("universe", universe) < (items or 1):
+    if universe is not None and _check_number("universe", universe) < (items or 1):
         raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
-    if excluded is not None and check_number("excluded", excluded) < 0:
+    if excluded is not None and _check_number("excluded", excluded) < 0:
         raise ParameterError(f"excluded must be at least 0, got {excluded}")
 
 

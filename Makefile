@@ -29,7 +29,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench docs docs-check docs-serve stubs \
+.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -91,6 +91,9 @@ check: build  ## Run every static check: format, lints, types, stubs, imports, e
 bench: $(STAMPS)/release $(STAMPS)/rivals  ## Measure Fullbloom and its rivals, interleaved, and write the record
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.report
+
+figures: $(STAMPS)/core  ## Measure every figure of the literature again; write docs/figures.md, its plots and the record (3 minutes)
+	$(BIN)/python -m benchmarks.figures
 
 docs: build $(STAMPS)/docs  ## Build the documentation site into build/docs/html; warnings are errors
 	$(BIN)/python -m scripts.docsite

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from scripts.pages import filters, foreign, formats, formulas, rates
+from scripts.pages import coverage, filters, foreign, formats, formulas, rates
 from scripts.pages.blocks import DOCS
 
 
@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> int:
     """Write the pages, or with ``--check`` fail when one is out of date."""
     fresh = filters.render_pages() | formats.render_pages() | formulas.render_pages()
     stale = []
-    fresh |= rates.render_pages() | foreign.render_pages()
+    fresh |= rates.render_pages() | foreign.render_pages() | coverage.render_pages()
     for path, after in fresh.items():
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         if after != before:

@@ -13,29 +13,18 @@ Without needs, `choices` compares the layouts of the plain filter; with needs, a
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 from fullbloom import _core, registry
 from fullbloom.errors import FilterMemoryError, ParameterError, ParameterTypeError
+from fullbloom.latency import check_number as _check_number
+from fullbloom.latency import expected_ns
 from fullbloom.theory.cascade import cascade_bits
+from fullbloom.theory.costs import cheapest_fpr
 from fullbloom.theory.zone import zone_cells
 
-#: Nanoseconds that one random cache line costs a batch lookup, by working set in bytes: one core,
-#: 2.5 GHz, huge pages, prefetch ring. From the project's performance notes, sections 1, 2a and 7.
-_LINE_NS = (
-    (16 << 10, 2.0),
-    (512 << 10, 2.0),
-    (2 << 20, 2.8),
-    (15 << 20, 5.8),
-    (140 << 20, 11.5),
-    (1200 << 20, 18.0),
-)
-#: Hashing a 64-bit key and writing the answer.
-_BASE_NS = 3.0
 #: "auto" prefers speed as long as it costs at most this factor over the least space.
 _STRETCH = 1.2
 #: Given items and memory, the rate decides; speed decides only between rates within this factor.
@@ -96,31 +85,6 @@ class Choice:
         return self.num_bits / self.items
 
 
-def expected_ns(layout: str, num_bits: int, num_hashes: int) -> float:
-    """Return the expected nanoseconds per key of a batch lookup that finds half of the keys.
-
-    A key touches one or two cache lines in the layouts that keep it there. In the others a present key
-    touches k lines and an absent key about two, in a half-full filter.
-
-    >>> 8 < expected_ns("blocked", 100_000_000, 8) < expected_ns("classic", 100_000_000, 7) < 40
-    True
-    """
-    if not isinstance(layout, str):
-        raise ParameterTypeError(f"layout must be a str, got {layout!r}")
-    nbytes, num_hashes = _check_number("num_bits", num_bits) / 8, int(_check_number("num_hashes", num_hashes))
-    sizes = [size for size, _ in _LINE_NS]
-    index = bisect_left(sizes, nbytes)
-    if index in {0, len(sizes)}:
-        line = _LINE_NS[min(index, len(sizes) - 1)][1]
-    else:
-        (size, low), (larger, high) = _LINE_NS[index - 1 : index + 1]
-        line = low + (high - low) * math.log(nbytes / size) / math.log(larger / size)
-    lines = (num_hashes + min(2, num_hashes)) / 2
-    for number, having in ((1.0, "one_line"), (2.0, "two_lines")):
-        lines = number if layout in registry.layouts(having) else lines
-    return _BASE_NS + lines * line
-
-
 def choices(
     items: int | None = None,
     fpr: float | None = None,
@@ -129,6 +93,9 @@ def choices(
     needs: str | Collection[str] = (),
     universe: int | None = None,
     excluded: int | None = None,
+    cost_of_false_positive: float | None = None,
+    cost_of_byte: float | None = None,
+    absent_lookups: float | None = None,
     left_out: dict[str, str] | None = None,
 ) -> list[Choice]:
     """Return all ways to build the filter, best first; the first one that fits is recommended.
@@ -138,7 +105,10 @@ def choices(
     "label", "grow", ...) or "parquet"; a ``str`` is one need. "static" includes structures that are built
     from all keys at once; their ``add_ns_per_key`` is the build time. ``universe``: keys are whole numbers
     below it, which includes structures for such keys. ``excluded``: the number of all other keys, if they are
-    known too, which includes structures that answer exactly among known keys.
+    known too, which includes structures that answer exactly among known keys. In place of ``fpr``, pass what
+    one wrong yes and one byte cost over the filter's life, ``cost_of_false_positive`` and ``cost_of_byte``,
+    and ``absent_lookups``, the lookups of absent keys in that time (by default as many as ``items``): the
+    rate is then `fullbloom.theory.cheapest_fpr`, within the range that filters can have.
 
     Within 1.2 times the least space the faster choice comes first; given items and memory, within 1.05 times
     the lowest rate that fits. Structures that forget keys by design come after the others. The list has only
@@ -151,9 +121,13 @@ def choices(
     True
     >>> [choice.layout for choice in choices(1000, 0.01, needs={"parquet"})]
     ['split']
+    >>> best = choices(10**7, cost_of_false_positive=2e-6, cost_of_byte=1e-8, absent_lookups=5e7)[0]
+    >>> f"{best.fpr:.4%}", best.nbytes < 26_000_000
+    ('0.0260%', True)
     """
     names = _normalize_needs(needs)
     _check_needs(names)
+    fpr = _choose_rate(items, fpr, cost_of_false_positive, cost_of_byte, absent_lookups)
     _check_values(items, fpr, memory)
     _check_worlds(items, universe, excluded)
     left_out = {} if left_out is None else left_out
@@ -196,6 +170,25 @@ def choices(
     return rows
 
 
+def _choose_rate(
+    items: int | None, fpr: float | None, wrong: float | None, byte: float | None, lookups: float | None
+) -> float | None:
+    """Return the rate that costs least, or ``fpr`` if no costs are known."""
+    costs = {"cost_of_false_positive": wrong, "cost_of_byte": byte, "absent_lookups": lookups}
+    given = {name: value for name, value in costs.items() if value is not None}
+    for name, value in given.items():
+        _check_number(name, value)
+    if not given:
+        return fpr
+    if fpr is not None or items is None or wrong is None or byte is None:
+        raise ParameterError(
+            "costs choose the rate: pass items, cost_of_false_positive and cost_of_byte, and not fpr"
+        )
+    return max(
+        cheapest_fpr(items, items if lookups is None else lookups, wrong, byte), _core.least_fpr(items)
+    )
+
+
 def _is_forgetful(choice: Choice) -> bool:
     return registry.is_forgetful(registry.get_row(choice.structure))
 
@@ -224,13 +217,6 @@ def _check_worlds(items: int | None, universe: int | None, excluded: int | None)
         raise ParameterError(f"universe must be at least {items or 1}, the number of items, got {universe}")
     if excluded is not None and _check_number("excluded", excluded) < 0:
         raise ParameterError(f"excluded must be at least 0, got {excluded}")
-
-
-def _check_number(name: str, value: Any) -> Any:
-    """Return ``value``; raise ``ParameterTypeError`` unless it is a number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterTypeError(f"{name} must be a number, got {value!r}")
-    return value
 
 
 def _normalize_needs(needs: str | Collection[str]) -> frozenset[str]:

@@ -113,6 +113,17 @@ def test_plan_recommends_the_layout_that_auto_picks(items, fpr):
     assert (best.num_bits, best.num_hashes) == _core.size_for(best.layout, items, fpr)
 
 
+def test_plan_takes_the_rate_that_costs_least(fullbloom, refused):
+    costs = ["--cost-of-false-positive", "1e-6", "--cost-of-byte", "1e-8"]
+    done = fullbloom("plan", "--items", "10M", *costs, "--absent-lookups", "1.5G", "--json", check=0)
+    facts = json.loads(done.stdout)
+    best = choices(10**7, cost_of_false_positive=1e-6, cost_of_byte=1e-8, absent_lookups=1.5e9)[0]
+    assert facts["choices"][0]["fpr"] == best.fpr
+    assert facts["asked"]["absent_lookups"] == 1_500_000_000
+    assert "costs choose the rate" in refused(fullbloom("plan", "--items", "1M", *costs, "--fpr", "0.1"))
+    assert "positive number" in refused(fullbloom("plan", "--items", "1M", "--cost-of-byte=-1"))
+
+
 def test_plan_marks_filters_that_do_not_fit(fullbloom, refused):
     done = fullbloom("plan", "--items", "1e6", "--fpr", "1e-3", "--memory", "1M", check=1)
     assert done.stdout.count(b"too large") == 5

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 HELP = "compare the costs of filters"
 DETAIL = """Give two of --items, --fpr and --memory, or --items alone for a rate of 1 %; with all
 three, filters that do not fit are marked. Without --needs the table has the layouts of the plain filter;
-with it, every structure that supports the needs, and when it may have false negatives. The times are
-estimates for batches on one core, within a factor of two."""
+with it, every structure that supports the needs, and when it may have false negatives. With --items and
+the costs of a wrong yes and of a byte, the rate is the cheapest one. The times are estimates for batches on
+one core, within a factor of two."""
 EXAMPLE = "fullbloom plan --items 100e6 --fpr 1e-4 --needs merge,map"
 QUIET = "print nothing: the exit code says whether there is a choice that fits"
 
 _FPR = 0.01
+_COSTS = ("cost_of_false_positive", "cost_of_byte", "absent_lookups")
 _ROW = "{} {:<10} {:<12} {:>15} {:>3} {:>9} {:>10} {:>9} {:>7}"
 _NEEDS_ROW = "{} {:<18} {:>15} {:>9} {:>10} {:>9} {:>8} {:>7}  {}"
 
@@ -35,6 +37,9 @@ class PlanOptions(Options):
     memory: int | None
     universe: int | None
     excluded: int | None
+    cost_of_false_positive: float | None
+    cost_of_byte: float | None
+    absent_lookups: int | None
     needs: list[str]
 
 
@@ -57,6 +62,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=units.count,
         metavar="N",
         help="all N other keys are known, too: compare structures that are then exact",
+    )
+    for name, text in (
+        ("--cost-of-false-positive", "what one wrong yes costs: chooses the rate, with --cost-of-byte"),
+        ("--cost-of-byte", "what a byte of the filter costs over its life, in the same currency"),
+    ):
+        parser.add_argument(name, type=units.price, metavar="COST", help=text)
+    parser.add_argument(
+        "--absent-lookups",
+        type=units.count,
+        metavar="N",
+        help="lookups of absent keys over the filter's life; by default as many as --items",
     )
     parser.add_argument(
         "--needs",
@@ -86,7 +102,9 @@ def run(options: PlanOptions) -> int:
     if options.items is None and (options.fpr is None or options.memory is None):
         choices(1, _FPR, needs=needed)  # an unknown word is reported first
         raise Refusal("give --items, or both --fpr and --memory")
-    if options.fpr is None and options.memory is None:
+    costs = {name: getattr(options, name) for name in _COSTS}
+    has_costs = any(value is not None for value in costs.values())
+    if options.fpr is None and options.memory is None and not has_costs:
         options = replace(options, fpr=_FPR)
     left_out: dict[str, str] = {}
     rows = choices(
@@ -96,6 +114,7 @@ def run(options: PlanOptions) -> int:
         needs=needed,
         universe=options.universe,
         excluded=options.excluded,
+        **costs,
         left_out=left_out,
     )
     lines = _format_layouts(rows) if any(row.num_hashes for row in rows) else _format_structures(rows)
@@ -106,7 +125,7 @@ def run(options: PlanOptions) -> int:
         "* recommended" if rows[0].recommended else "nothing fits --memory; raise it, or raise --fpr"
     )
     values = asdict(options)
-    query = {name: values[name] for name in ("items", "fpr", "memory", "universe", "excluded")}
+    query = {name: values[name] for name in ("items", "fpr", "memory", "universe", "excluded", *_COSTS)}
     stats = {
         "asked": query | {"needs": needed},
         "choices": [_describe(options, row) for row in rows],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 
 from fullbloom.cli.printable import shorten
@@ -75,6 +76,17 @@ def rate(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not a number") from None
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"fpr must be between 0 and 1 (exclusive), got {shorten(text)}")
+    return value
+
+
+def price(text: str) -> float:
+    """Read a positive cost, in any currency."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not a number") from None
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {shorten(text)}")
     return value
 
 

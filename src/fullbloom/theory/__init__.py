@@ -6,6 +6,7 @@ Modules, one noun each:
 - ``occupancy``: the exact law of the occupied bits, and exact rates from it (float and rational)
 - ``bounds``: upper bounds, tail bounds, and limits that no filter can beat
 - ``sizing``: bits, hashes, capacity and rate from each other, for the classic layout
+- ``costs``: what errors and memory cost
 - ``constructor``: the choices of a constructor, computed by the Rust core
 - ``layouts``: laws of the partitioned, the blocked and the two-block layouts
 - ``cardinality``: estimates of the number of keys, with their standard deviations
@@ -57,6 +58,7 @@ from .cardinality import (
 )
 from .cascade import cascade_bits
 from .constructor import Size, capacity_at, fpr_at, size_for
+from .costs import cheapest_fpr, information_per_key
 from .counting import (
     best_threshold_hashes,
     counter_overflow,
@@ -178,6 +180,7 @@ __all__ = [
     "capacity",
     "capacity_at",
     "cascade_bits",
+    "cheapest_fpr",
     "classic_fpr",
     "compensated_bits_per_key",
     "compound_fpr",
@@ -217,6 +220,7 @@ __all__ = [
     "goel_gupta_fpr",
     "golomb_bits_per_key",
     "hash_collision_fpr",
+    "information_per_key",
     "intersection_fpr",
     "invertible_fpr",
     "layered_overcount",

@@ -1,0 +1,1 @@
+"""Figures of the literature, published beside measured: `python -m benchmarks.figures`."""

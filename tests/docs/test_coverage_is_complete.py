@@ -1,0 +1,75 @@
+"""Guarantee: every row of the inventory of the literature is on the page, and every name on it exists."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from typing import Any
+
+import pytest
+from scripts.pages import coverage
+
+import fullbloom
+from fullbloom.cli import parser
+
+ENTRIES = coverage.list_entries()
+NAMES = sorted({name for entry in ENTRIES for name in entry.names.split()})
+TEXT = coverage.PAGE.read_text(encoding="utf-8")
+
+
+def resolve(name: str) -> Any:
+    """Return what a name stands for; a module whose optional package is missing gives its specification."""
+    found: Any = fullbloom
+    parts = name.split(".")
+    for at, part in enumerate(parts):
+        if hasattr(found, part):
+            found = getattr(found, part)
+            continue
+        module = ".".join(["fullbloom", *parts[: at + 1]])
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("fullbloom"):
+                raise
+            return importlib.util.find_spec(module)
+    return found
+
+
+def test_each_row_is_there_once() -> None:
+    assert [entry.number for entry in ENTRIES] == list(range(1, 113))
+    rows = [int(number) for number in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)]
+    assert rows == list(range(1, 113)), "run python -m scripts.pages"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in coverage.PENDING])
+def test_the_name_exists(name: str) -> None:
+    if name.startswith("$"):
+        assert name[1:] in parser.COMMANDS
+    else:
+        assert resolve(name) is not None
+
+
+def test_each_row_has_a_name_a_page_or_a_reason() -> None:
+    for entry in ENTRIES:
+        if entry.page == coverage.PARAGRAPH:
+            body = re.search(rf"^### Row {entry.number}\n\n(.+?)(?=^#|\Z)", TEXT, re.MULTILINE | re.DOTALL)
+            assert body is not None, entry
+            assert len(body[1]) > 200, entry
+        else:
+            assert entry.names or entry.about, entry
+            page = coverage.DOCS / entry.page
+            assert page.exists() or entry.page in coverage.PENDING_PAGES, entry
+
+
+def test_nothing_that_exists_is_pending() -> None:
+    """What has been merged leaves the lists of pending names and pages."""
+    assert set(NAMES) >= coverage.PENDING
+    for name in coverage.PENDING:
+        try:
+            there = resolve(name) is not None
+        except (ImportError, AttributeError):
+            there = False
+        assert not there, f"{name} exists: remove it from PENDING"
+    merged = {page for page in coverage.PENDING_PAGES if (coverage.DOCS / page).exists()}
+    assert not merged, f"remove {merged} from PENDING_PAGES, and run python -m scripts.pages"

@@ -1,0 +1,157 @@
+"""Guarantee: the page of figures shows the record, and rows that are measured again agree with it."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from dataclasses import replace
+from statistics import NormalDist
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("pyarrow", reason="the times of base hashes need pyarrow")
+
+from benchmarks.figures import grid, page, record
+from benchmarks.figures.model import Case, Row, is_rounded, read_number, run_case
+
+#: Rows that are measured again, each with this share of its filters.
+DRAWN, SHARE = 24, 0.1
+#: Subjects whose rows build sets of a million keys; one row of them takes a second.
+SLOW = {"fingerprints", "exactness"}
+#: A false alarm in a hundred thousand runs of the test.
+CHANCE = 1e-5
+SUBJECTS = {subject.name: subject for subject in record.list_subjects()}
+RECORD = record.load()
+
+
+def bound(rows: int) -> float:
+    """Standard errors that no one of so many rows exceeds, but by that chance."""
+    return NormalDist().inv_cdf(1 - CHANCE / (2 * rows))
+
+
+def list_cases() -> list[tuple[str, int, Case]]:
+    return [(name, at, case) for name, subject in SUBJECTS.items() for at, case in enumerate(subject.cases)]
+
+
+def test_the_page_is_written_from_the_record() -> None:
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert page.render(RECORD, [*SUBJECTS.values()]) == written, "run python -m benchmarks.figures --page"
+
+
+def test_the_record_has_the_rows_of_the_code() -> None:
+    assert list(RECORD.rows) == list(SUBJECTS)
+    for name, subject in SUBJECTS.items():
+        stored = [(row.what, row.parameters, row.published, row.source, row.why) for row in RECORD.rows[name]]
+        coded = [(c.what, c.parameters, c.published, c.source, c.why) for c in subject.cases]
+        assert stored == coded, "run make figures"
+
+
+def test_every_row_agrees_or_has_a_reason_on_the_page() -> None:
+    written = re.sub(r"\s+", " ", page.PAGE.read_text(encoding="utf-8"))
+    for rows in RECORD.rows.values():
+        for row in rows:
+            if not row.agrees:
+                assert row.why, f"{row.what} ({row.parameters}) has no reason"
+                assert f"{row.why[1:]}." in written
+    assert RECORD.seconds < 600
+
+
+def test_deviations_are_those_of_chance() -> None:
+    """More rows beyond three standard errors than chance allows would be a hidden difference."""
+    values = RECORD.chances
+    assert len(values) > 80
+    assert sum(abs(value) > 3 for value in values) <= 3
+    square = math.fsum(value**2 for value in values) / len(values)
+    assert square < 1 + 4 * math.sqrt(2 / len(values))
+    points = [*RECORD.rates, *RECORD.sizes]
+    assert max(abs(point.deviation) for point in points) < bound(len(points))
+
+
+def test_figures_without_chance_are_computed_again() -> None:
+    checked = 0
+    for name, at, case in list_cases():
+        row = RECORD.rows[name][at]
+        if row.error == 0.0 and (case.law is None) and name not in SLOW:
+            again = run_case(case, record.make_source(1, name, at), SHARE)
+            assert again.measured == pytest.approx(row.measured, rel=1e-12), case.what
+            checked += 1
+    assert checked > 100
+
+
+def off(row: Row, case: Case, again: Row) -> float:
+    """Standard errors between a row measured again and what it should be: the law, or else the record."""
+    # A few filters estimate their own error badly; the record's many do not.
+    error = max(again.error, row.error * math.sqrt(row.count / again.count))
+    if case.law is None:
+        return abs(again.measured - row.measured) / math.hypot(error, row.error)
+    allowed = case.law_error * abs(case.law)
+    return max(0.0, abs(again.measured - case.law) - allowed) / error
+
+
+def test_rows_measured_again_have_not_drifted() -> None:
+    """A random choice, with other keys and other filters than the record's."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    draw = random.Random(seed)
+    candidates = [
+        (name, at, case)
+        for name, at, case in list_cases()
+        if RECORD.rows[name][at].error > 0 and name not in SLOW
+    ]
+    for name, at, case in draw.sample(candidates, DRAWN):
+        row = RECORD.rows[name][at]
+        again = run_case(case, record.make_source(seed, name, at), SHARE)
+        wrong = off(row, case, again)
+        assert wrong <= bound(DRAWN), (
+            seed,
+            case.what,
+            case.parameters,
+            again.measured,
+            row.measured,
+            case.law,
+        )
+
+
+def test_points_of_the_grid_have_not_drifted() -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    points = random.Random(seed).sample(RECORD.rates, 8)
+    source = record.make_source(seed, "rates")
+    for point in points:
+        again = grid.measure_point(source, point.num_bits, point.items, point.num_hashes, 2, 50_000)
+        assert again.law == pytest.approx(point.law)
+        assert abs(again.deviation) <= bound(len(points)), (seed, point)
+
+
+def test_a_drift_is_detected() -> None:
+    """The test above must be able to fail: a rate that is doubled is beyond its bound."""
+    name, at, case = next(item for item in list_cases() if item[2].what == "rate with k = 7")
+    again = run_case(case, record.make_source(7, name, at), SHARE)
+    assert off(again, case, again) <= bound(DRAWN)
+    assert off(again, case, replace(again, measured=again.measured * 2)) > bound(DRAWN)
+    assert case.law is not None
+    assert not is_rounded(case.law * 2, case.published)
+    assert read_number("5/8") == 0.625
+
+
+def test_plots_are_drawn_from_the_record() -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from benchmarks.figures import plots
+
+    for name in plots.PLOTS:
+        file = plots.IMAGES / f"{name}.svg"
+        drawn, committed = (
+            list_numbers(text) for text in (plots.render(name, RECORD), file.read_text("utf-8"))
+        )
+        # Another version of matplotlib may add a tick; the curves and points are most of the numbers.
+        assert abs(len(drawn) - len(committed)) <= 0.1 * len(committed), (
+            "run python -m benchmarks.figures --page"
+        )
+        common = set(drawn) & set(committed)
+        assert len(common) >= 0.8 * len(set(committed)), "run python -m benchmarks.figures --page"
+        assert file.stat().st_size < 150_000
+
+
+def list_numbers(svg: str) -> list[str]:
+    """The coordinates of a plot's paths and marks, rounded."""
+    return [f"{float(number):.0f}" for number in re.findall(r"-?\d+\.\d+", svg)]

@@ -179,7 +179,7 @@ PARTS: dict[str, tuple[Entry, ...]] = {
             "recipes.hyphenation.Hyphenator",
             "applications/hyphenation.md",
         ),
-        row(78, "Novelty filter of the fruit fly", "recipes.novelty", "applications/index.md"),
+        row(78, "Novelty filter of the fruit fly", "recipes.novelty.NoveltyFilter", "applications/novelty.md"),
         row(
             79,
             "Cache admission on the second request",
@@ -189,11 +189,11 @@ PARTS: dict[str, tuple[Entry, ...]] = {
         row(80, "Filters of LSM stores", "recipes.lsm.Store", "applications/lsm.md"),
         row(81, "Filter in front of a key-value store", "engines.sqlalchemy.PreCheck", "how-to/database.md"),
         row(82, "PostgreSQL's bloom index", "SignatureIndex", "how-to/signatures.md"),
-        row(83, "Check of malicious addresses", "recipes.prefixes", "applications/index.md"),
+        row(83, "Check of malicious addresses", "recipes.url_check.UrlCheck", "applications/online-checks.md"),
         row(84, "BitFunnel", "SignatureIndex theory.rank_fill", "how-to/signatures.md"),
         row(85, "Cache digests", "recipes.digests.Neighbours", "applications/cache-digests.md"),
         row(86, "Bitcoin wallet filters", "ForeignFilter formats.open_foreign", "formats.md", "`bip37`"),
-        row(87, "Blocks of an archive", "recipes.blocks", "applications/index.md"),
+        row(87, "Blocks of an archive", "recipes.blocks.Archive", "applications/blocks.md"),
         row(88, "Bitstate search", "recipes.state_search.explore", "applications/state-search.md"),
         row(
             89,
@@ -203,16 +203,16 @@ PARTS: dict[str, tuple[Entry, ...]] = {
         ),
         row(90, "Bloom join", "recipes.join.join", "applications/bloom-join.md"),
         row(91, "Filters in Spark", "engines.spark engines.dask", "engines/spark.md"),
-        row(92, "Rate limiting", "recipes.rates", "applications/index.md"),
-        row(93, "Already read", "FilterBank recipes.already_read", "applications/index.md"),
+        row(92, "Rate limiting", "recipes.rate_limit.RateLimiter", "applications/rate-limiter.md"),
+        row(93, "Already read", "FilterBank recipes.already_read", "filters/bank.md"),
         row(94, "Log blooms of Ethereum", "ForeignFilter formats.open_foreign", "formats.md", "`ethereum`"),
-        row(95, "Trace filters of Tempo", "recipes.blocks", "applications/index.md"),
+        row(95, "Trace filters of Tempo", "recipes.blocks.BlockFilters", "applications/blocks.md"),
         row(96, "Chemical fingerprints", "SignatureIndex", "how-to/signatures.md"),
         row(97, "Check before a database", "engines.sqlalchemy.PreCheck", "how-to/database.md"),
         row(98, "Duplicate messages", "recipes.celery $seen", "how-to/stream.md"),
         row(99, "Duplicate addresses of a crawler", "recipes.scrapy recipes.fleet $dedup", "recipes.md"),
-        row(100, "Revoked tokens", "recipes.tokens", "explanation/wrong-yes.md"),
-        row(101, "User names that are free", "recipes.names", "applications/index.md"),
+        row(100, "Revoked tokens", "recipes.tokens.RevokedTokens", "applications/online-checks.md"),
+        row(101, "User names that are free", "recipes.names.NameCheck", "applications/online-checks.md"),
     ),
     "Interfaces, service, evaluation": (
         row(102, "Class with a constructor of n and p", "BloomFilter BloomFilter.fpr", "filters/bloom.md"),
@@ -239,43 +239,6 @@ PARTS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 
-#: Names and pages of code that is merged separately. Remove each when it is there; a test checks all others.
-PENDING = {
-    "FilterBank",
-    "SignatureIndex",
-    "compose.networked.AggregationNode",
-    "compose.networked.AttenuatedNetwork",
-    "compose.networked.find_duplicates",
-    "compose.networked.replicate",
-    "recipes.admission.SecondRequestCache",
-    "recipes.already_read",
-    "recipes.blocks",
-    "recipes.digests.Neighbours",
-    "recipes.hyphenation.Hyphenator",
-    "recipes.join.join",
-    "recipes.lsm.Store",
-    "recipes.names",
-    "recipes.novelty",
-    "recipes.rates",
-    "recipes.state_search.explore",
-    "recipes.state_search.make_compaction_table",
-    "recipes.tokens",
-    "recipes.prefixes",
-    "theory.rank_fill",
-    "theory.replication_break_even",
-}
-PENDING_PAGES = {
-    "applications/admission.md",
-    "applications/bloom-join.md",
-    "applications/cache-digests.md",
-    "applications/hyphenation.md",
-    "applications/index.md",
-    "applications/lsm.md",
-    "applications/state-search.md",
-    "how-to/signatures.md",
-    "networked.md",
-}
-
 
 def list_entries() -> list[Entry]:
     """Return all rows, in order."""
@@ -290,12 +253,11 @@ def format_names(names: str) -> str:
 
 
 def format_place(entry: Entry) -> str:
-    """Return a link to the page of a row, if the page is there."""
+    """Return a link to the page of a row."""
     if entry.page == PARAGRAPH:
         return f"[paragraph](#row-{entry.number})"
     title = entry.about or entry.page.removesuffix(".md")
-    is_there = (DOCS / entry.page).exists()
-    return f"[{title}]({entry.page})" if is_there else title
+    return f"[{title}]({entry.page})"
 
 
 def format_rows() -> str:

@@ -42,7 +42,7 @@ def test_each_row_is_there_once() -> None:
     assert rows == list(range(1, 113)), "run python -m scripts.pages"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in coverage.PENDING])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_name_exists(name: str) -> None:
     if name.startswith("$"):
         assert name[1:] in parser.COMMANDS
@@ -58,18 +58,4 @@ def test_each_row_has_a_name_a_page_or_a_reason() -> None:
             assert len(body[1]) > 200, entry
         else:
             assert entry.names or entry.about, entry
-            page = coverage.DOCS / entry.page
-            assert page.exists() or entry.page in coverage.PENDING_PAGES, entry
-
-
-def test_nothing_that_exists_is_pending() -> None:
-    """What has been merged leaves the lists of pending names and pages."""
-    assert set(NAMES) >= coverage.PENDING
-    for name in coverage.PENDING:
-        try:
-            there = resolve(name) is not None
-        except (ImportError, AttributeError):
-            there = False
-        assert not there, f"{name} exists: remove it from PENDING"
-    merged = {page for page in coverage.PENDING_PAGES if (coverage.DOCS / page).exists()}
-    assert not merged, f"remove {merged} from PENDING_PAGES, and run python -m scripts.pages"
+            assert (coverage.DOCS / entry.page).exists(), entry

@@ -100,13 +100,12 @@ impl Shape {
     /// The first word of each rank in a block, and of the end.
     pub(super) fn starts(&self) -> [u64; MOST_RANKS + 1] {
         let (mut starts, mut at) = ([0; MOST_RANKS + 1], 0);
-        for rank in 0..MOST_RANKS {
-            starts[rank] = at;
+        for (rank, start) in starts.iter_mut().enumerate() {
+            *start = at;
             if rank < self.ranks.len() {
                 at += self.rows(rank) * self.lines(rank) * LINE_WORDS as u64;
             }
         }
-        starts[MOST_RANKS] = at;
         starts
     }
 

@@ -17,10 +17,10 @@ use crate::scheme::lines::OneLine;
 use crate::scheme::positions::has_bits_past;
 use crate::sizing::Law;
 use crate::sizing::narrow::Narrow;
-use crate::sizing::whole::new_among;
+use crate::sizing::whole::{distinct_among, new_among};
 use crate::structure::declaration::{choice, one_of, structure};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::{Declared, Filter, Loadable, Mergeable, Positioned, Sections};
+use crate::structure::{CellStats, Declared, Filter, Loadable, Mergeable, Positioned, Sections};
 
 structure! {
     /// An approximate set of keys: never misses a key that was added, and wrongly finds others at a
@@ -206,6 +206,12 @@ impl BloomFilter {
         self.surplus.estimate(self.law().as_ref(), self.fill()).with_deviation()
     }
 
+    fn stats_of_ones(&self, ones: u64) -> CellStats {
+        let (law, fill) = (self.law(), ones as f64 / self.shape.num_bits as f64);
+        let estimated = self.surplus.estimate(law.as_ref(), fill).with_deviation();
+        CellStats { fill, fpr: law.fpr_of_fill(fill), estimated: Some(estimated) }
+    }
+
     /// Estimated number of keys that were new when they were added.
     pub(super) fn new_when_added(&self) -> f64 {
         let law = self.law();
@@ -251,6 +257,24 @@ impl Filter for BloomFilter {
 
     fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.num_bits as f64
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        self.stats_of_ones(self.ones())
+    }
+
+    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
+        if let [ones] = set { Some(self.stats_of_ones(*ones)) } else { None }
+    }
+
+    fn law_of_bits(&self) -> Option<(Box<dyn Law>, u64)> {
+        Some((self.law(), self.shape.num_bits))
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        let law = self.law();
+        let items = self.surplus.beside_keys(distinct_among(self.load.added as f64, |items| law.fpr(items)));
+        Some(if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
 
     fn nbytes(&self) -> u64 {

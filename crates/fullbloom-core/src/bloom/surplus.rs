@@ -46,6 +46,11 @@ impl Surplus {
         Estimate { items: items - self.keys, variance }
     }
 
+    /// The number of keys that would set as many bits as `items` keys and the surplus.
+    pub fn beside_keys(self, items: f64) -> f64 {
+        items + self.keys
+    }
+
     /// Of the union of two filters.
     pub fn of_union(self, other: Self) -> Self {
         let both = self.keys + other.keys;

@@ -9,6 +9,7 @@ use crate::container::{Container, Header, tag};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry;
+use crate::sizing::Law;
 use crate::sizing::chain::{Member, Stages};
 use crate::sizing::estimates::{self, StageKeys};
 use crate::structure::declaration::choice;
@@ -217,6 +218,7 @@ impl Filter for Stage {
         fpr() -> f64;
         member() -> Member;
         fill() -> f64;
+        law_of_bits() -> Option<(Box<dyn Law>, u64)>;
         nbytes() -> u64;
         container() -> Container<'_>;
         writes(hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool;

@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::sizing::Law;
+use crate::sizing::whole::distinct_among;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, CellStats, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A Bloom filter of counters: keys can be removed, and counted.
@@ -187,7 +188,11 @@ impl CountingBloomFilter {
     /// Rate at which a key never added seems to have been added `least` times or more, at the present load if no key
     /// was added twice.
     pub fn fpr_at_least(&self, least: u64) -> f64 {
-        let items = self.shape.law().items(self.fill());
+        self.rate_of_fill(self.fill(), least)
+    }
+
+    fn rate_of_fill(&self, fill: f64, least: u64) -> f64 {
+        let items = self.shape.law().items(fill);
         if items.is_finite() { self.shape.fpr(items, least.min(self.packed.max())) } else { 1.0 }
     }
 
@@ -222,6 +227,18 @@ impl Filter for CountingBloomFilter {
 
     fn occupancy(&self) -> Option<(Box<dyn Law>, f64)> {
         Some((self.shape.law(), self.fill()))
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        let items = distinct_among(self.load.added as f64, |items| self.shape.fpr(items, 1));
+        let least = self.shape.threshold.min(self.packed.max());
+        Some(if items.is_finite() { self.shape.fpr(items, least) } else { 1.0 })
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        let fill = self.fill();
+        let estimated = Some(self.shape.law().estimate(fill));
+        CellStats { fill, fpr: self.rate_of_fill(fill, self.shape.threshold), estimated }
     }
 
     fn fill(&self) -> f64 {

@@ -31,7 +31,7 @@ use crate::sizing::classic::Classic;
 use crate::structure::declaration::names;
 use crate::structure::load::{Load, load_answers};
 use crate::structure::memories::memory_methods;
-use crate::structure::{Declared, Filter, Mergeable, Sections};
+use crate::structure::{CellStats, Declared, Filter, Mergeable, Sections};
 
 /// Keys fetched ahead; each needs k lines.
 const AHEAD: usize = 8;
@@ -317,6 +317,10 @@ where
     fn fpr(&self) -> f64 {
         // Under `or` cells need not share a bit, so this is an upper bound there.
         self.law().fpr_of_fill(self.fill())
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        CellStats::by_law(&self.law(), self.fill())
     }
 
     fn fill(&self) -> f64 {

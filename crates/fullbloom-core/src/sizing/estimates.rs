@@ -96,6 +96,14 @@ pub struct StageKeys {
     pub fpr_sd: f64,
 }
 
+impl StageKeys {
+    /// Of a stage whose cells, filled to `fill`, determine its rate.
+    pub fn of_cells(stored: f64, law: &dyn Law, fill: f64) -> Self {
+        let member = Member::of_cells(law.fpr_of_fill(fill), law, fill);
+        StageKeys { stored, lost: lost_in_cells(law, fill), member, fpr_sd: law.fpr_sd(law.items(fill)) }
+    }
+}
+
 /// Keys added to a chain, oldest stage first: those that reach a stage are those that passed the ones before.
 ///
 /// All but the newest stage were full when a later one took its first key. The error in the rate f of a stage affects
@@ -139,7 +147,7 @@ mod tests {
     use super::*;
     use crate::sizing::classic::Classic;
     use crate::sizing::lanes::Lanes;
-    use crate::sizing::whole::new_among;
+    use crate::sizing::whole::{distinct_among, new_among};
 
     #[test]
     fn certain_numbers_are_exact_and_saturated_ones_unknown() {
@@ -180,6 +188,16 @@ mod tests {
         assert!((new_among(1000.0, |items| (items / 1000.0).powi(7)) - 875.0).abs() < 0.01);
         assert_eq!(new_among(1000.0, |_| 0.0), 1000.0);
         assert_eq!(new_among(f64::INFINITY, |_| 1.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_distinct_keys_are_those_of_which_so_many_were_new() {
+        let rate = |items: f64| (1.0 - (-items / 1000.0).exp()).powi(7);
+        for items in [0.0, 1.0, 500.0, 1500.0, 5000.0] {
+            let found = distinct_among(new_among(items, rate), rate);
+            assert!((found - items).abs() <= 1e-6 * items, "{items}: {found}");
+        }
+        assert_eq!(distinct_among(10.0, |_| 1.0), f64::INFINITY);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use super::records::{RecordSet, Records};
-use super::testing::{bytes, hash, mapped, reload, reloaded};
+use super::testing::{bytes, hash, mapped, one_count_suffices, reload, reloaded};
 use super::{Addable, Built, Countable, Declared, Job, Loadable, Mergeable, Planned, Removable, Sizable};
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
@@ -83,6 +83,7 @@ pub(crate) fn adding<F: Subject>(make: impl Fn() -> F, number: u64) -> F {
     }
     let back = reload(&many);
     assert!(back.same_as(&many) && bytes(&back) == bytes(&many) && back.info() == many.info());
+    one_count_suffices(&many);
     let mut copy = many.try_clone().unwrap();
     assert!(copy.same_as(&many) && copy.num_added() == many.num_added());
     copy.wipe().unwrap();

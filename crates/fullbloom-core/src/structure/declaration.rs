@@ -36,6 +36,7 @@ pub(crate) use super::values::names;
 
 use std::fmt::Display;
 
+use super::cell_stats::CellStats;
 use super::traits::{Filter, Options, Value};
 use crate::container::Header;
 use crate::error::{Error, Result};
@@ -63,24 +64,31 @@ pub trait Declared: Filter {
 
     /// The attributes of the class, in order of interest.
     fn attributes(&self) -> Vec<(&'static str, Value)>;
+    /// One of [`Declared::attributes`], without computing the others.
+    fn attribute(&self, name: &str) -> Option<Value>;
     /// Writes the fields that files contain.
     fn describe(&self, header: &mut Header);
     /// The differences that keep two structures from being combined.
     fn differences(&self, other: &Self) -> Differences;
 
-    /// Everything worth knowing, in order of interest.
+    /// Everything worth knowing, in order of interest. Counts the cells.
     fn info(&self) -> Vec<(&'static str, Value)> {
+        self.info_with(self.cell_stats())
+    }
+
+    /// [`Declared::info`] with what a count of the cells said.
+    fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
         let mut info = vec![
             ("capacity", Value::Number(self.capacity())),
             ("target_fpr", Value::Real(self.target_fpr())),
             ("num_added", Value::Number(self.num_added())),
         ];
-        if let Some((items, sd)) = self.estimated() {
+        if let Some((items, sd)) = cells.estimated {
             info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
         }
-        info.push(("fpr", Value::Real(self.fpr())));
+        info.push(("fpr", Value::Real(cells.fpr)));
         info.extend(self.missed().map(|share| ("fnr", Value::Real(share))));
-        info.push(("fill", Value::Real(self.fill())));
+        info.push(("fill", Value::Real(cells.fill)));
         info.extend(self.attributes().into_iter().filter(|(_, value)| *value != Value::Nothing));
         info.extend([
             ("seed", Value::Number(self.hasher().seed())),
@@ -324,6 +332,13 @@ macro_rules! declared {
 
             fn attributes(&self) -> Vec<(&'static str, $crate::structure::Value)> {
                 vec![$((stringify!($s), $crate::structure::declaration::FieldValue::value(self.$s())),)*]
+            }
+
+            fn attribute(&self, name: &str) -> Option<$crate::structure::Value> {
+                match name {
+                    $(stringify!($s) => Some($crate::structure::declaration::FieldValue::value(self.$s())),)*
+                    _ => None,
+                }
             }
 
             fn describe(&self, header: &mut $crate::container::Header) {

@@ -5,6 +5,7 @@
 //! * [`declaration`]: parameters, fields and documentation of a structure, declared once;
 //! * [`values`]: types of declared fields;
 //! * `memories`: methods that follow from the memories that hold its cells;
+//! * [`cell_stats`]: what its cells say, from one count;
 //! * [`load`]: its capacity, rate and number of keys;
 //! * [`batch`]: many keys at once, on one thread or several;
 //! * [`opening`]: reading files and bytes; [`parts`]: a copy in slices;
@@ -13,6 +14,7 @@
 
 pub mod algebra;
 pub mod batch;
+pub mod cell_stats;
 pub(crate) mod conformance;
 pub mod declaration;
 pub mod job;
@@ -27,6 +29,7 @@ pub mod values;
 
 pub use crate::key::source::HashSource;
 pub use algebra::{Intersectable, Mergeable};
+pub use cell_stats::CellStats;
 pub use declaration::Declared;
 pub use job::Job;
 pub use traits::{

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Loadable;
+use super::{Declared, Loadable};
 use crate::cells::Memory;
 use crate::container::{ContainerIndex, Header, Verify};
 use crate::error::{Error, Result};
@@ -69,4 +69,15 @@ fn rebuilt<F: Loadable>(
     };
     let hasher = filter.hasher().holding(header.added_domains()?);
     F::load(&header, hasher, &mut section)
+}
+
+/// What one count of the cells says, and the set bits of the file where they determine it, is what each method says.
+pub(crate) fn one_count_suffices<F: Declared>(filter: &F) {
+    let stats = filter.cell_stats();
+    assert_eq!((stats.fill, stats.fpr, stats.estimated), (filter.fill(), filter.fpr(), filter.estimated()));
+    let sections = filter.container().sections;
+    let set: Vec<u64> = sections.iter().map(|it| it.bytes.iter().map(|b| u64::from(b.count_ones())).sum()).collect();
+    assert!(filter.stats_of_bits(&set).is_none_or(|of_bits| of_bits == stats));
+    assert!(filter.attributes().into_iter().all(|(name, value)| filter.attribute(name) == Some(value)));
+    assert_eq!(filter.attribute("no attribute"), None);
 }

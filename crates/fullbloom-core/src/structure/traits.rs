@@ -14,7 +14,7 @@ use crate::key::{KeyDomains, KeyHasher};
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::sizing::Law;
 use crate::sizing::chain::Member;
-use crate::structure::Job;
+use crate::structure::{CellStats, Job};
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,13 @@ pub enum Value {
     Flag(bool),
     /// Not there.
     Nothing,
+}
+
+impl Value {
+    /// The whole number, if it is one.
+    pub fn as_number(&self) -> Option<u64> {
+        if let Value::Number(number) = self { Some(*number) } else { None }
+    }
 }
 
 /// Answers membership for 64-bit hashes.
@@ -92,6 +99,24 @@ pub trait Filter: Send + Sync + Sized {
     }
     /// Share of set cells, counted.
     fn fill(&self) -> f64;
+    /// [`Filter::fill`], [`Filter::fpr`] and [`Filter::estimated`] from one count of the cells, where one suffices.
+    fn cell_stats(&self) -> CellStats {
+        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: self.estimated() }
+    }
+    /// [`Filter::cell_stats`] if each section of its file has this many set bits; `None` if these numbers do not
+    /// determine them. Others count the bits of such a structure, a part of a section at a time.
+    fn stats_of_bits(&self, _set: &[u64]) -> Option<CellStats> {
+        None
+    }
+    /// The law of the set bits and the number of all bits, if the cells are bits of one section and their fill determines
+    /// the rate.
+    fn law_of_bits(&self) -> Option<(Box<dyn Law>, u64)> {
+        None
+    }
+    /// The model rate by [`Filter::num_added`] alone, without a look at the cells, if there is a law for it.
+    fn fpr_by_count(&self) -> Option<f64> {
+        None
+    }
     /// Bytes of its cells.
     fn nbytes(&self) -> u64;
     /// Estimated number of distinct keys with its standard deviation, if the cells allow one.

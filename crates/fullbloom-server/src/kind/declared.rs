@@ -209,7 +209,7 @@ macro_rules! kind {
             use fullbloom_core::structure::parts::Parts;
             #[allow(unused_imports)] // of what it can do
             use fullbloom_core::structure::{
-                Addable, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
+                Addable, CellStats, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
             };
             use std::any::Any;
 
@@ -224,8 +224,16 @@ macro_rules! kind {
 
             impl Kind for Core {
                 forward!(Filter: capacity -> u64, target_fpr -> f64, num_added -> u64, fpr -> f64, fill -> f64);
-                forward!(Filter: nbytes -> u64, estimated -> Option<(f64, f64)>, container -> Container<'_>);
-                forward!(Declared: info -> Vec<(&'static str, Value)>);
+                forward!(Filter: nbytes -> u64, cell_stats -> CellStats, fpr_by_count -> Option<f64>, container -> Container<'_>);
+                fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
+                    Filter::stats_of_bits(self, set)
+                }
+                fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
+                    Declared::info_with(self, cells)
+                }
+                fn number(&self, name: &str) -> Option<u64> {
+                    Declared::attribute(self, name)?.as_number()
+                }
                 fn variant(&self) -> &'static Variant {
                     registry::by_id(registry::$ID).unwrap_or(&registry::VARIANTS[0])
                 }

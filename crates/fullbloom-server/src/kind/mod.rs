@@ -7,7 +7,6 @@
 //! * [`spec`]: the parameters of a filter; [`settings`]: how the service treats it.
 
 use fullbloom_core::key::KeyDomains;
-use fullbloom_core::structure::Value;
 
 use crate::fault::Result;
 
@@ -42,14 +41,6 @@ pub use traits::Kind;
 /// The result of [`Kind::values`] for a key; `None` for a key that has no value.
 pub fn value_if_present(filter: &dyn Kind, hash: u64, value: u64) -> Option<u64> {
     (value != 0 || !filter.lacks_value(hash)).then_some(value)
-}
-
-/// The whole number that `info()` shows as `name`.
-pub fn info_number(filter: &dyn Kind, name: &str) -> Option<u64> {
-    filter.info().into_iter().find_map(|(known, value)| match value {
-        Value::Number(number) if known == name => Some(number),
-        _ => None,
-    })
 }
 
 /// Adds `keys` keys with `work` and records their domains. After a fault, records them if any key was added before the

@@ -8,7 +8,7 @@ use std::path::Path;
 use fullbloom_core::container::{Container, ContainerIndex, Header, Section, Verify, kind};
 use fullbloom_core::key::{AddedDomains, KeyHasher};
 use fullbloom_core::registry::Variant;
-use fullbloom_core::structure::Value;
+use fullbloom_core::structure::{CellStats, Value};
 
 use super::foreign::rows as foreign;
 use super::settings::{Flavour, Settings};
@@ -89,7 +89,7 @@ impl Kind for Note {
     fn nbytes(&self) -> u64 {
         self.0.len() as u64
     }
-    fn info(&self) -> Vec<(&'static str, Value)> {
+    fn info_with(&self, _: CellStats) -> Vec<(&'static str, Value)> {
         vec![("nbytes", Value::Number(self.nbytes()))]
     }
     fn container(&self) -> Container<'_> {

@@ -7,8 +7,8 @@ use fullbloom_core::container::Container;
 use fullbloom_core::growth::Growth;
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
 use fullbloom_core::registry::Variant;
-use fullbloom_core::structure::Value;
 use fullbloom_core::structure::parts::Parts;
+use fullbloom_core::structure::{CellStats, Value};
 
 use super::foreign::dump_format::DumpFormat;
 use super::keying::Keying;
@@ -41,12 +41,26 @@ pub trait Kind: Any + Send + Sync {
     fn fill(&self) -> f64;
     /// The bytes of its cells.
     fn nbytes(&self) -> u64;
-    /// An estimate of the distinct keys and its deviation, if the cells permit one.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    /// Fill, rate and estimate from one count of the cells.
+    fn cell_stats(&self) -> CellStats {
+        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: None }
+    }
+    /// [`Kind::cell_stats`] if the sections of its file have so many set bits; `None` if these numbers do not determine
+    /// them.
+    fn stats_of_bits(&self, _set: &[u64]) -> Option<CellStats> {
         None
     }
-    /// The fields of `info()`.
-    fn info(&self) -> Vec<(&'static str, Value)>;
+    /// The model rate by the number of keys, without a look at the cells, if there is a law for it.
+    fn fpr_by_count(&self) -> Option<f64> {
+        None
+    }
+    /// The fields of `info()`, with what a count of the cells said.
+    fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)>;
+    /// A whole number among the fields of `info()`, without a count of the cells.
+    fn number(&self, name: &str) -> Option<u64> {
+        let fields = self.info_with(CellStats::default());
+        fields.into_iter().find_map(|(known, value)| if known == name { value.as_number() } else { None })
+    }
     /// Its file.
     fn container(&self) -> Container<'_>;
     /// A copy in its own memory.

@@ -331,7 +331,7 @@ impl Service {
                 }
                 None => (store.add(at, &body.words, &mut new)?, body_kind(body.single)),
             };
-            let over = entry.read().is_over_capacity();
+            let over = entry.is_over_capacity();
             Ok((Some(BatchResult { results: new, body_kind, over, warning: None }), lsn))
         })?;
         Ok(done.map(|done| to_answers(py, done, pack)))
@@ -363,8 +363,11 @@ impl Service {
                 let Some(filter) = entry.try_read() else { return Ok(None) };
                 filter
             };
-            let (over, warning) = (filter.is_over_capacity(), type_warning(filter.as_ref(), body.domains));
+            let warning = type_warning(filter.as_ref(), body.domains);
             drop(filter);
+            let Some(over) = (if wait { Some(entry.is_over_capacity()) } else { entry.try_is_over_capacity() }) else {
+                return Ok(None);
+            };
             let mut found = zeros_per_key(&entry, &body.words);
             if wait {
                 store.contains(&entry, &body.words, &mut found);
@@ -402,9 +405,8 @@ impl Service {
             }
             let mut removed = zeros_per_key(&entry, &body.words);
             let lsn = store.remove(entry.at(versions.as_deref()), &body.words, &mut removed)?;
-            let filter = entry.read();
-            let warning = type_warning(filter.as_ref(), body.domains);
-            let (body_kind, over) = (body_kind(body.single), filter.is_over_capacity());
+            let warning = type_warning(entry.read().as_ref(), body.domains);
+            let (body_kind, over) = (body_kind(body.single), entry.is_over_capacity());
             Ok((Some(BatchResult { results: removed, body_kind, over, warning }), lsn))
         })?;
         Ok(done.map(|done| to_answers(py, done, pack)))

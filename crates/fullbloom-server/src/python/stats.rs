@@ -1,6 +1,7 @@
 //! What a filter reports about itself.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fullbloom_core::key::KeyDomains;
@@ -10,53 +11,22 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::Service;
 use crate::auth::covers;
-use crate::kind::Kind;
-use crate::store::Entry;
+use crate::store::{Entry, FilterStats};
 
-/// The statistics read under the filter's lock.
-struct FilterStats {
-    details: Vec<(&'static str, Value)>,
-    fpr: f64,
-    fill: Option<f64>,
-    nbytes: u64,
-    added: u64,
-    capacity: u64,
-    target: f64,
-    over: bool,
-    estimated: Option<(f64, f64)>,
-    class: &'static str,
-    /// Why lookups over RESP found nothing: their keys are of a type that was never added.
-    surprise: Option<String>,
+/// The numbers of a filter. `counted` counts the cells, which reads all of them.
+fn read_stats(entry: &Entry, counted: bool) -> Arc<FilterStats> {
+    if counted { entry.count_stats() } else { Arc::new(entry.stats()) }
 }
 
-/// Reads the statistics. `counted` counts the cells, which reads all of them.
-fn read_stats(entry: &Entry, counted: bool) -> FilterStats {
-    let texts = entry.has_texts_looked_up();
-    if counted {
-        entry.with_whole(|filter| stats_of(filter, true, texts))
-    } else {
-        stats_of(entry.read().as_ref(), false, texts)
+/// Why lookups over RESP found nothing: their keys are of a type that was never added.
+fn surprise_of(entry: &Entry) -> Option<String> {
+    if !entry.has_texts_looked_up() {
+        return None;
     }
+    entry.peek().hasher().added_mut().surprise(KeyDomains::TEXT).map(|surprise| surprise.to_string())
 }
 
-fn stats_of(filter: &dyn Kind, counted: bool, texts_looked_up: bool) -> FilterStats {
-    let surprise = || filter.hasher().added_mut().surprise(KeyDomains::TEXT).map(|surprise| surprise.to_string());
-    FilterStats {
-        details: if counted { filter.info() } else { Vec::new() },
-        fpr: filter.fpr(),
-        fill: counted.then(|| filter.fill()),
-        nbytes: filter.nbytes(),
-        added: filter.num_added(),
-        capacity: filter.capacity(),
-        target: filter.target_fpr(),
-        over: filter.is_over_capacity(),
-        estimated: if counted { filter.estimated() } else { None },
-        class: filter.variant().class,
-        surprise: if texts_looked_up { surprise() } else { None },
-    }
-}
-
-fn set(dict: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult<()> {
+fn set(dict: &Bound<'_, PyDict>, name: &str, value: &Value) -> PyResult<()> {
     match value {
         Value::Number(number) => dict.set_item(name, number),
         Value::Real(real) => dict.set_item(name, real),
@@ -66,7 +36,7 @@ fn set(dict: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult<()> {
     }
 }
 
-fn dict<'py>(py: Python<'py>, entry: &Entry, stats: FilterStats) -> PyResult<Bound<'py, PyDict>> {
+fn dict<'py>(py: Python<'py>, entry: &Entry, stats: &FilterStats) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     let settings = &entry.settings;
     out.set_item("id", entry.id)?;
@@ -82,13 +52,13 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, stats: FilterStats) -> PyResult<Bou
     out.set_item("expires", entry.expires())?;
     out.set_item("version", entry.version())?;
     out.set_item("capacity", stats.capacity)?;
-    out.set_item("target_fpr", stats.target)?;
-    out.set_item("num_added", stats.added)?;
+    out.set_item("target_fpr", stats.target_fpr)?;
+    out.set_item("num_added", stats.num_added)?;
     out.set_item("fpr", stats.fpr)?;
-    out.set_item("over_capacity", stats.over)?;
+    out.set_item("over_capacity", stats.is_over_capacity())?;
     out.set_item("nbytes", stats.nbytes)?;
     out.set_item("fill", stats.fill)?;
-    if let Some(surprise) = stats.surprise {
+    if let Some(surprise) = surprise_of(entry) {
         out.set_item("key_domain_warning", surprise)?;
     }
     out.set_item("estimated", stats.estimated.map(|(keys, _)| keys))?;
@@ -97,7 +67,7 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, stats: FilterStats) -> PyResult<Bou
         out.set_item(name, count)?;
     }
     let details = PyDict::new(py);
-    stats.details.into_iter().try_for_each(|(name, value)| set(&details, name, value))?;
+    stats.details.iter().try_for_each(|(name, value)| set(&details, name, value))?;
     out.set_item("details", details)?;
     Ok(out)
 }
@@ -112,7 +82,7 @@ impl Service {
             let stats = read_stats(&entry, counted);
             Ok((entry, stats))
         })?;
-        dict(py, &entry, stats)
+        dict(py, &entry, &stats)
     }
 
     /// [`Service::info`] of the filters with these numbers.
@@ -122,7 +92,7 @@ impl Service {
             let entries = store.entries_with_ids(&numbers);
             Ok(entries.into_iter().map(|entry| (read_stats(&entry, counted), entry)).collect::<Vec<_>>())
         })?;
-        all.into_iter().map(|(stats, entry)| dict(py, &entry, stats)).collect()
+        all.into_iter().map(|(stats, entry)| dict(py, &entry, &stats)).collect()
     }
 
     /// The numbers of the `most` largest filters, the largest first, among those whose names match one of the patterns,

@@ -2,11 +2,11 @@
 //!
 //! Locks are taken in this order, each first by trying and then aside, so that no worker of a runtime blocks: the
 //! store's `transaction_lock`; `merge_lock` of one filter; [`Entry::read_upgradable`]; the store's `catalogue_lock`;
-//! `scan` of one filter; the filter's lock; the log's. The filter's lock is fair: a reader waits behind a waiting
+//! `last_count` or `last_fpr` of one filter; `scan` of one filter; the filter's lock; the log's. The filter's lock is fair: a reader waits behind a waiting
 //! change. So no thread reads one filter twice at once (a nested [`Entry::read`] would wait for itself), and only the
 //! holder of `catalogue_lock` reads two filters. The holder of an upgradable lock excludes changes, never lookups.
 //!
-//! Copies of most filters let changes through between slices (`slices`). Other tasks over a whole filter hold `scan`,
+//! Copies of most filters let changes through between slices (`slices`), and so do counts of their cells (`stats`). Other tasks over a whole filter hold `scan`,
 //! one at a time. If the filter is changing, each waits ten times as long as the one before it took: of a hundred
 //! changes at most one waits, no matter how many tasks are requested. A connection that would have to wait for such a
 //! task releases its thread in the meantime ([`Entry::wait_until_idle`]).
@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use super::Snapshot;
 use super::cells::Cells;
 use super::journal::Journals;
+use super::stats::{FilterStats, Known};
 use crate::blocking::aside;
 use crate::fault::{Fault, Result};
 use crate::kind::{Keying, Kind, Settings};
@@ -111,6 +112,9 @@ pub struct Entry {
     pub(super) merge_lock: Mutex<()>,
     /// The keys added while it is copied.
     pub(super) journals: Journals,
+    /// The last count of its cells, and its last rate without one.
+    pub(super) last_count: Mutex<Option<Known<Arc<FilterStats>>>>,
+    pub(super) last_fpr: Mutex<Option<Known<f64>>>,
 }
 
 /// Smaller filters are scanned and copied at once.
@@ -209,6 +213,8 @@ impl Entry {
             scan: Mutex::default(),
             merge_lock: Mutex::default(),
             journals: Journals::default(),
+            last_count: Mutex::default(),
+            last_fpr: Mutex::default(),
         }
     }
 
@@ -262,6 +268,12 @@ impl Entry {
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
         self.filter.try_read().unwrap_or_else(|| aside(|| self.filter.read()))
+    }
+
+    /// [`Entry::read`] that does not wait behind a waiting change if others read the filter: a copy of a large filter
+    /// may keep that change waiting. For rare reads only, because many of them would keep it waiting forever.
+    pub fn peek(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
+        self.filter.try_read_recursive().unwrap_or_else(|| self.read())
     }
 
     /// [`Entry::read`], unless the filter is being changed.

@@ -1,7 +1,7 @@
 //! [`Journals`]: the keys added to a filter while it is copied or merged, in the order of the log.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use fullbloom_core::key::KeyDomains;
 use parking_lot::Mutex;
@@ -31,6 +31,8 @@ struct Shared {
 #[derive(Default)]
 pub(super) struct Journals {
     count: AtomicUsize,
+    /// The number of changes other than adding keys.
+    rewrites: AtomicU64,
     all: Mutex<Vec<Arc<Shared>>>,
 }
 
@@ -53,6 +55,9 @@ impl Journals {
     /// Records a change of the filter, which now has this many bytes. The caller excludes other changes and copies.
     #[inline]
     pub(super) fn record(&self, record: &Record<'_>, nbytes: u64) {
+        if !matches!(record, Record::Add { .. }) {
+            self.rewrites.fetch_add(1, Ordering::Release);
+        }
         if self.count.load(Ordering::Acquire) > 0 {
             self.record_in_all(record, nbytes);
         }
@@ -73,8 +78,14 @@ impl Journals {
         }
     }
 
+    /// The number of changes other than adding keys. The caller excludes changes.
+    pub(super) fn rewrites(&self) -> u64 {
+        self.rewrites.load(Ordering::Acquire)
+    }
+
     /// Invalidates all journals, because the filter was replaced.
     pub(super) fn invalidate(&self) {
+        self.rewrites.fetch_add(1, Ordering::Release);
         self.all.lock().iter().for_each(|shared| shared.journal.lock().invalidate());
     }
 }

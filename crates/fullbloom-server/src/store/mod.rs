@@ -5,6 +5,7 @@
 //! * `catalogue`: create, replace, drop, rename; `target`: conditions on a change; `notes`: small texts beside the
 //!   filters;
 //! * `operations`: batches of keys; `merge`: one filter into another; `secrets`: the secrets of keyed filters;
+//! * [`stats`]: what a filter says about itself, counted in slices;
 //! * [`snapshot`]: a filter at one moment; `slices`: how it is copied; `journal`: keys added in the meantime;
 //! * `files`, `manifest`, [`checkpoint`]: files, checkpoints and backups;
 //! * `replay`: recovery; `segment_chain`, `salvage`: missing and damaged parts.
@@ -52,6 +53,9 @@ mod slices;
 #[cfg(test)]
 mod slices_tests;
 pub mod snapshot;
+pub mod stats;
+#[cfg(test)]
+mod stats_tests;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -65,6 +69,7 @@ pub use notes::{NoteExpiry, NoteUpdate};
 pub use operations::Lsn;
 pub use secrets::{Master, random};
 pub use snapshot::Snapshot;
+pub use stats::FilterStats;
 pub use target::{Conflict, Target, Versions, note_has_name};
 
 /// How to open a store.

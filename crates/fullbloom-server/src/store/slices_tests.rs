@@ -12,7 +12,7 @@ use crate::fault_points::{Action, Child, arm};
 use crate::kind::{Kind, Spec};
 
 /// Kinds that are copied in slices, one of which grows, and one kind that is not.
-fn specs() -> Vec<Spec> {
+pub(super) fn specs() -> Vec<Spec> {
     let kind = |name: &'static str| Spec { kind: name.into(), seed: 5, ..Spec::default() };
     let bloom = |layout: &'static str| kind("bloom").with("capacity", 60_000).with("layout", layout);
     let mut specs: Vec<Spec> = ["classic", "blocked", "two-block"].map(bloom).into();
@@ -29,7 +29,7 @@ fn bytes_of(filter: &dyn Kind) -> Vec<u8> {
     bytes
 }
 
-fn in_memory() -> Result<Store> {
+pub(super) fn in_memory() -> Result<Store> {
     Store::open(Options { plain: true, ..Options::default() })
 }
 

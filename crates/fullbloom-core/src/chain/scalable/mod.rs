@@ -18,9 +18,9 @@ use crate::error::{Error, Result};
 use crate::growth::Growth;
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
-use crate::sizing::estimates::reached_chain;
+use crate::sizing::estimates::{StageKeys, reached_chain};
 use crate::structure::declaration::structure;
-use crate::structure::{Addable, Declared, Filter, Loadable, Sections, batch};
+use crate::structure::{Addable, CellStats, Declared, Filter, Loadable, Sections, batch};
 
 /// Capacity of the first stage of a filter that is sized by the keys it grows to.
 const INITIAL_CAPACITY: u64 = 10_000;
@@ -139,6 +139,12 @@ impl ScalableBloomFilter {
         rates.filter(|(index, rate)| self.plan.is_held(*index, *rate)).count()
     }
 
+    fn stats_of_stages(&self, fill: f64, stages: &[StageKeys]) -> CellStats {
+        let (kind, members) = (self.plan.kind.stages(), stages.iter().map(|stage| stage.member).collect::<Vec<_>>());
+        let estimated = Some(reached_chain(kind, stages).with_deviation());
+        CellStats { fill, fpr: kind.fpr(&members), estimated }
+    }
+
     /// The newest stage.
     fn newest(&mut self) -> Result<&mut Stage> {
         self.chain.stages.last_mut().ok_or_else(|| Error::Capacity("the filter has no stage".into()))
@@ -225,6 +231,27 @@ impl Filter for ScalableBloomFilter {
     fn fpr(&self) -> f64 {
         let members: Vec<_> = self.chain.stages.iter().map(Filter::member).collect();
         self.plan.kind.stages().fpr(&members)
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        let stage_of = |stage: &Stage| match stage.law_of_bits() {
+            Some((law, _)) => StageKeys::of_cells(stage.num_added() as f64, law.as_ref(), stage.fill()),
+            None => stage.stage_keys(),
+        };
+        let stages: Vec<_> = self.chain.stages.iter().map(stage_of).collect();
+        self.stats_of_stages(self.fill(), &stages)
+    }
+
+    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
+        let (mut stages, mut used) = (Vec::new(), 0.0);
+        for (at, stage) in self.chain.stages.iter().enumerate() {
+            let (law, bits) = stage.law_of_bits()?;
+            let fill = *set.get(at)? as f64 / bits as f64;
+            used += fill * stage.nbytes() as f64;
+            stages.push(StageKeys::of_cells(stage.num_added() as f64, law.as_ref(), fill));
+        }
+        let all: u64 = self.chain.stages.iter().map(Filter::nbytes).sum();
+        Some(self.stats_of_stages(used / all as f64, &stages))
     }
 
     /// Including the keys that an earlier stage, or their own, found wrongly.

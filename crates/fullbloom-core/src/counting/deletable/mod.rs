@@ -23,7 +23,7 @@ use crate::sizing::Law;
 use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, CellStats, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
@@ -156,6 +156,10 @@ impl Filter for DeletableBloomFilter {
 
     fn fpr(&self) -> f64 {
         self.regions.positions.law().fpr_of_fill(self.fill())
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        CellStats::by_law(&self.regions.positions.law(), self.fill())
     }
 
     fn fill(&self) -> f64 {

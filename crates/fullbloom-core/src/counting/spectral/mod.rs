@@ -26,7 +26,7 @@ use crate::registry::SPECTRAL;
 use crate::sizing::Law;
 use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Positioned, Sections};
+use crate::structure::{Addable, CellStats, Countable, Declared, Filter, Loadable, Positioned, Sections};
 
 structure! {
     /// Counts how often each key was added: counts may be too high, never too low.
@@ -196,6 +196,10 @@ impl Filter for SpectralBloomFilter {
 
     fn fpr(&self) -> f64 {
         self.shape.law().fpr_of_fill(self.fill())
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        CellStats::by_law(&self.shape.law(), self.fill())
     }
 
     fn fill(&self) -> f64 {

@@ -21,7 +21,7 @@ use crate::sizing::whole::new_among;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, CellStats, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -121,6 +121,11 @@ impl VariableIncrementFilter {
     fn words(&self) -> &[u64] {
         self.memory.words()
     }
+
+    fn rate_of_fill(&self, fill: f64) -> f64 {
+        let items = self.shape.occupancy().items(fill);
+        if items.is_finite() { self.shape.fpr(items) } else { 1.0 }
+    }
 }
 
 impl Filter for VariableIncrementFilter {
@@ -143,8 +148,12 @@ impl Filter for VariableIncrementFilter {
     }
 
     fn fpr(&self) -> f64 {
-        let items = self.shape.occupancy().items(self.fill());
-        if items.is_finite() { self.shape.fpr(items) } else { 1.0 }
+        self.rate_of_fill(self.fill())
+    }
+
+    fn cell_stats(&self) -> CellStats {
+        let fill = self.fill();
+        CellStats { fill, fpr: self.rate_of_fill(fill), estimated: Some(self.shape.occupancy().estimate(fill)) }
     }
 
     fn fill(&self) -> f64 {

@@ -9,8 +9,8 @@ use fullbloom_core::foreign::redisbloom::bloom::{Chain, Layer, hash};
 use fullbloom_core::growth::Growth;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry::Variant;
-use fullbloom_core::structure::Value;
 use fullbloom_core::structure::parts::Parts;
+use fullbloom_core::structure::{CellStats, Value};
 
 use super::dump_format::DumpFormat;
 use super::options::number;
@@ -44,6 +44,11 @@ pub(super) fn create(spec: &Spec) -> Result<Chain> {
 pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
     let (capacity, error, _, scaling) = parse_options(spec)?;
     Ok(Chain::cell_bytes(capacity, error, scaling)?)
+}
+
+fn to_cell_stats((fill, fpr): (f64, f64)) -> CellStats {
+    // The filter counts its keys itself.
+    CellStats { fill, fpr, estimated: None }
 }
 
 fn line(layer: &Layer) -> String {
@@ -91,14 +96,20 @@ impl Kind for Chain {
     fn capacity(&self) -> u64 {
         Chain::capacity(self)
     }
-    fn info(&self) -> Vec<(&'static str, Value)> {
+    fn cell_stats(&self) -> CellStats {
+        to_cell_stats(self.fill_and_fpr())
+    }
+    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
+        self.fill_and_fpr_of(set).map(to_cell_stats)
+    }
+    fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
         let layers = self.layers().len() as u64;
         vec![
             ("capacity", Value::Number(Chain::capacity(self))),
             ("target_fpr", Value::Real(self.target())),
             ("num_added", Value::Number(self.items())),
-            ("fpr", Value::Real(Chain::fpr(self))),
-            ("fill", Value::Real(Chain::fill(self))),
+            ("fpr", Value::Real(cells.fpr)),
+            ("fill", Value::Real(cells.fill)),
             ("stages", Value::Number(layers)),
             ("nbytes", Value::Number(Chain::nbytes(self))),
             ("counted_bytes", Value::Number(OVERHEAD + LAYER_OVERHEAD * layers + Chain::nbytes(self))),

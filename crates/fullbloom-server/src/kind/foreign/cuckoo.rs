@@ -9,7 +9,7 @@ use fullbloom_core::foreign::redisbloom::cuckoo::{Cuckoo, Shape, hash};
 use fullbloom_core::growth::Growth;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry::Variant;
-use fullbloom_core::structure::Value;
+use fullbloom_core::structure::{CellStats, Value};
 
 use super::dump_format::DumpFormat;
 use super::options::number;
@@ -70,14 +70,14 @@ impl Kind for Cuckoo {
     fn capacity(&self) -> u64 {
         Cuckoo::nbytes(self)
     }
-    fn info(&self) -> Vec<(&'static str, Value)> {
+    fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
         let (shape, tables) = (self.shape(), self.tables().len() as u64);
         vec![
             ("capacity", Value::Number(Kind::capacity(self))),
             ("target_fpr", Value::Real(self.target())),
             ("num_added", Value::Number(self.items())),
-            ("fpr", Value::Real(Cuckoo::fpr(self))),
-            ("fill", Value::Real(Cuckoo::fill(self))),
+            ("fpr", Value::Real(cells.fpr)),
+            ("fill", Value::Real(cells.fill)),
             ("stages", Value::Number(tables)),
             ("num_buckets", Value::Number(shape.buckets)),
             ("bucket_size", Value::Number(shape.bucket_size.into())),

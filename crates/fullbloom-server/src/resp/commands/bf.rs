@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::{integer, is, real};
 use crate::fault::{Code, Fault};
-use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign, info_number};
+use crate::kind::{self, Flavour, Kind, Settings, Spec, foreign};
 use crate::resp::error::{CommandError, CommandResult, wrong_arity};
 use crate::resp::parser::Args;
 use crate::resp::session::Session;
@@ -249,11 +249,10 @@ const FIELDS: [(&str, &str); 5] = [
 
 fn fields(entry: &Entry) -> [Option<u64>; 5] {
     let expansion = entry.settings.note("expansion");
-    entry.with_whole(|filter| {
-        let stages = info_number(filter, "stages").unwrap_or(1);
-        let nbytes = info_number(filter, "counted_bytes").unwrap_or_else(|| filter.nbytes());
-        [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
-    })
+    let filter = entry.read();
+    let stages = filter.number("stages").unwrap_or(1);
+    let nbytes = filter.number("counted_bytes").unwrap_or_else(|| filter.nbytes());
+    [Some(filter.capacity()), Some(nbytes), Some(stages), Some(filter.num_added()), expansion]
 }
 
 pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
@@ -284,7 +283,7 @@ pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 /// Describes a filter as a single layer.
 fn describe_layer(filter: &dyn Kind) -> Vec<String> {
-    let hashes = info_number(filter, "num_hashes").unwrap_or(0);
+    let hashes = filter.number("num_hashes").unwrap_or(0);
     let (bytes, capacity, items, ratio) = (filter.nbytes(), filter.capacity(), filter.num_added(), filter.target_fpr());
     let bits = bytes * 8;
     vec![
@@ -297,10 +296,12 @@ fn describe_layer(filter: &dyn Kind) -> Vec<String> {
 
 pub(super) fn debug(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.find_as(args.at(1), Flavour::Bloom)?.ok_or_else(Fault::missing)?;
-    let lines = entry.with_whole(|filter| match filter.dump_format() {
+    let filter = entry.read();
+    let lines = match filter.dump_format() {
         Some(foreign) => foreign.debug_lines(),
-        None => describe_layer(filter),
-    });
+        None => describe_layer(filter.as_ref()),
+    };
+    drop(filter);
     session.reply.array(lines.len());
     lines.iter().for_each(|line| session.reply.text(line));
     Ok(())

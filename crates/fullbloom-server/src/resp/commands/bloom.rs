@@ -86,7 +86,10 @@ fn write_value(reply: &mut Reply, value: &Value) {
 
 pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
     let entry = session.get(args.at(1))?;
-    let (row, fields) = entry.with_whole(|filter| (filter.variant(), filter.info()));
+    // In a statement of its own: the count must not begin while this thread reads the filter.
+    let row = entry.read().variant();
+    let stats = entry.count_stats();
+    let fields = &stats.details;
     let expires = entry.expires().map_or(Value::Nothing, Value::Number);
     let about = [
         ("name", Value::Text(entry.name())),
@@ -97,7 +100,7 @@ pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {
         ("expires", expires),
     ];
     session.reply.map(about.len() + fields.len());
-    for (name, value) in about.iter().chain(&fields) {
+    for (name, value) in about.iter().chain(fields) {
         session.reply.text(name);
         write_value(&mut session.reply, value);
     }

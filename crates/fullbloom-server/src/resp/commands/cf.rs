@@ -6,7 +6,7 @@ use fullbloom_core::registry::{VARIANTS, Variant};
 
 use super::arguments::{integer, is};
 use crate::fault::{Code, Fault};
-use crate::kind::{Flavour, Settings, Spec, foreign, info_number};
+use crate::kind::{Flavour, Settings, Spec, foreign};
 use crate::resp::error::{CommandError, CommandResult, wrong_arity};
 use crate::resp::parser::Args;
 use crate::resp::session::Session;
@@ -251,23 +251,21 @@ fn fields(session: &mut Session, name: &[u8]) -> CommandResult<[(&'static str, u
     use std::sync::atomic::Ordering;
     let entry = session.find_as(name, Flavour::Cuckoo)?.ok_or_else(Fault::missing)?;
     let note = |name: &str, otherwise: u64| entry.settings.note(name).unwrap_or(otherwise);
-    Ok(entry.with_whole(|filter| {
-        let number = |name: &str| info_number(filter, name);
-        let stages = number("stages").unwrap_or(1);
-        [
-            ("Size", number("counted_bytes").unwrap_or_else(|| filter.nbytes())),
-            ("Number of buckets", number("num_buckets").unwrap_or(0)),
-            ("Number of filters", stages),
-            ("Number of items inserted", filter.num_added()),
-            (
-                "Number of items deleted",
-                number("deletes").unwrap_or_else(|| entry.counters.removed.load(Ordering::Relaxed)),
-            ),
-            ("Bucket size", number("bucket_size").unwrap_or_else(|| note("bucket", 0))),
-            ("Expansion rate", number("expansion").unwrap_or_else(|| note("expansion", 1))),
-            ("Max iterations", note("iterations", 20)),
-        ]
-    }))
+    let filter = entry.read();
+    let number = |name: &str| filter.number(name);
+    Ok([
+        ("Size", number("counted_bytes").unwrap_or_else(|| filter.nbytes())),
+        ("Number of buckets", number("num_buckets").unwrap_or(0)),
+        ("Number of filters", number("stages").unwrap_or(1)),
+        ("Number of items inserted", filter.num_added()),
+        (
+            "Number of items deleted",
+            number("deletes").unwrap_or_else(|| entry.counters.removed.load(Ordering::Relaxed)),
+        ),
+        ("Bucket size", number("bucket_size").unwrap_or_else(|| note("bucket", 0))),
+        ("Expansion rate", number("expansion").unwrap_or_else(|| note("expansion", 1))),
+        ("Max iterations", note("iterations", 20)),
+    ])
 }
 
 pub(super) fn info(session: &mut Session, args: Args<'_>) -> CommandResult {

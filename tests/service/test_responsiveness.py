@@ -326,3 +326,42 @@ def test_adds_continue_while_the_cells_are_counted(start):
     assert slowest[1] < BOUND, slowest
     info = service.http.get("/v1/filters/big").json()
     assert info["estimated"] == pytest.approx(info["num_added"], rel=0.01)
+
+
+def test_adds_continue_while_a_filter_is_merged_that_is_copied_at_once(start):
+    """They wait for the copy in memory, and neither for the merge nor for the file."""
+    service = start(FULLBLOOM_LOG_LEVEL="warning")
+    capacity = 160_000_000 if LONG else 30_000_000
+    host, _, port = service.resp.rpartition(":")
+    address = (host, int(port))
+    for name in ("into", "from"):
+        service.create(name, kind="cuckoo", capacity=capacity, keyed=False, seed=5)
+    end, merges = threading.Event(), []
+
+    def merge():
+        with socket.create_connection(address, timeout=60) as one:
+            while not end.is_set():
+                begun = time.perf_counter()
+                one.sendall(b"BLOOM.MERGE into from\r\n")
+                answer = one.recv(1000)
+                assert answer == b"+OK\r\n", answer
+                merges.append(time.perf_counter() - begun)
+
+    thread = threading.Thread(target=merge)
+    thread.start()
+    times, until = [], time.monotonic() + (20 if LONG else 4)
+    with socket.create_connection(address, timeout=60) as one:
+        while time.monotonic() < until:
+            begun = time.perf_counter()
+            one.sendall(b"BF.ADD into key%d\r\n" % len(times))
+            assert one.recv(100) == b":1\r\n"
+            times.append(time.perf_counter() - begun)
+            time.sleep(0.001)
+    end.set()
+    thread.join()
+    assert len(merges) > 1
+    # Half of the time, at least, no add waits.
+    assert sorted(times)[len(times) // 2] < 0.02, times
+    assert len(times) > 200, (len(times), max(times), merges)
+    check = service.http.post("/v1/filters/into/check", json={"keys": [f"key{n}" for n in range(len(times))]})
+    assert all(check.json()["found"])

@@ -335,7 +335,7 @@ impl Entry {
         done
     }
 
-    fn lock_scan(&self) -> parking_lot::MutexGuard<'_, ScanState> {
+    pub(super) fn lock_scan(&self) -> parking_lot::MutexGuard<'_, ScanState> {
         let whole = self.scan.try_lock().unwrap_or_else(|| aside(|| self.scan.lock()));
         self.pause(&whole);
         whole

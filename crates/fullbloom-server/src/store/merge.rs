@@ -1,13 +1,13 @@
 //! Merges one filter into another.
 //!
 //! The result cannot be expressed as keys, so it is written to a file, which one log record names. It is built beside
-//! the filter. If the filter is copied in slices, clients continue to add keys. These keys are added to the result as
-//! well, in the same order, and their records are repeated after the record of the merge, in one block with it: replay
-//! loads the file and adds what it lacks. Other filters are not changed in the meantime.
+//! the filter, from a copy, and clients continue to add keys. These keys are added to the result as well, in the same
+//! order, and their records are repeated after the record of the merge, in one block with it: replay loads the file and
+//! adds what it lacks. Small and strict filters, and filters with other changes, are not changed in the meantime.
 
 use std::sync::atomic::Ordering;
 
-use super::entry::Place;
+use super::entry::{Place, SMALL};
 use super::files::NewFile;
 use super::journal::Run;
 use super::slices::FilterCopy;
@@ -31,11 +31,11 @@ impl Store {
         let _one = entry.merge_lock.try_lock().unwrap_or_else(|| aside(|| entry.merge_lock.lock()));
         let _held = self.budget.take(entry.nbytes())?;
         // A filter that must keep its version, or its limit on keys, must not change in the meantime.
-        if !target.has_versions()
+        if entry.nbytes() >= SMALL
+            && !target.has_versions()
             && !entry.settings.strict
             && !std::ptr::eq(source, entry)
-            && let Some(copied) = entry.copy_in_slices()?
-            && let Some(lsn) = self.merge_concurrently(entry, source, copied)?
+            && let Some(lsn) = self.merge_concurrently(entry, source, entry.copy_with_journal()?)?
         {
             return Ok(lsn);
         }

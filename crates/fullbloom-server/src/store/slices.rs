@@ -131,6 +131,22 @@ impl Entry {
         Ok(None)
     }
 
+    /// A copy for a merge beside the filter: in slices, or else at once. The caller charges its bytes to the budget.
+    pub(super) fn copy_with_journal(&self) -> Result<FilterCopy<'_>> {
+        if let Some(copied) = self.copy_in_slices()? {
+            return Ok(copied);
+        }
+        let mut whole = self.lock_scan();
+        let (begun, long) = (Instant::now(), self.begin_task(&self.long_reads));
+        let filter = self.read();
+        let (journal, lsn) = (self.journals.begin(filter.nbytes()), self.lsn.load(Ordering::Acquire));
+        let copied = filter.duplicate()?;
+        drop(filter);
+        drop(long);
+        whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
+        Ok(FilterCopy { filter: copied, lsn, taken_at: begun, journal })
+    }
+
     /// `None` if there was a change other than adding keys.
     fn try_copy_slices<'a>(&'a self, journal: JournalGuard<'a>, mut parts: Parts) -> Result<Option<FilterCopy<'a>>> {
         let (mut at, end, mut late, mut rounds) = (0, parts.len(), DirtyWords::default(), 0);

@@ -103,6 +103,7 @@ __all__ = [
     "parquet_chunks",
     "parquet_filter_len",
     "parquet_footer_len",
+    "record_digests",
     "shapes_within",
     "size_for",
     "variants",
@@ -5318,6 +5319,9 @@ def parquet_filter_len(head: bytes) -> int:
 
 def parquet_footer_len(tail: bytes, size: int) -> int:
     """Bytes of the footer of a Parquet file of `size` bytes that ends with the 8 bytes `tail`."""
+
+def record_digests(filter: _Filter) -> None:
+    """Records that the lines added were hashes in hexadecimal digits."""
 
 def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
     """(num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have."""

@@ -163,6 +163,42 @@ def test_options_that_contradict_are_refused(fullbloom, refused, built, words):
     assert not (built.parent / "g").exists()
 
 
+@pytest.mark.parametrize("kind", ["bloom", "scalable", "xor", "cuckoo"])
+def test_a_password_looked_up_among_hashes_is_warned_of(fullbloom, tmp_path, kind):
+    """It would be absent, however often it leaked."""
+    (tmp_path / "leaked.txt").write_bytes(leaked())
+    fullbloom("build", "--hex", "--fpr", "1e-9", "--kind", kind, "f", "leaked.txt", cwd=tmp_path, check=0)
+    for options in ([], ["--absent"], ["--count"]):
+        done = fullbloom("check", *options, "f", cwd=tmp_path, stdin=b"password\n", check=1)
+        (line,) = done.stderr.decode().splitlines()
+        assert re.search("holds hashes .* --sha1-of .* --hex", line), line
+    # Without the mistake nothing is said, nor where the lines are hashes.
+    for options, text, code in (
+        (["--sha1-of"], b"password\n", 0),
+        (["--sha1-of"], b"no such password\n", 1),
+        (["--hex"], leaked(), 0),
+        (["--no-hex"], f"{digest(b'password')}\n".encode(), 0),
+        (["-q"], b"password\n", 1),
+        ([], b"", 0),
+    ):
+        done = fullbloom("check", "--count", *options, "f", cwd=tmp_path, stdin=text, check=code)
+        assert b"--sha1-of" not in done.stderr, options
+
+
+def test_hashes_are_recorded_wherever_they_are_added(fullbloom, tmp_path):
+    (tmp_path / "leaked.txt").write_bytes(leaked())
+    fullbloom("build", "--capacity", "99", "f", cwd=tmp_path, stdin=b"text\n", check=0)
+    assert package.open(tmp_path / "f").key_domains == "text"
+    fullbloom("check", "--count", "f", cwd=tmp_path, stdin=b"password\n", check=1)
+    for options in ([], ["--in-place"]):
+        done = fullbloom("insert", "--hex", *options, "f", "leaked.txt", cwd=tmp_path, check=0)
+        assert b"were added to" not in done.stderr
+        assert package.open(tmp_path / "f").key_domains == "text, digest"
+    fullbloom("build", "--capacity", "99", "g", cwd=tmp_path, stdin=b"text\n", check=0)
+    fullbloom("merge", "h", "f", "f", cwd=tmp_path, check=0)
+    assert package.open(tmp_path / "h").key_domains == "text, digest"
+
+
 @pytest.fixture
 def asked(program, built):
     """A run that asks for a password on a terminal; a function that types and returns (code, all shown)."""

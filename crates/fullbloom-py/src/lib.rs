@@ -90,7 +90,7 @@ macro_rules! module {
             #[pymodule_export]
             use super::reconcile::{CharacteristicSketch, Decoded, RatelessDecoder, RatelessEncoder, StrataEstimator};
             #[pymodule_export]
-            use super::text::{CandidateDuplicates, add_lines, check_lines};
+            use super::text::{CandidateDuplicates, add_lines, check_lines, record_digests};
             #[pymodule_export]
             use super::wire::{WireBatch, WireCells, WireExchange, WireKeys, WireText};
             #[pymodule_export]

@@ -85,6 +85,7 @@ def _add_two_sets(parser: argparse.ArgumentParser) -> None:
 def run(options: BuildOptions) -> int:
     """Build and save."""
     from fullbloom.cli.filters.builders import create_builder
+    from fullbloom.cli.io.hashes import record_digests
     from fullbloom.cli.io.output import save_filter
     from fullbloom.cli.io.reader import Reader
     from fullbloom.cli.report import report
@@ -97,6 +98,7 @@ def run(options: BuildOptions) -> int:
         builder = create_builder(options, reader)
         seen, lines = builder.build()
         reader.progress.clear()
+        record_digests(options, seen)
         save_filter(seen, options.out)
     stats: dict[str, Any] = {"file": options.out, "lines": lines, **seen.info()}
     rate = seen.fpr()

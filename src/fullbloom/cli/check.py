@@ -60,6 +60,7 @@ def run(options: CheckOptions) -> int:
     """Look all lines up; return 0 if none is absent, else 1."""
     from fullbloom.cli.filters.files import load
     from fullbloom.cli.io.blocks import Blocks, TypedLine, is_typed
+    from fullbloom.cli.io.hashes import warn_of_digests
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.io.sources import open_sources
     from fullbloom.cli.progress import Progress
@@ -86,6 +87,7 @@ def run(options: CheckOptions) -> int:
         else:
             lines, found = _check_lines(options, seen, blocks, output, progress)
         progress.clear()
+    warn_of_digests(options, seen, lines=lines, found=found)
     if secret and not (options.count or options.json):
         note(options, f"{found:,} of {lines:,} found")
     stats = {

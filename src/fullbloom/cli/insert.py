@@ -51,6 +51,7 @@ def run(options: InsertOptions) -> int:
     from fullbloom.cli.filters.files import warn_of_types
     from fullbloom.cli.filters.kinds import get_row
     from fullbloom.cli.filters.state import lock_file
+    from fullbloom.cli.io.hashes import record_digests
     from fullbloom.cli.io.reader import Reader, Target
     from fullbloom.cli.report import report
     from fullbloom.cli.stops import Stops
@@ -65,6 +66,7 @@ def run(options: InsertOptions) -> int:
         try:
             lines = reader.fill([Target.of_filter(seen, get_row(seen))])
             reader.progress.clear()
+            record_digests(options, seen)
             warn_of_types(types, seen)
             stats: dict[str, Any] = {"file": options.filter, "lines": lines, "new": seen.num_added - before}
             stats |= seen.info()

@@ -28,6 +28,9 @@ impl KeyDomains {
     pub const NONE: Self = KeyDomains(0);
     /// Ready hashes, whose keys may be of any domain.
     pub const HASHED: Self = KeyDomains(1 << 32);
+    /// Texts that are hashes in hexadecimal digits: a mark beside [`KeyDomains::TEXT`], and not a domain. Releases that
+    /// do not know it take bit 31 for a domain and read the file.
+    pub const DIGESTS: Self = KeyDomains(1 << 31);
     /// Every domain.
     const ALL: Self = KeyDomains(u64::MAX);
 
@@ -75,6 +78,7 @@ impl KeyDomains {
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "hashed" => Some(Self::HASHED),
+            "digest" => Some(Self::DIGESTS),
             _ => NAMED.iter().find(|(_, known)| *known == name).map(|(domain, _)| Self::of(*domain)),
         }
     }
@@ -88,7 +92,11 @@ impl std::fmt::Display for KeyDomains {
         if self.holds(Self::HASHED) {
             names.push("hashed");
         }
-        let known = NAMED.iter().fold(Self::HASHED, |known, (domain, _)| known.with(Self::of(*domain)));
+        if self.holds(Self::DIGESTS) {
+            names.push("digest");
+        }
+        let known =
+            NAMED.iter().fold(Self::HASHED.with(Self::DIGESTS), |known, (domain, _)| known.with(Self::of(*domain)));
         if !self.without(known).is_empty() {
             names.push("other");
         }
@@ -237,6 +245,8 @@ mod tests {
         assert_eq!((added.number(), added.to_string().as_str()), (Some(1 << 32), "hashed"));
         assert_eq!(KeyDomains::named("integer"), Some(int));
         assert!(KeyDomains::named("hashed") == Some(KeyDomains::HASHED) && KeyDomains::named("none").is_none());
+        let digests = AddedDomains::stored(KeyDomains::DIGESTS.with(text).number());
+        assert!(digests.is_some_and(|it| it.expects(text) && it.to_string() == "text, digest"));
         assert!(AddedDomains::stored(1 << 33).is_none() && AddedDomains::stored(3).is_some_and(|two| two.holds(text)));
     }
 }

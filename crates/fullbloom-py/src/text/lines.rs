@@ -1,7 +1,8 @@
 //! Lines as keys.
 
 use fullbloom_core::cells::allocation::reserve;
-use fullbloom_core::structure::Addable;
+use fullbloom_core::key::KeyDomains;
+use fullbloom_core::structure::{Addable, Filter};
 use fullbloom_core::text::{self, LINES, Tally};
 use pyo3::prelude::*;
 
@@ -57,6 +58,18 @@ pub(crate) fn add_lines<'py>(
 ) -> PyResult<Parts<'py>> {
     let bytes = read_bytes("block", block)?;
     with_filter!(filter, lock => add(filter.py(), lock, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
+}
+
+/// Records that the lines added were hashes in hexadecimal digits.
+#[pyfunction]
+#[pyo3(signature = (filter: "_Filter") -> "None")]
+pub(crate) fn record_digests(filter: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = filter.py();
+    with_lookup_filter!(filter, lock => {
+        lock.write(py, |filter| filter.record(KeyDomains::DIGESTS));
+        Ok(())
+    })
+    .unwrap_or_else(|| not_a_filter(filter))
 }
 
 /// Looks up every line of `block`; (lines, found lines, bytes of the found, bytes of the absent).

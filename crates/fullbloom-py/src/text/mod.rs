@@ -17,7 +17,7 @@ mod lines;
 mod records;
 
 pub(crate) use duplicates::{CandidateDuplicates, LastOccurrences};
-pub(crate) use lines::{add_lines, check_lines};
+pub(crate) use lines::{add_lines, check_lines, record_digests};
 pub(crate) use records::{KeyedRecords, Selection};
 
 /// Bytes, if they were collected.

@@ -9,14 +9,19 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from fullbloom import _core
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.report import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.blocks import Block, Blocks, TypedLine
     from fullbloom.cli.options import RecordOptions
 
+#: What ``key_domains`` has for such keys.
+DIGEST = "digest"
 #: The text after the hash, and a carriage return.
 _REST = re.compile(rb":[^\n]*|\r(?=\n)")
 _DIGITS = b"0123456789ABCDEF"
@@ -38,6 +43,22 @@ def hash_blocks(options: RecordOptions, blocks: Blocks | TypedLine) -> Iterable[
     if options.sha1_of:
         return map(_sha1, blocks)
     return _refuse_hashes(blocks) if options.hex is None else blocks
+
+
+def record_digests(options: RecordOptions, seen: Filter) -> None:
+    """Record in a filter that the lines added to it were hashes, if they were."""
+    if options.has_hashes:
+        _core.record_digests(seen)
+
+
+def warn_of_digests(options: RecordOptions, seen: Filter, *, lines: int, found: int) -> None:
+    """Warn if none of the lines was in a filter of hashes, and they were looked up as they are."""
+    if lines and not found and not options.has_hashes and DIGEST in seen.key_domains.split(", "):
+        note(
+            options,
+            "the filter holds hashes in hexadecimal digits, and no line was found; give --sha1-of to look "
+            "up the SHA-1 of each line, or --hex for lines that are hashes",
+        )
 
 
 def _refuse_hashes(blocks: Blocks | TypedLine) -> Iterator[Block]:

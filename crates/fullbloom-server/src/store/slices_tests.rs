@@ -85,39 +85,42 @@ fn merged_specs() -> [Spec; 4] {
 
 #[test]
 fn keys_added_during_a_merge_survive() -> Result<()> {
+    // Fingerprints of small numbers would be equal.
+    let key = |number: u64| Draws(number).next();
+    let [k1, k2, k3, k4, k5, k6] = [1, 2, 3, 4, 5, 6].map(key);
     let points = ["file.create", "file.written", "files.sync", "files.synced"];
     for (spec, point) in merged_specs().iter().flat_map(|spec| points.map(|point| (spec.clone(), point))) {
         let folder = temporary();
         let store = open_store(folder.path())?;
         let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
         let (from, _) = store.create(b"from", Settings::of(spec.clone()))?;
-        store.add(&into, &[1, 2], &mut [0; 2])?;
-        store.add(&from, &[2, 3], &mut [0; 2])?;
+        store.add(&into, &[k1, k2], &mut [0; 2])?;
+        store.add(&from, &[k2, k3], &mut [0; 2])?;
         let paused = arm(folder.path(), point, 0, Action::Pause);
         thread::scope(|scope| {
             let merge = scope.spawn(|| store.merge(&into, &from));
             paused.wait();
             // Neither waits for the merge.
             let mut new = [9; 3];
-            store.add(&into, &[1, 4, 3], &mut new)?;
-            store.add(into.at(None).with_domains(KeyDomains::HASHED), &[5], &mut [0])?;
+            store.add(&into, &[k1, k4, k3], &mut new)?;
+            store.add(into.at(None).with_domains(KeyDomains::HASHED), &[k5], &mut [0])?;
             assert_eq!(new, [0, 1, 1], "{point}");
             paused.release();
             let lsn = merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))?;
             store.log().wait_blocking(lsn.0)
         })?;
         let mut found = [0; 6];
-        into.read().contains(&[1, 2, 3, 4, 5, 6], &mut found);
+        into.read().contains(&[k1, k2, k3, k4, k5, k6], &mut found);
         assert_eq!(found, [1, 1, 1, 1, 1, 0], "{point}");
         // As if they had been added after the merge.
         let other = in_memory()?;
         let [(one, _), (two, _)] =
             [other.create(b"1", Settings::of(spec.clone()))?, other.create(b"2", Settings::of(spec))?];
-        other.add(&one, &[1, 2], &mut [0; 2])?;
-        other.add(&two, &[2, 3], &mut [0; 2])?;
+        other.add(&one, &[k1, k2], &mut [0; 2])?;
+        other.add(&two, &[k2, k3], &mut [0; 2])?;
         other.merge(&one, &two)?;
-        other.add(&one, &[1, 4, 3], &mut [0; 3])?;
-        other.add(one.at(None).with_domains(KeyDomains::HASHED), &[5], &mut [0])?;
+        other.add(&one, &[k1, k4, k3], &mut [0; 3])?;
+        other.add(one.at(None).with_domains(KeyDomains::HASHED), &[k5], &mut [0])?;
         assert!(bytes_of(into.read().as_ref()) == bytes_of(one.read().as_ref()), "{point}");
         let crashed = open_store(copy_folder(folder.path()).path())?;
         assert!(visible_state(&crashed) == visible_state(&store), "{point}");

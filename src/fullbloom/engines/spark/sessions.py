@@ -87,6 +87,17 @@ def is_classic(frame_or_session: Any) -> bool:
     return hasattr(frame_or_session, "_jdf") or hasattr(frame_or_session, "_jsparkSession")
 
 
+def count_local_cores(session: Any) -> int:
+    """Return the cores of a session whose tasks run on this machine in the driver's JVM; 0 for others."""
+    if not is_classic(session) or not _is_local(session):
+        return 0
+    return int(session.sparkContext.defaultParallelism)
+
+
+def _is_local(session: Any) -> bool:
+    return re.fullmatch(r"local(\[.*\])?", str(session.conf.get("spark.master", ""))) is not None
+
+
 def read_size(session: Any, name: str, default: str) -> int:
     """Return a setting of bytes, such as ``"1g"``; -1 if it is negative."""
     text = str(session.conf.get(name, default)).strip()
@@ -125,8 +136,7 @@ def check_broadcast_size(session: Any, nbytes: int, max_bytes: int | None) -> No
     check_value_size(nbytes)
     if max_bytes is None:
         # Without a cluster, the tasks run in the process of the driver.
-        local = re.fullmatch(r"local(\[.*\])?", str(session.conf.get("spark.master", "")))
-        name = "spark.driver.memory" if local else "spark.executor.memory"
+        name = "spark.driver.memory" if _is_local(session) else "spark.executor.memory"
         max_bytes = read_size(session, name, "1g") // 2
         reason = f"half of {name}"
     else:

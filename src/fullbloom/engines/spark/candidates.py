@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import functions
 from pyspark.sql import types as spark_types
 
-from fullbloom.engines.spark.jvm import LARGEST_LITERAL, might_contain
+from fullbloom.engines.spark.jvm import fits_plan, might_contain
 from fullbloom.engines.spark.lookups import create_lookup, send_filter
 from fullbloom.engines.spark.sessions import is_classic
 
@@ -31,6 +31,6 @@ def hash_columns(frame: Any, columns: list[str]) -> Any:
 
 def keep_candidates(session: Any, hashes: Any, filter_: Any, max_bytes: int | None = None) -> Any:
     """Return the Column of a lookup of longs in a filter of Spark's format: in the JVM if possible."""
-    if is_classic(session) and filter_.nbytes < LARGEST_LITERAL - 64:
+    if is_classic(session) and fits_plan(filter_):
         return might_contain(hashes, filter_)
     return create_lookup(*send_filter(session, filter_, max_bytes))(hashes)

@@ -47,13 +47,65 @@ def might_contain(column: Any, filter_: ForeignFilter) -> Any:
     if len(data) > LARGEST_LITERAL:
         raise ParameterTypeError(f"the filter has {len(data)} bytes; use contains beyond {LARGEST_LITERAL}")
     catalyst = _get_jvm().org.apache.spark.sql.catalyst.expressions
-    convert = _get_jvm().org.apache.spark.sql.classic.ExpressionUtils
     key = functions.col(column) if isinstance(column, str) else column
-    literal = convert.expression(functions.lit(data)._jc)  # noqa: SLF001 - the JVM's column
-    expression = catalyst.BloomFilterMightContain(literal, convert.expression(key._jc))  # noqa: SLF001
+    return _to_column(
+        catalyst.BloomFilterMightContain(_to_expression(functions.lit(data)), _to_expression(key))
+    )
+
+
+def look_up_integers(key: Any, filter_: ForeignFilter, otherwise: Any) -> Any:
+    """Return the Column of Spark's own lookup if ``key`` holds longs or ints, else the Column ``otherwise``.
+
+    Types of columns are unknown until Spark resolves the query. The optimizer knows them, and keeps one of
+    the branches.
+    """
+    types = _get_jvm().org.apache.spark.sql.types.DataTypes
+    long_key = _pass_on(key, "java.lang.Long", types.LongType)
+    int_key = _pass_on(key, "java.lang.Integer", types.IntegerType).cast("long")
+    key_type = functions.typeof(key)
+    return (
+        functions.when(key_type == "bigint", might_contain(long_key, filter_))
+        .when(key_type == "int", might_contain(int_key, filter_))
+        .otherwise(otherwise)
+    )
+
+
+def _pass_on(key: Any, class_name: str, key_type: Any) -> Any:
+    """Return the Column of the sum of ``key`` and 0 in Java, of ``key_type`` whatever ``key`` holds.
+
+    Spark checks the types of all branches before it removes one, and refuses some casts then.
+    """
+    jvm = _get_jvm()
+    package = getattr(jvm, "scala.collection.immutable")
+    nil, nothing = (
+        getattr(package, "Nil$").__getattr__("MODULE$"),
+        getattr(jvm.scala, "None$").__getattr__("MODULE$"),
+    )
+    zero = _to_expression(functions.lit(0).cast("long" if "Long" in class_name else "int"))
+    arguments = nil.prepended(zero).prepended(_to_expression(key))
+    return _to_column(
+        jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(
+            jvm.java.lang.Class.forName(class_name),
+            key_type,
+            "sum",
+            arguments,
+            nil,
+            True,
+            True,
+            True,
+            nothing,
+        )
+    )
+
+
+def _to_expression(column: Any) -> Any:
+    return _get_jvm().org.apache.spark.sql.classic.ExpressionUtils.expression(column._jc)  # noqa: SLF001
+
+
+def _to_column(expression: Any) -> Any:
     from pyspark.sql.classic.column import Column
 
-    return Column(convert.column(expression))
+    return Column(_get_jvm().org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
 def _get_jvm() -> Any:
@@ -63,6 +115,11 @@ def _get_jvm() -> Any:
             "Spark Connect gives no access to the JVM; use contains, or a classic session"
         )
     return session._jvm  # noqa: SLF001
+
+
+def fits_plan(filter_: Any) -> bool:
+    """Return whether `might_contain` accepts a filter."""
+    return getattr(filter_, "format", None) in SPARK_FORMATS and filter_.nbytes < LARGEST_LITERAL - 64
 
 
 def _check_format(filter_: Any) -> Any:

@@ -1,6 +1,6 @@
 """`python -m benchmarks.engines [NAME...]`: each prints its table, on servers that it starts and ends.
 
-A part of a table has a name after a colon: `spark:build`, `spark:contains`, `spark:joins`, `spark:duplicates`.
+A colon names a part of a table: `spark:build`, `spark:contains`, `spark:joins`, `spark:duplicates`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Builds, lookups, joins and duplicates of Spark with two cores, beside Spark's own, all by turns.
 
-One session runs everything. Each call runs twice before it counts, which compiles the JVM's code and starts the
-Python workers, and then by turns with the others. Shown are the median, the least, and the median of the ratios
-of each turn. Both sides read the same input: a range, or columns of the same Parquet files. They use filters of
-the same n, m and k, and complete: a filter is in the driver, and rows go to Spark's "noop" sink. Needs pyspark
-and Java.
+One session runs everything. Each call runs twice before it counts, which compiles the JVM's code and starts
+the Python workers, and then by turns with the others. Shown are the median, the least, the median of the
+ratios of each turn, and the ratio of the least. Both sides read the same input: a range, or columns of the
+same Parquet files. They use filters of the same n, m and k, and complete: a filter is in the driver, and
+rows go to Spark's "noop" sink. Needs pyspark and Java.
 """
 
 from __future__ import annotations

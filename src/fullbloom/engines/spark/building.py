@@ -34,9 +34,9 @@ def build(
 
     Each partition becomes a filter for ``capacity`` keys, built from batches of Arrow. Groups of these merge
     on executors, and the driver merges at most 16 results. With ``local[N]``, where all tasks run on this
-    machine, each core builds at most two, and the driver merges their files. Tasks that Spark retries or runs twice
-    cannot change the filter, because a part reaches the result once. If a partition fails for good, this
-    raises an error and returns no filter.
+    machine, each core builds at most two, and the driver merges their files. Tasks that Spark retries or
+    runs twice cannot change the filter, because a part reaches the result once. If a partition fails for
+    good, this raises an error and returns no filter.
 
     ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can merge, or ``"spark"`` (``"spark-v1"``) for
     a `ForeignFilter` with the bits of Spark's own filter. ``parameters`` are further ones of its class,

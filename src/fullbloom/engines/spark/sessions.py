@@ -84,7 +84,8 @@ _KEYS = (
 
 def is_classic(frame_or_session: Any) -> bool:
     """Return whether the JVM is within reach, which it is not over Spark Connect."""
-    return hasattr(frame_or_session, "_jdf") or hasattr(frame_or_session, "_jsparkSession")
+    # A frame of Connect takes any name for a column, so hasattr is no help.
+    return not type(frame_or_session).__module__.startswith("pyspark.sql.connect.")
 
 
 def count_local_cores(session: Any) -> int:

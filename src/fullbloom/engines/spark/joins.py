@@ -10,9 +10,12 @@ from pyspark.sql import types as spark_types
 
 from fullbloom.card import format_bytes
 from fullbloom.engines.kinds import create_mergeable
-from fullbloom.engines.spark.building import build
-from fullbloom.engines.spark.candidates import hash_columns, keep_candidates
-from fullbloom.engines.spark.lookups import send_filter
+from fullbloom.engines.spark.candidates import (
+    collect_hashes,
+    hash_columns,
+    keep_candidates,
+    sample_candidates,
+)
 from fullbloom.engines.spark.sessions import (
     check_broadcast_size,
     check_frame,
@@ -21,7 +24,6 @@ from fullbloom.engines.spark.sessions import (
     is_repeatable,
     read_size,
 )
-from fullbloom.engines.spark.shipping import TranslateErrors, ship
 from fullbloom.errors import FilterMemoryError, ParameterError
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ _MOST_KEPT = 0.5
 _LEAST_RATIO = 4
 #: Characters of names and types that reasons show.
 _SHOWN = 100
-#: Rows of each partition that the sample reads.
-_SAMPLED = 2000
 #: Types whose equal values have equal hashes; a join by other columns is left to Spark.
 _HASHED = (
     spark_types.IntegralType,
@@ -173,18 +173,16 @@ def _measure(
     """Build the filter, sample the large side, and decide."""
     session = big.sparkSession
     rows = small.count()
-    capacity = max(1, rows)
     try:
-        nbytes = create_mergeable("spark", capacity, fpr).nbytes
+        nbytes = create_mergeable("spark", max(1, rows), fpr).nbytes
         check_broadcast_size(session, nbytes, max_bytes)
     except FilterMemoryError as error:
         if forced:
             raise
         return JoinPlan(uses_filter=False, reason=str(error), rows=rows)
-    keys = small.select(hash_columns(small, columns).alias("key"))
-    known = build(keys, "key", capacity=capacity, fpr=fpr, kind="spark")
+    known = collect_hashes(small, columns, rows, fpr)
     size = f"{rows} keys, {format_bytes(nbytes)}"
-    kept = _sample(big, columns, known) if sample and is_narrow(big) else None
+    kept = sample_candidates(big, columns, known) if sample and is_narrow(big) else None
     if kept is not None and kept > _MOST_KEPT and not forced:
         reason = f"a filter of {size} would keep {kept:.1%} of a sample of the large side"
         return JoinPlan(uses_filter=False, reason=reason, rows=rows, nbytes=nbytes, kept=kept)
@@ -193,13 +191,3 @@ def _measure(
     return JoinPlan(
         uses_filter=True, reason=f"{size}, {share}", rows=rows, nbytes=nbytes, kept=kept, condition=condition
     )
-
-
-def _sample(big: Any, columns: list[str], known: Any) -> float | None:
-    """Return the share of the first rows of each partition that a filter keeps; None if there are no rows."""
-    digest, broadcast = send_filter(big.sparkSession, known)
-    count = ship("sample_lookups", digest, broadcast, _SAMPLED)
-    keys = big.select(hash_columns(big, columns).alias("key"))
-    with TranslateErrors():
-        found = keys.mapInArrow(count, "rows long, kept long").groupBy().sum("rows", "kept").first()
-    return found[1] / found[0] if found and found[0] else None

@@ -72,6 +72,27 @@ def test_few_partners_make_a_filter_pay_and_the_plan_says_so(engine, sides):
     assert "bloom_join filters the large side: 200 keys" in text
 
 
+def test_a_small_side_is_hashed_unless_it_has_a_hint(engine, sides):
+    big, small = sides
+    for hint, node in ((None, "ShuffledHashJoin"), ("merge", "SortMergeJoin")):
+        side = small if hint is None else small.hint(hint)
+        joined = engine.bloom_join(big, side, on="k")
+        assert node in joined._jdf.queryExecution().executedPlan().toString()
+        assert rows(joined) == rows(big.join(small, ["k"]))
+
+
+def test_filters_of_hashes_are_equal_wherever_they_are_built(session, engine, sides):  # noqa: ARG001
+    from fullbloom.engines.spark.candidates import collect_hashes
+
+    name = "spark.sql.optimizer.runtime.bloomFilter.maxNumItems"
+    aggregated = collect_hashes(sides[1], ["k"], 200, 0.01)
+    session.conf.set(name, "199")  # Spark's aggregate would make a smaller filter
+    try:
+        assert collect_hashes(sides[1], ["k"], 200, 0.01) == aggregated
+    finally:
+        session.conf.unset(name)
+
+
 def test_many_partners_make_no_filter_pay(session, engine, sides):
     big, _ = sides
     every = session.range(10_000).withColumnRenamed("id", "k")

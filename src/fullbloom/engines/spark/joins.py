@@ -20,6 +20,8 @@ from fullbloom.engines.spark.sessions import (
     check_broadcast_size,
     check_frame,
     estimate_bytes,
+    has_hint,
+    is_classic,
     is_narrow,
     is_repeatable,
     read_size,
@@ -36,6 +38,8 @@ _PRUNED |= dict.fromkeys(("right", "rightouter", "right_outer"), "right")
 _MOST_KEPT = 0.5
 #: The large side must have this many times the bytes of the small one.
 _LEAST_RATIO = 4
+#: Rows and bytes of a small side of which each task holds its part in memory, so that no side is sorted.
+_HASHED_ROWS, _HASHED_BYTES = 1 << 20, 1 << 26
 #: Characters of names and types that reasons show.
 _SHOWN = 100
 #: Types whose equal values have equal hashes; a join by other columns is left to Spark.
@@ -94,6 +98,9 @@ def bloom_join(
     shuffle, or with ``sample=False``. ``use_filter`` overrides the decision, except where a filter could
     change the result.
 
+    Where the small side was counted, has at most a million rows and 64 MiB, and has no hint, the join gets
+    Spark's hint ``shuffle_hash``, so that neither side is sorted.
+
     The analyzed plan has the decision (``explain(True)``), and `plan_join` returns it. Raises ParameterError
     if a column does not exist or ``how`` is another join; EngineError if a worker lacks this package.
     """
@@ -105,7 +112,7 @@ def bloom_join(
     # A constant condition: it is part of the analyzed plan, and the optimizer removes it.
     noted = big.where(functions.lit(str(plan)).isNotNull())
     filtered = noted.where(plan.condition) if plan.uses_filter else noted
-    return filtered.join(small, columns, kind)
+    return filtered.join(_hint(small, plan.rows), columns, kind)
 
 
 def plan_join(
@@ -131,6 +138,14 @@ def plan_join(
     if problem is not None or use_filter is False:
         return JoinPlan(uses_filter=False, reason=problem or "use_filter is False")
     return _measure(big, small, columns, fpr=fpr, forced=bool(use_filter), sample=sample, max_bytes=max_bytes)
+
+
+def _hint(small: Any, rows: int | None) -> Any:
+    """Return the small side with the hint that its parts fit into memory, if its rows were counted and do."""
+    if rows is None or rows > _HASHED_ROWS or not is_classic(small) or has_hint(small):
+        return small
+    nbytes = estimate_bytes(small)
+    return small.hint("shuffle_hash") if nbytes is not None and nbytes <= _HASHED_BYTES else small
 
 
 def _find_kind(how: str) -> str:

@@ -8,12 +8,12 @@ from pyspark.sql import functions
 
 from fullbloom import ForeignFilter
 from fullbloom.engines.kinds import SPARK_FORMATS
-from fullbloom.engines.spark.sessions import get_session, is_classic
+from fullbloom.engines.spark.sessions import get_session, is_classic, read_size
 from fullbloom.errors import EngineUnavailable, ParameterTypeError
 
 #: Spark's aggregate makes no larger filters; the settings, and their defaults.
 _LIMITS = "spark.sql.optimizer.runtime.bloomFilter."
-_MOST_KEYS, _MOST_BITS = (_LIMITS + "maxNumItems", 4_000_000), (_LIMITS + "maxNumBits", 1 << 26)
+_MOST_KEYS, _MOST_BITS = (_LIMITS + "maxNumItems", "4000000"), (_LIMITS + "maxNumBits", "67108864")
 #: A larger filter would make the plan, which every task receives, larger than a task should be.
 LARGEST_LITERAL = 16 << 20
 
@@ -113,7 +113,7 @@ def _to_column(expression: Any) -> Any:
 
 def fits_aggregate(session: Any, capacity: int, fpr: float) -> bool:
     """Return whether Spark's aggregate makes a filter of this shape, and not a smaller one."""
-    most_keys, most_bits = (int(session.conf.get(*one)) for one in (_MOST_KEYS, _MOST_BITS))
+    most_keys, most_bits = (read_size(session, *one) for one in (_MOST_KEYS, _MOST_BITS))
     return capacity <= most_keys and 8 * ForeignFilter("spark", capacity, fpr).nbytes <= most_bits
 
 
@@ -124,11 +124,10 @@ def aggregate_longs(frame: Any, column: str, capacity: int, fpr: float) -> Forei
 
 def limit_partitions(frame: Any, rows: int) -> Any:
     """Return a frame of the first rows of each partition, which reads no more of them."""
-    catalyst = _get_jvm().org.apache.spark.sql.catalyst.plans.logical
-    plan = catalyst.LocalLimit(_to_expression(functions.lit(rows)), frame._jdf.logicalPlan())  # noqa: SLF001
-    session = frame.sparkSession
-    limited = _get_jvm().org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)  # noqa: SLF001
-    return type(frame)(limited, session)
+    sql, session = _get_jvm().org.apache.spark.sql, frame.sparkSession
+    limit = sql.catalyst.expressions.Literal(rows, sql.types.DataTypes.IntegerType)
+    plan = sql.catalyst.plans.logical.LocalLimit(limit, frame._jdf.logicalPlan())  # noqa: SLF001
+    return type(frame)(sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)  # noqa: SLF001
 
 
 def _get_jvm() -> Any:

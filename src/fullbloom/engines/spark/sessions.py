@@ -177,6 +177,11 @@ def is_narrow(frame: Any) -> bool:
     )
 
 
+def has_hint(frame: Any) -> bool:
+    """Return whether a frame of a classic session has a hint for a join."""
+    return _find_node(frame._jdf.queryExecution().analyzed(), "ResolvedHint")  # noqa: SLF001
+
+
 def _find_node(plan: Any, names: str) -> bool:
     """Return whether a plan has a node with one of these names."""
     return re.search(rf"^[\s:+-]*({names})\b", plan.toString(), re.MULTILINE) is not None

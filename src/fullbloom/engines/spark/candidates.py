@@ -10,7 +10,6 @@ from pyspark.sql import types as spark_types
 from fullbloom.engines.spark.building import build
 from fullbloom.engines.spark.jvm import (
     aggregate_longs,
-    fits_aggregate,
     fits_plan,
     limit_partitions,
     might_contain,
@@ -52,8 +51,10 @@ def keep_candidates(session: Any, hashes: Any, filter_: Any, max_bytes: int | No
 def collect_hashes(frame: Any, columns: list[str], rows: int, fpr: float) -> Any:
     """Return a filter in Spark's format of the hashes of some columns, of a frame with so many rows."""
     hashes = frame.select(hash_columns(frame, columns).alias("key"))
-    if 0 < rows <= _AGGREGATED and is_classic(frame) and fits_aggregate(frame.sparkSession, rows, fpr):
-        return aggregate_longs(hashes, "key", rows, fpr)
+    if 0 < rows <= _AGGREGATED and is_classic(frame):
+        known = aggregate_longs(hashes, "key", rows, fpr)
+        if known is not None:
+            return known
     return build(hashes, "key", capacity=max(1, rows), fpr=fpr, kind="spark")
 
 

@@ -196,6 +196,7 @@ def _measure(
             raise
         return JoinPlan(uses_filter=False, reason=str(error), rows=rows)
     known = collect_hashes(small, columns, rows, fpr)
+    nbytes = known.nbytes
     size = f"{rows} keys, {format_bytes(nbytes)}"
     kept = sample_candidates(big, columns, known) if sample and is_narrow(big) else None
     if kept is not None and kept > _MOST_KEPT and not forced:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pyspark.sql import functions
@@ -14,6 +15,8 @@ from fullbloom.errors import EngineUnavailable, ParameterTypeError
 #: Spark's aggregate makes no larger filters; the settings, and their defaults.
 _LIMITS = "spark.sql.optimizer.runtime.bloomFilter."
 _MOST_KEYS, _MOST_BITS = (_LIMITS + "maxNumItems", "4000000"), (_LIMITS + "maxNumBits", "67108864")
+#: Share of the bits of a filter by Spark's aggregate that are 1.
+_FILL = 1 / 6
 #: A larger filter would make the plan, which every task receives, larger than a task should be.
 LARGEST_LITERAL = 16 << 20
 
@@ -111,15 +114,20 @@ def _to_column(expression: Any) -> Any:
     return Column(_get_jvm().org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 
-def fits_aggregate(session: Any, capacity: int, fpr: float) -> bool:
-    """Return whether Spark's aggregate makes a filter of this shape, and not a smaller one."""
-    most_keys, most_bits = (read_size(session, *one) for one in (_MOST_KEYS, _MOST_BITS))
-    return capacity <= most_keys and 8 * ForeignFilter("spark", capacity, fpr).nbytes <= most_bits
+def aggregate_longs(frame: Any, column: str, rows: int, fpr: float) -> ForeignFilter | None:
+    """Return a filter of a column of longs by Spark's own aggregate; None if that makes no filter so large.
 
-
-def aggregate_longs(frame: Any, column: str, capacity: int, fpr: float) -> ForeignFilter:
-    """Return the filter of a column of longs that Spark's own aggregate builds; not for an empty frame."""
-    return from_jvm(frame._jdf.stat().bloomFilter(column, capacity, fpr))  # noqa: SLF001
+    Five of six bits stay 0, so that most absent keys take one look-up in memory and no wrong guess of the
+    processor. This takes 1.7 times the bits of the smallest filter. The frame must have rows.
+    """
+    hashes = math.ceil(math.log(fpr, _FILL))
+    bits = 64 * math.ceil(-hashes * rows / math.log1p(-_FILL) / 64)
+    # Spark derives the number of hashes from the bits per key.
+    keys = max(1, round(bits * math.log(2) / hashes))
+    most_keys, most_bits = (read_size(frame.sparkSession, *one) for one in (_MOST_KEYS, _MOST_BITS))
+    if keys > most_keys or bits > most_bits:
+        return None
+    return from_jvm(frame._jdf.stat().bloomFilter(column, keys, bits))  # noqa: SLF001
 
 
 def limit_partitions(frame: Any, rows: int) -> Any:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Values of digits per row, at least, in the first round, and in those of fewer rows: one row of these is a
 #: candidate by chance. Four times as many cost each row two bits more.
 _SPREAD, _LATER_SPREAD = 8, 64
+#: Rows of which a task sorts the digits, about 0.5 GB with all copies, where tasks share a machine.
+_ROWS_PER_SET = 1 << 24
 #: Rows per owner, at most, and owners.
 _ROWS_PER_OWNER, _MOST_OWNERS = 1 << 22, 1 << 10
 #: Share of candidates beyond which all rows are shuffled, which costs less.
@@ -101,7 +103,7 @@ def _exchange(hashes: Any, rows: int, shift: int, bits: int) -> Any:
     owner_bits = (owners - 1).bit_length()
     cores = count_local_cores(hashes.sparkSession)
     if cores:  # sets of more rows take fewer bits per row
-        hashes = hashes.coalesce(cores)
+        hashes = hashes.coalesce(max(cores, rows // _ROWS_PER_SET))
     send = ship("send_hashes", shift, bits, owner_bits)
     answer = ship("answer_hashes", bits, owner_bits)
     answered = (

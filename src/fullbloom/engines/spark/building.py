@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import fullbloom
 from fullbloom.engines.kinds import create_mergeable
-from fullbloom.engines.spark.batches import widen_batches
+from fullbloom.engines.spark.batches import limit_batches_by_rows
 from fullbloom.engines.spark.sessions import (
     check_frame,
     check_key_type,
@@ -57,7 +57,7 @@ def build(
     keys = frame.select(frame[column])
     arguments = (kind, capacity, fpr, parameters)
     parts = _PARTS_PER_CORE * count_local_cores(frame.sparkSession)
-    with TranslateErrors(), widen_batches(frame.sparkSession, key_type):
+    with TranslateErrors(), limit_batches_by_rows(keys):
         if 0 < parts <= width:
             _merge_files(result, keys.coalesce(parts), arguments)
         else:

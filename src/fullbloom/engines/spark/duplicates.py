@@ -9,7 +9,7 @@ from pyspark.sql import Window, functions
 
 from fullbloom.engines import hash_sets
 from fullbloom.engines.kinds import create_mergeable
-from fullbloom.engines.spark.batches import widen_batches
+from fullbloom.engines.spark.batches import limit_batches_by_rows
 from fullbloom.engines.spark.candidates import hash_columns, keep_candidates
 from fullbloom.engines.spark.sessions import check_frame, count_local_cores, is_repeatable
 from fullbloom.engines.spark.shipping import TranslateErrors, ship
@@ -109,7 +109,7 @@ def _exchange(hashes: Any, rows: int, shift: int, bits: int) -> Any:
     answered = (
         hashes.mapInArrow(send, _SENT).repartition(1 << owner_bits, "owner").mapInArrow(answer, _ANSWERED)
     )
-    with TranslateErrors(), widen_batches(hashes.sparkSession, hashes.schema["hash"].dataType):
+    with TranslateErrors(), limit_batches_by_rows(hashes):
         answers = [(row["owner"], bytes(row["repeated"])) for row in answered.collect()]
     return hash_sets.join(answers, bits, owner_bits)
 

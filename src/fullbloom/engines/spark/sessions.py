@@ -177,6 +177,12 @@ def is_narrow(frame: Any) -> bool:
     )
 
 
+def runs_python(frame: Any) -> bool:
+    """Return whether the query of a classic session's frame has Python functions."""
+    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+    return re.search(r"Python|InPandas|InArrow|UDF", plan.toString()) is not None
+
+
 def has_hint(frame: Any) -> bool:
     """Return whether a frame of a classic session has a hint for a join."""
     return _find_node(frame._jdf.queryExecution().analyzed(), "ResolvedHint")  # noqa: SLF001

@@ -33,6 +33,7 @@ LONG = (
     "engines/test_redis_window_losses.py",
     "engines/test_spark.py",
     "engines/test_spark_cluster.py",
+    "engines/test_spark_connect.py",
     "engines/test_spark_tables.py",
     "engines/test_sqlalchemy.py",
     "engines/test_sqlalchemy_statements.py",

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.engines [NAME...]`: each prints its table, on servers that it starts and ends."""
+"""`python -m benchmarks.engines [NAME...]`: each prints its table, on servers that it starts and ends.
+
+A colon names a part of a table: `spark:build`, `spark:contains`, `spark:joins`, `spark:duplicates`.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ NAMES = ["redis", "fleet", "columns", "sqlalchemy", "spark"]
 def main() -> int:
     """Run what was asked for; all without a name."""
     wanted = sys.argv[1:] or NAMES
-    for name in wanted:
+    for name, _, part in (one.partition(":") for one in wanted):
         if name not in NAMES:
             print(f"no measurement is called {name!r}; there are {', '.join(NAMES)}", file=sys.stderr)
             return 2
         with tempfile.TemporaryDirectory(prefix="fullbloom-bench-") as folder:
             load = ", ".join(f"{share:.1f}" for share in os.getloadavg())
             print(f"{name} (load before: {load})", flush=True)
-            for line in importlib.import_module(f"benchmarks.engines.{name}").run(Path(folder)):
+            run = importlib.import_module(f"benchmarks.engines.{name}").run
+            for line in run(Path(folder), part) if part else run(Path(folder)):
                 print(line, flush=True)
     return 0
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -21,10 +24,7 @@ def run(master="local[2]", **settings):
 
     Skips the test where pyspark or Java is missing.
     """
-    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install -r requirements/engines.txt")
-    pytest.importorskip("psutil", reason="psutil is not installed: pip install -r requirements/engines.txt")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not on PATH")
+    require("pyspark", "psutil")
     with tempfile.TemporaryDirectory(prefix="fullbloom-spark-", ignore_cleanup_errors=True) as folder:
         try:
             with bound():
@@ -34,6 +34,81 @@ def run(master="local[2]", **settings):
                 session.stop()
         finally:
             end()
+
+
+def require(*packages):
+    """Skip the test where a package or Java is missing."""
+    for package in packages:
+        reason = f"{package} is not installed: pip install -r requirements/engines.txt"
+        pytest.importorskip(package, reason=reason)
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not on PATH")
+
+
+@contextlib.contextmanager
+def run_connect():
+    """A session of Spark Connect; its server is a JVM that ends with the block, with all of its processes."""
+    require("pyspark", "psutil", "grpc", "grpc_status", "zstandard")
+    from engines import bounds
+    from pyspark.sql import SparkSession
+
+    before = {name for name in os.environ if name.startswith("SPARK_")}
+    with tempfile.TemporaryDirectory(prefix="fullbloom-spark-", ignore_cleanup_errors=True) as folder:
+        server, port = start_server(folder)
+        try:
+            with bounds.bound(SECONDS):
+                wait_for(server, port, Path(folder, "log"))
+                session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+            yield session
+            with bounds.bound(SECONDS):
+                session.stop()
+        finally:
+            processes = bounds.list_tree(server)
+            server.terminate()
+            bounds.kill(processes, 20)
+            server.wait(10)
+            # Functions of pyspark.sql look here for the kind of session that they are used with.
+            for name in {name for name in os.environ if name.startswith("SPARK_")} - before:
+                del os.environ[name]
+
+
+def start_server(folder):
+    """A server of Spark Connect with two cores, and its port."""
+    import pyspark
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = Path(pyspark.__file__).parent
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": port,
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.local.dir": folder,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.ui.enabled": "false",
+    }
+    command = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    for name, value in settings.items():
+        command += ["--conf", f"{name}={value}"]
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment["PYSPARK_PYTHON"] = sys.executable
+    with Path(folder, "log").open("wb") as log:
+        server = subprocess.Popen(
+            [*command, "spark-internal"], env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT
+        )
+    return server, port
+
+
+def wait_for(server, port, log):
+    """Return when a server accepts connections; fail if it ends instead."""
+    while server.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.2)
+    pytest.fail(f"the server of Spark Connect ended: {log.read_text(errors='replace')[-2000:]}")
 
 
 def start(master, folder, **settings):

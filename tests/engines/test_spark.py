@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import hashlib
 import math
 
 import pyarrow as pa
@@ -187,6 +188,33 @@ def test_spark_s_aggregate_has_the_same_bits(session, engine):
     assert engine.build(frame, "id", capacity=20_000, fpr=0.01, kind="spark") == theirs
 
 
+@pytest.mark.parametrize("kind", ["bigint", "int", "smallint", "string"])
+def test_longs_and_ints_are_looked_up_in_the_jvm(session, engine, functions, kind):
+    keys = session.range(3000).select(functions.col("id").cast(kind).alias("k"))
+    known = engine.build(keys.where("int(k) < 1000"), "k", capacity=1000, fpr=1e-9, kind="spark")
+    found = engine.contains("k", known)
+    plan = keys.where(found)._jdf.queryExecution().executedPlan().toString()
+    in_jvm = kind in ("bigint", "int")
+    assert ("might_contain" in plan, "ArrowEvalPython" in plan) == (in_jvm, not in_jvm)
+    assert [keys.where(one).count() for one in (found, ~found)] == [1000, 2000]
+    nothing = session.sql(f"SELECT CAST(NULL AS {kind}) AS k").select(found)
+    assert nothing.columns == ["bloom_contains"]
+    assert nothing.collect()[0][0] is None
+
+
+@pytest.mark.parametrize("kind", ["bigint", "string"])
+def test_a_build_on_one_machine_shuffles_nothing_and_changes_no_setting(session, engine, functions, kind):
+    names = [f"spark.sql.execution.arrow.max{what}PerBatch" for what in ("Records", "Bytes")]
+    frame = session.range(1000, numPartitions=7).select(functions.col("id").cast(kind).alias("k"))
+    before = spark_sessions.read_shuffle_bytes(session), [session.conf.get(name) for name in names]
+    built = engine.build(frame, "k", capacity=1000)
+    assert all(built.contains_many([row["k"] for row in frame.collect()]))
+    with pytest.raises(KeyTypeError, match="keys of this filter must be"):
+        engine.build(session.sql("SELECT 1.5D AS k"), "k", capacity=10, kind="spark")
+    after = spark_sessions.read_shuffle_bytes(session), [session.conf.get(name) for name in names]
+    assert after == before
+
+
 def test_other_filters_are_not_passed_to_the_jvm(engine):
     for call in (engine.to_jvm, lambda one: engine.might_contain("id", one)):
         with pytest.raises(ParameterTypeError, match="in Spark's format is needed"):
@@ -213,22 +241,25 @@ def test_a_worker_process_maps_the_file_once(session, engine):
     for _ in range(2):
         assert frame.where(found).count() < 1300
 
+    digest = hashlib.blake2b(known.to_bytes(), digest_size=16).hexdigest()
+
     def report(batches):
+        from pathlib import Path
+
         from pyspark import SparkFiles
 
         from fullbloom.engines.spark import worker
 
-        files = sum(
-            name.endswith(".bloom") for name in __import__("os").listdir(SparkFiles.getRootDirectory())
-        )
+        files = len(list(Path(SparkFiles.getRootDirectory()).glob(f"*{digest}*")))
         for _ in batches:
             pass
-        mapped = sum(one.mapped for one in worker._open.values())
-        yield pa.record_batch({"files": [files], "mapped": [mapped], "open": [len(worker._open)]})
+        opened = worker._open.get(digest)  # None in a process that ran no task of the query
+        mapped = opened is None or opened.mapped
+        yield pa.record_batch({"files": [files], "mapped": [mapped], "opened": [opened is not None]})
 
-    rows = frame.mapInArrow(report, "files long, mapped long, open long").distinct().collect()
-    assert all(row["mapped"] == row["open"] for row in rows)
-    assert max(row["open"] for row in rows) <= max(row["files"] for row in rows)
+    rows = frame.mapInArrow(report, "files long, mapped boolean, opened boolean").collect()
+    assert all(row["files"] == 1 and row["mapped"] for row in rows)
+    assert any(row["opened"] for row in rows)
 
 
 PACKAGES = {

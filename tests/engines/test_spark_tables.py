@@ -72,6 +72,32 @@ def test_few_partners_make_a_filter_pay_and_the_plan_says_so(engine, sides):
     assert "bloom_join filters the large side: 200 keys" in text
 
 
+def test_a_small_side_is_hashed_unless_it_has_a_hint(engine, sides):
+    big, small = sides
+    for hint, node in ((None, "ShuffledHashJoin"), ("merge", "SortMergeJoin")):
+        side = small if hint is None else small.hint(hint)
+        joined = engine.bloom_join(big, side, on="k")
+        assert node in joined._jdf.queryExecution().executedPlan().toString()
+        assert rows(joined) == rows(big.join(small, ["k"]))
+
+
+@pytest.mark.parametrize("most", ["4000000", "1"])
+def test_a_filter_of_hashes_keeps_its_rate_wherever_it_is_built(session, engine, most):  # noqa: ARG001
+    from fullbloom.engines.spark.candidates import collect_hashes, hash_columns
+
+    name = "spark.sql.optimizer.runtime.bloomFilter.maxNumItems"
+    keys = session.range(100_000)
+    hashes = [row[0] for row in keys.select(hash_columns(keys, ["id"])).collect()]
+    session.conf.set(name, most)  # Spark's aggregate would make a smaller filter than the second needs
+    try:
+        known = collect_hashes(keys.where("id < 10000"), ["id"], 10_000, 0.01)
+    finally:
+        session.conf.unset(name)
+    assert all(known.contains_many(hashes[:10_000]))
+    # 900 of 90,000 absent keys at the rate; five deviations more are 1,050.
+    assert sum(known.contains_many(hashes[10_000:])) < 1050
+
+
 def test_many_partners_make_no_filter_pay(session, engine, sides):
     big, _ = sides
     every = session.range(10_000).withColumnRenamed("id", "k")

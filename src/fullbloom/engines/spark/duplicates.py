@@ -9,16 +9,20 @@ from pyspark.sql import Window, functions
 
 from fullbloom.engines import hash_sets
 from fullbloom.engines.kinds import create_mergeable
+from fullbloom.engines.spark.batches import limit_batches_by_rows
 from fullbloom.engines.spark.candidates import hash_columns, keep_candidates
-from fullbloom.engines.spark.sessions import check_frame, is_repeatable
+from fullbloom.engines.spark.sessions import check_frame, count_local_cores, is_repeatable
 from fullbloom.engines.spark.shipping import TranslateErrors, ship
 from fullbloom.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Digits that a hash has per row at least: one row of these is a candidate by chance.
-_SPREAD = 32
+#: Values of digits per row, at least, in the first round, and in those of fewer rows: one row of these is a
+#: candidate by chance. Four times as many cost each row two bits more.
+_SPREAD, _LATER_SPREAD = 8, 64
+#: Rows of which a task sorts the digits, about 0.5 GB with all copies, where tasks share a machine.
+_ROWS_PER_SET = 1 << 24
 #: Rows per owner, at most, and owners.
 _ROWS_PER_OWNER, _MOST_OWNERS = 1 << 22, 1 << 10
 #: Share of candidates beyond which all rows are shuffled, which costs less.
@@ -74,8 +78,9 @@ def _find_candidates(frame: Any, columns: list[str], rounds: int) -> Any:
     rows = total = frame.count()
     hashes = hash_columns(frame, columns)
     condition, shift = None, 0
-    for _ in range(rounds):
-        bits = max(8, math.ceil(math.log2(_SPREAD * max(1, rows))))
+    for number in range(rounds):
+        spread = _LATER_SPREAD if number or rounds == 1 else _SPREAD
+        bits = max(8, math.ceil(math.log2(spread * max(1, rows))))
         if shift + bits > 64:  # noqa: PLR2004 - the bits of a hash
             break
         source = frame if condition is None else frame.where(condition)
@@ -96,12 +101,15 @@ def _exchange(hashes: Any, rows: int, shift: int, bits: int) -> Any:
     """Return the digits of hashes that occur repeatedly, as an array."""
     owners = min(_MOST_OWNERS, max(1, -(-rows // _ROWS_PER_OWNER)))
     owner_bits = (owners - 1).bit_length()
+    cores = count_local_cores(hashes.sparkSession)
+    if cores:  # sets of more rows take fewer bits per row
+        hashes = hashes.coalesce(max(cores, rows // _ROWS_PER_SET))
     send = ship("send_hashes", shift, bits, owner_bits)
     answer = ship("answer_hashes", bits, owner_bits)
     answered = (
         hashes.mapInArrow(send, _SENT).repartition(1 << owner_bits, "owner").mapInArrow(answer, _ANSWERED)
     )
-    with TranslateErrors():
+    with TranslateErrors(), limit_batches_by_rows(hashes):
         answers = [(row["owner"], bytes(row["repeated"])) for row in answered.collect()]
     return hash_sets.join(answers, bits, owner_bits)
 

@@ -10,18 +10,22 @@ from pyspark.sql import types as spark_types
 
 from fullbloom.card import format_bytes
 from fullbloom.engines.kinds import create_mergeable
-from fullbloom.engines.spark.building import build
-from fullbloom.engines.spark.candidates import hash_columns, keep_candidates
-from fullbloom.engines.spark.lookups import send_filter
+from fullbloom.engines.spark.candidates import (
+    collect_hashes,
+    hash_columns,
+    keep_candidates,
+    sample_candidates,
+)
 from fullbloom.engines.spark.sessions import (
     check_broadcast_size,
     check_frame,
     estimate_bytes,
+    has_hint,
+    is_classic,
     is_narrow,
     is_repeatable,
     read_size,
 )
-from fullbloom.engines.spark.shipping import TranslateErrors, ship
 from fullbloom.errors import FilterMemoryError, ParameterError
 
 if TYPE_CHECKING:
@@ -34,10 +38,10 @@ _PRUNED |= dict.fromkeys(("right", "rightouter", "right_outer"), "right")
 _MOST_KEPT = 0.5
 #: The large side must have this many times the bytes of the small one.
 _LEAST_RATIO = 4
+#: Rows and bytes of a small side of which each task holds its part in memory, so that no side is sorted.
+_HASHED_ROWS, _HASHED_BYTES = 1 << 20, 1 << 26
 #: Characters of names and types that reasons show.
 _SHOWN = 100
-#: Rows of each partition that the sample reads.
-_SAMPLED = 2000
 #: Types whose equal values have equal hashes; a join by other columns is left to Spark.
 _HASHED = (
     spark_types.IntegralType,
@@ -94,6 +98,9 @@ def bloom_join(
     shuffle, or with ``sample=False``. ``use_filter`` overrides the decision, except where a filter could
     change the result.
 
+    Where the small side was counted, has at most a million rows and 64 MiB, and has no hint, the join gets
+    Spark's hint ``shuffle_hash``, so that neither side is sorted.
+
     The analyzed plan has the decision (``explain(True)``), and `plan_join` returns it. Raises ParameterError
     if a column does not exist or ``how`` is another join; EngineError if a worker lacks this package.
     """
@@ -105,7 +112,7 @@ def bloom_join(
     # A constant condition: it is part of the analyzed plan, and the optimizer removes it.
     noted = big.where(functions.lit(str(plan)).isNotNull())
     filtered = noted.where(plan.condition) if plan.uses_filter else noted
-    return filtered.join(small, columns, kind)
+    return filtered.join(_hint(small, plan.rows), columns, kind)
 
 
 def plan_join(
@@ -131,6 +138,14 @@ def plan_join(
     if problem is not None or use_filter is False:
         return JoinPlan(uses_filter=False, reason=problem or "use_filter is False")
     return _measure(big, small, columns, fpr=fpr, forced=bool(use_filter), sample=sample, max_bytes=max_bytes)
+
+
+def _hint(small: Any, rows: int | None) -> Any:
+    """Return the small side with the hint that its parts fit into memory, if its rows were counted and do."""
+    if rows is None or rows > _HASHED_ROWS or not is_classic(small) or has_hint(small):
+        return small
+    nbytes = estimate_bytes(small)
+    return small.hint("shuffle_hash") if nbytes is not None and nbytes <= _HASHED_BYTES else small
 
 
 def _find_kind(how: str) -> str:
@@ -173,18 +188,17 @@ def _measure(
     """Build the filter, sample the large side, and decide."""
     session = big.sparkSession
     rows = small.count()
-    capacity = max(1, rows)
     try:
-        nbytes = create_mergeable("spark", capacity, fpr).nbytes
+        nbytes = create_mergeable("spark", max(1, rows), fpr).nbytes
         check_broadcast_size(session, nbytes, max_bytes)
     except FilterMemoryError as error:
         if forced:
             raise
         return JoinPlan(uses_filter=False, reason=str(error), rows=rows)
-    keys = small.select(hash_columns(small, columns).alias("key"))
-    known = build(keys, "key", capacity=capacity, fpr=fpr, kind="spark")
+    known = collect_hashes(small, columns, rows, fpr)
+    nbytes = known.nbytes
     size = f"{rows} keys, {format_bytes(nbytes)}"
-    kept = _sample(big, columns, known) if sample and is_narrow(big) else None
+    kept = sample_candidates(big, columns, known) if sample and is_narrow(big) else None
     if kept is not None and kept > _MOST_KEPT and not forced:
         reason = f"a filter of {size} would keep {kept:.1%} of a sample of the large side"
         return JoinPlan(uses_filter=False, reason=reason, rows=rows, nbytes=nbytes, kept=kept)
@@ -193,13 +207,3 @@ def _measure(
     return JoinPlan(
         uses_filter=True, reason=f"{size}, {share}", rows=rows, nbytes=nbytes, kept=kept, condition=condition
     )
-
-
-def _sample(big: Any, columns: list[str], known: Any) -> float | None:
-    """Return the share of the first rows of each partition that a filter keeps; None if there are no rows."""
-    digest, broadcast = send_filter(big.sparkSession, known)
-    count = ship("sample_lookups", digest, broadcast, _SAMPLED)
-    keys = big.select(hash_columns(big, columns).alias("key"))
-    with TranslateErrors():
-        found = keys.mapInArrow(count, "rows long, kept long").groupBy().sum("rows", "kept").first()
-    return found[1] / found[0] if found and found[0] else None

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions
 
 from fullbloom.engines.arrow import check_filter
+from fullbloom.engines.spark.jvm import fits_plan, look_up_integers
 from fullbloom.engines.spark.sessions import check_broadcast_size, get_session, is_classic
 from fullbloom.engines.spark.shipping import ship
 from fullbloom.errors import SecretError
@@ -21,10 +22,13 @@ def contains(column: Any, filter_: Any, *, max_bytes: int | None = None) -> Any:
     """Return a Column that is True where the filter may contain the key, False where it does not.
 
     ``column`` is a name or a Column; a struct is looked up as the tuple of its fields. A null gives null, so
-    ``where`` drops it, and NaN is a key. The filter is sent to each executor once; the first worker there
-    writes it to a file of the executor's folder, and every worker process maps that file once. The column is
-    a snapshot: keys added later are not in it. Use one column for several queries, because each call sends
-    the filter.
+    ``where`` drops it, and NaN is a key. The column is a snapshot: keys added later are not in it. Use one
+    column for several queries, because each call sends the filter.
+
+    Longs and ints are looked up in the JVM, as by `might_contain`, if the filter has Spark's format
+    (``build(kind="spark")``), at most 16 MiB, and the session is a classic one. All others are sent to Python
+    workers in batches of Arrow, which takes longer. For these, the filter goes to each executor once; the
+    first worker there writes it to a file of the executor's folder, and every worker process maps that file.
 
     Raises FilterMemoryError before anything runs if the filter is larger than ``max_bytes``, or half of an
     executor's memory if that is None; SecretError for a filter with a secret; EngineUnavailable without an
@@ -32,8 +36,13 @@ def contains(column: Any, filter_: Any, *, max_bytes: int | None = None) -> Any:
     type that the filter does not hold.
     """
     check_filter(filter_)
-    digest, broadcast = send_filter(get_session(), filter_, max_bytes)
-    return create_lookup(digest, broadcast)(functions.col(column) if isinstance(column, str) else column)
+    session = get_session()
+    key = functions.col(column) if isinstance(column, str) else column
+    lookup = create_lookup(*send_filter(session, filter_, max_bytes))(key)
+    if is_classic(session) and fits_plan(filter_):
+        lookup = look_up_integers(key, filter_, lookup)
+    # Spark would name the column by the whole expression, with all bytes of the filter.
+    return lookup.alias("bloom_contains")
 
 
 def create_lookup(digest: str, broadcast: Any) -> Any:

@@ -84,7 +84,19 @@ _KEYS = (
 
 def is_classic(frame_or_session: Any) -> bool:
     """Return whether the JVM is within reach, which it is not over Spark Connect."""
-    return hasattr(frame_or_session, "_jdf") or hasattr(frame_or_session, "_jsparkSession")
+    # A frame of Connect takes any name for a column, so hasattr is no help.
+    return not type(frame_or_session).__module__.startswith("pyspark.sql.connect.")
+
+
+def count_local_cores(session: Any) -> int:
+    """Return the cores of a session whose tasks run on this machine in the driver's JVM; 0 for others."""
+    if not is_classic(session) or not _is_local(session):
+        return 0
+    return int(session.sparkContext.defaultParallelism)
+
+
+def _is_local(session: Any) -> bool:
+    return re.fullmatch(r"local(\[.*\])?", str(session.conf.get("spark.master", ""))) is not None
 
 
 def read_size(session: Any, name: str, default: str) -> int:
@@ -125,8 +137,7 @@ def check_broadcast_size(session: Any, nbytes: int, max_bytes: int | None) -> No
     check_value_size(nbytes)
     if max_bytes is None:
         # Without a cluster, the tasks run in the process of the driver.
-        local = re.fullmatch(r"local(\[.*\])?", str(session.conf.get("spark.master", "")))
-        name = "spark.driver.memory" if local else "spark.executor.memory"
+        name = "spark.driver.memory" if _is_local(session) else "spark.executor.memory"
         max_bytes = read_size(session, name, "1g") // 2
         reason = f"half of {name}"
     else:
@@ -164,6 +175,17 @@ def is_narrow(frame: Any) -> bool:
     return not _find_node(
         plan, r"Join|Aggregate|Window|Sort|Repartition\w*|Rebalance\w*|Distinct|Deduplicate"
     )
+
+
+def runs_python(frame: Any) -> bool:
+    """Return whether the query of a classic session's frame has Python functions."""
+    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+    return re.search(r"Python|InPandas|InArrow|UDF", plan.toString()) is not None
+
+
+def has_hint(frame: Any) -> bool:
+    """Return whether a frame of a classic session has a hint for a join."""
+    return _find_node(frame._jdf.queryExecution().analyzed(), "ResolvedHint")  # noqa: SLF001
 
 
 def _find_node(plan: Any, names: str) -> bool:

@@ -26,16 +26,40 @@ _MOST_OPEN = 16
 _open: OrderedDict[str, Any] = OrderedDict()
 
 
-def add_keys(
+def send_filter(
     batches: Iterator[Any], kind: str, capacity: int, fpr: float, parameters: dict[str, Any], groups: int
 ) -> Iterator[Any]:
     """Yield a filter of the keys in the first column, with the number of the group that merges it."""
-    part, rows = create_mergeable(kind, capacity, fpr, **parameters), 0
-    for batch in batches:
-        rows += batch.num_rows
-        part.update(batch.column(0))
-    if rows:
+    part = _build(batches, kind, capacity, fpr, parameters)
+    if part is not None:
         yield _pack_filter(part, TaskContext.get().partitionId() % groups)
+
+
+def write_filter(
+    batches: Iterator[Any], kind: str, capacity: int, fpr: float, parameters: dict[str, Any], folder: str
+) -> Iterator[Any]:
+    """Yield the path of a filter of the keys in the first column, in a new file of a folder of the driver.
+
+    Each attempt of a task has a file of its own, and the driver reads those of attempts that succeeded.
+    """
+    part = _build(batches, kind, capacity, fpr, parameters)
+    if part is not None:
+        descriptor, path = tempfile.mkstemp(suffix=".bloom", dir=folder)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(part.to_bytes())
+        yield pa.record_batch({"path": pa.array([path], pa.string())})
+
+
+def _build(
+    batches: Iterator[Any], kind: str, capacity: int, fpr: float, parameters: dict[str, Any]
+) -> Any | None:
+    """Return a filter of the keys in the first column, None if there are no rows."""
+    part = None
+    for batch in batches:
+        if part is None:
+            part = create_mergeable(kind, capacity, fpr, **parameters)
+        part.update(batch.column(0))
+    return part
 
 
 def merge_filters(batches: Iterator[Any], groups: int) -> Iterator[Any]:

@@ -69,17 +69,6 @@ OTHER_CLASSES = {
         ":doc:`Its page </filters/bank>` explains it, with its rate.",
     ),
 }
-#: What classes without a row in the registry hold, and where they are explained.
-FOREIGN = (
-    "filters of other programs",
-    ":doc:`Its page </formats>` has the formats, and how each was verified.",
-)
-OTHER_CLASSES = {
-    "FilterBank": (
-        "many filters, one for each owner",
-        ":doc:`Its page </filters/bank>` explains it, with its rate.",
-    ),
-}
 GUARANTEES = {
     "never": "No false negatives: an added key is always found.",
     "only on misuse": "No false negatives, unless you remove a key that you never added.",

@@ -179,7 +179,9 @@ PARTS: dict[str, tuple[Entry, ...]] = {
             "recipes.hyphenation.Hyphenator",
             "applications/hyphenation.md",
         ),
-        row(78, "Novelty filter of the fruit fly", "recipes.novelty.NoveltyFilter", "applications/novelty.md"),
+        row(
+            78, "Novelty filter of the fruit fly", "recipes.novelty.NoveltyFilter", "applications/novelty.md"
+        ),
         row(
             79,
             "Cache admission on the second request",
@@ -189,7 +191,9 @@ PARTS: dict[str, tuple[Entry, ...]] = {
         row(80, "Filters of LSM stores", "recipes.lsm.Store", "applications/lsm.md"),
         row(81, "Filter in front of a key-value store", "engines.sqlalchemy.PreCheck", "how-to/database.md"),
         row(82, "PostgreSQL's bloom index", "SignatureIndex", "how-to/signatures.md"),
-        row(83, "Check of malicious addresses", "recipes.url_check.UrlCheck", "applications/online-checks.md"),
+        row(
+            83, "Check of malicious addresses", "recipes.url_check.UrlCheck", "applications/online-checks.md"
+        ),
         row(84, "BitFunnel", "SignatureIndex theory.rank_fill", "how-to/signatures.md"),
         row(85, "Cache digests", "recipes.digests.Neighbours", "applications/cache-digests.md"),
         row(86, "Bitcoin wallet filters", "ForeignFilter formats.open_foreign", "formats.md", "`bip37`"),

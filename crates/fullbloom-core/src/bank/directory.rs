@@ -250,7 +250,7 @@ impl Directory {
             let Some((line, count)) = state(&slots[at]) else { return Ok(i) };
             let has_room = u64::from(count) < capacity;
             if has_room {
-                slots[at][1] = (u64::from(line) + 1 | u64::from(count + 1) << 32).to_le();
+                slots[at][1] = ((u64::from(line) + 1) | (u64::from(count + 1) << 32)).to_le();
             }
             if !take(i, has_room.then_some(line)) {
                 return Ok(i + 1);

@@ -1,7 +1,20 @@
 """A second implementation of every function of ``fullbloom.theory`` in exact arithmetic, with random
 arguments."""
 
-from . import bits, cascade, cells, costs, golomb, invertible, levels, networked, ribbon, signatures, streams, zone
+from . import (
+    bits,
+    cascade,
+    cells,
+    costs,
+    golomb,
+    invertible,
+    levels,
+    networked,
+    ribbon,
+    signatures,
+    streams,
+    zone,
+)
 from .arithmetic import CASES, Case, in_digits
 
 __all__ = [

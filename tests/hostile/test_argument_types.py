@@ -67,6 +67,7 @@ VALUES: dict[str, Any] = {
     "query": [7],
     "documents": [[7]],
     "recheck": bool,
+    "owners": 5,
 }
 
 
@@ -231,6 +232,8 @@ LAWS: dict[str, Any] = {
 BESIDE: dict[str, dict[str, Any]] = {
     "reference_card": {"num_bits": 1024, "num_hashes": 4},
     "choices": {"items": 100, "fpr": 0.01},
+    "level_fprs": {"capacities": [100, 1000]},
+    "single_shot_answer_bits": {"returned": 0.1},
     "fuse_failure": {"keys": 1000, "arity": 3, "factor": 1.2},
     "two_block_bits_per_key": {"num_hashes": 8},
     "two_block_fpr": {"num_hashes": 8},

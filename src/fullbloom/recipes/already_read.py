@@ -64,6 +64,7 @@ def unread(
     ['b', 'd']
     """
     ranked = iter(articles)
+    block: list[Any]
     while block := list(islice(ranked, ahead)):
         # One owner a key: a tuple as owner would be taken for a batch of owners.
         known = bank.contains_many([user] * len(block), block)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fullbloom.errors import ParameterError
 
-from ._check import check_non_negative, check_positive
+from ._check import check_iterable, check_non_negative, check_positive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,7 @@ def level_fprs(capacities: Iterable[float], num_bits: float) -> list[float]:
     >>> round(3 * theory.fpr(111_000, 555_000), 3)  # five bits for each key
     0.276
     """
-    sizes = [check_positive("capacities", number) for number in capacities]
+    sizes = [check_positive("capacities", number) for number in check_iterable("capacities", capacities)]
     bits = check_non_negative("num_bits", num_bits)
     if not sizes:
         raise ParameterError("capacities must have at least one number")

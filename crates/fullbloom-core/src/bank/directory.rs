@@ -429,6 +429,7 @@ fn colliding() -> Error {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry::Vacant;
 
     #[test]
     fn entries_are_found_until_they_are_removed() {
@@ -437,14 +438,14 @@ mod tests {
         for step in 0..20_000u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let owner = (state >> 33) % 3000;
-            let owner = if owner % 2 == 0 { owner } else { owner.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+            let owner = if owner.is_multiple_of(2) { owner } else { owner.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
             if step % 3 == 2 {
                 let at = table.find(owner);
                 assert_eq!(at.is_some(), model.remove(&owner).is_some());
                 at.into_iter().for_each(|at| table.remove_at(at).unwrap());
-            } else if !model.contains_key(&owner) {
+            } else if let Vacant(place) = model.entry(owner) {
                 table.insert(Entry { owner, line: step, count: step ^ 5 }).unwrap();
-                model.insert(owner, step);
+                place.insert(step);
             }
             if step % 500 == 0 {
                 assert!(table.check(true));

@@ -188,9 +188,11 @@ fn offsets<T: Copy + Default + Sync + Into<i64>>(stated: &Stated<'_>) -> PyResul
     if stated.len == 0 {
         return Ok(vec![0]);
     }
-    // SAFETY: there is an offset for each row and one more.
-    let offset =
-        |i: usize| -> i64 { unsafe { read::<T>((first as *const u8).wrapping_add(i * size_of::<T>())) }.into() };
+    let offset = |i: usize| -> i64 {
+        let at = (first as *const u8).wrapping_add(i * size_of::<T>());
+        // SAFETY: there is an offset for each row and one more, and i is at most the number of rows.
+        unsafe { read::<T>(at) }.into()
+    };
     let falls = |mut rows: std::ops::Range<usize>| rows.find(|&i| offset(i) < 0 || offset(i) > offset(i + 1));
     if slices::find_first(py, stated.len, falls)?.is_some() {
         return Err(refuse(py, "offsets of lists that fall"));

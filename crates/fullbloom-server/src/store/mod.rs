@@ -5,7 +5,7 @@
 //! * `catalogue`: create, replace, drop, rename; `target`: conditions on a change; `notes`: small texts beside the
 //!   filters;
 //! * `operations`: batches of keys; `merge`: one filter into another; `secrets`: the secrets of keyed filters;
-//! * [`stats`]: what a filter says about itself, counted in slices;
+//! * [`stats`]: what a filter says about itself; `counts`: its cells, counted in slices;
 //! * [`snapshot`]: a filter at one moment; `slices`: how it is copied; `journal`: keys added in the meantime;
 //! * `files`, `manifest`, [`checkpoint`]: files, checkpoints and backups;
 //! * `replay`: recovery; `segment_chain`, `salvage`: missing and damaged parts.
@@ -29,6 +29,7 @@ use crate::log::{Durability, Log};
 mod catalogue;
 mod cells;
 pub mod checkpoint;
+mod counts;
 #[cfg(test)]
 mod damage_tests;
 pub mod entry;

@@ -117,7 +117,7 @@ def _to_column(expression: Any) -> Any:
 def aggregate_longs(frame: Any, column: str, rows: int, fpr: float) -> ForeignFilter | None:
     """Return a filter of a column of longs by Spark's own aggregate; None if that makes no filter so large.
 
-    Five of six bits stay 0, so that most absent keys take one look-up in memory and no wrong guess of the
+    Five of six bits stay 0, so that most absent keys take one lookup in memory and no wrong guess of the
     processor. This takes 1.7 times the bits of the smallest filter. The frame must have rows.
     """
     hashes = math.ceil(math.log(fpr, _FILL))

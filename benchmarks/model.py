@@ -27,6 +27,7 @@ ORDER = (
     "maps",
     "exact",
     "reconcile",
+    "bank",
     "dedup",
     "records",
     "large-build",

@@ -25,7 +25,7 @@ APART = {
     "commands": ("the command line", {"dedup", "records"}),
     "structures": (
         "the other structures",
-        {"mutable", "static", "static-percent", "maps", "exact", "reconcile", "large-build"},
+        {"mutable", "static", "static-percent", "maps", "exact", "reconcile", "bank", "large-build"},
     ),
 }
 Shown = list[tuple[Result, dict[str, Any]]]

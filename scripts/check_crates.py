@@ -31,6 +31,7 @@ KERNELS = {
     "scheme/lines.rs",
     "scheme/parquet.rs",
     "scheme/pattern.rs",
+    "scheme/placed.rs",
     "scheme/planes.rs",
 }
 

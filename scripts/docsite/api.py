@@ -38,10 +38,22 @@ MODULES = {
     "fullbloom.recipes.dedup": "drop repeated items",
     "fullbloom.recipes.seen": "mark items of a stream as new or seen",
     "fullbloom.recipes.sync": "find the differences between two sets",
+    "fullbloom.recipes.already_read": "recommend what a user has not read",
     "fullbloom.recipes.urls": "find the first part of a URL that is new",
     "fullbloom.recipes.scrapy": "drop duplicate requests of a Scrapy spider",
     "fullbloom.recipes.celery": "run a Celery task once per key",
     "fullbloom.recipes.textbook": "bit arrays of textbook code",
+}
+#: What classes without a row in the registry hold, and where they are explained.
+FOREIGN = (
+    "filters of other programs",
+    ":doc:`Its page </formats>` has the formats, and how each was verified.",
+)
+OTHER_CLASSES = {
+    "FilterBank": (
+        "many filters, one for each owner",
+        ":doc:`Its page </filters/bank>` explains it, with its rate.",
+    ),
 }
 GUARANTEES = {
     "never": "No false negatives: an added key is always found.",
@@ -279,8 +291,8 @@ def render_pages() -> dict[str, str]:
     stub = Stub()
     rows = sorted(fullbloom.variants(), key=lambda row: str(row["class"]))
     found = {f"reference/api/{row['class']}.rst": render_class(stub, row) for row in rows}
-    about = ":doc:`Its page </formats>` has the formats, and how each was verified."
     for name in list_other_classes(stub):
+        _, about = OTHER_CLASSES.get(name, FOREIGN)
         found[f"reference/api/{name}.rst"] = render_native(stub, name, about, [])
     found["reference/api/functions.rst"] = render_functions(stub)
     return found | {f"reference/api/{name}.rst": render_module(name) for name in MODULES}
@@ -297,7 +309,10 @@ def render_index() -> str:
     ]
     more = [f"* [`{name}`](api/{name}.rst): {about}" for name, about in MODULES.items()]
     others = list_other_classes(Stub())
-    more = [*(f"* [`{name}`](api/{name}.rst): filters of other programs" for name in others), *more]
+    more = [
+        *(f"* [`{name}`](api/{name}.rst): {OTHER_CLASSES.get(name, FOREIGN)[0]}" for name in others),
+        *more,
+    ]
     entries = ["functions", *(str(row["class"]) for row in rows), *others, *MODULES]
     tree = "\n".join(["```{toctree}", ":hidden:", "", *(f"api/{entry}" for entry in entries), "```"])
     functions = "* [Functions](api/functions.rst): `hash_key`, `hash_many`, `loads`, `open`, `variants`"

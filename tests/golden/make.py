@@ -279,6 +279,25 @@ def of_foreign() -> dict[str, Any]:
     return made
 
 
+def pairs() -> tuple[list[str], list[int]]:
+    """Pairs of owners and keys: some owners grow."""
+    return [f"owner-{i * i % 17}" for i in range(600)], [i % 150 for i in range(600)]
+
+
+def of_banks() -> dict[str, Any]:
+    """Banks of filters, whose keys come with owners; their files are in a folder of their own."""
+    made: dict[str, Any] = {
+        "bank": fullbloom.FilterBank(40, 0.01, seed=7),
+        "bank-keyed": fullbloom.FilterBank(40, 0.01, max_fpr=0.05, growth=1.5, secret=SECRET),
+        "bank-empty": fullbloom.FilterBank(1000, 0.001, max_fpr=0.001, max_owners=5),
+    }
+    made["bank"].update(*pairs())
+    made["bank"].update(["removed", "removed too"], [1, 2])
+    made["bank"].remove_owner("removed")
+    made["bank-keyed"].update(*pairs())
+    return made
+
+
 def foreign_keys(bloom: Any) -> list[Any]:
     """30 keys of such a filter."""
     return list(range(30)) if getattr(bloom, "key_type", "") == "hash" else [f"key-{i}" for i in range(30)]
@@ -383,6 +402,8 @@ def main() -> None:
         write(f"{name}.bloom", written(name, instance))
     for name, instance in of_foreign().items():
         write(f"foreign/{name}.bloom", instance.to_bytes())
+    for name, instance in of_banks().items():
+        write(f"banks/{name}.bloom", instance.to_bytes())
     for name, which in COUNTED.items():
         counts = json.dumps(false_positives(which), indent=1)
         write(f"{name}.json", f"{counts}\n".encode())

@@ -162,6 +162,8 @@ def example(owner: str) -> Any:
         return fullbloom.ForeignStaticFilter.build("fuse8", ["key"], key_type="str")
     if owner in ("ForeignScalableFilter", "ForeignCuckooFilter"):
         return getattr(fullbloom, owner)(100)
+    if owner == "FilterBank":
+        return fullbloom.FilterBank(100)
     variant: Variant = next(
         v for v in (*variants_with(), *variants_with("worlds")) if v.cls.__name__ == owner
     )

@@ -12,6 +12,7 @@ use fullbloom_core::sizing::{self, check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::bank;
 use crate::classes::bloom::BloomFilter;
 use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
@@ -115,7 +116,8 @@ pub(crate) fn open<'py>(
         opened => opened.or_raise(py)?,
     };
     let variant = file.parsed.header.variant;
-    if let Some(opened) = opening::open_own(py, &file, &path, &wanted) {
+    let own = opening::open_own(py, &file, &path, &wanted);
+    if let Some(opened) = own.or_else(|| bank::opening::open_own(py, &file, &path, &wanted)) {
         return opened;
     }
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
@@ -147,7 +149,8 @@ pub(crate) fn loads<'py>(
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;
     let variant = parsed.header.variant;
-    let class = opening::class_of(py, variant).or_else(|| class_of(py, variant));
+    let special = opening::class_of(py, variant).or_else(|| bank::opening::class_of(py, variant));
+    let class = special.or_else(|| class_of(py, variant));
     let class = class.ok_or_else(|| unreadable(variant)).or_raise(py)?;
     class.call_method("from_bytes", (data,), Some(&options))
 }

@@ -17,16 +17,18 @@
 //! | `classes` | one class per row of the registry | build, files |
 //! | `reconcile` | coded symbols, and the differences of two sets | operations |
 //! | `extras` | methods that only some classes have | classes, reconcile |
+//! | `bank` | many filters in one, a key with its owner | classes |
 //! | `text` | lines and records for the command line | classes |
 //! | `wire` | cells that a server holds: keys to commands, replies to results | classes |
 //! | `foreign` | filters of other programs | operations, files |
-//! | `functions` | functions of the module | classes, foreign |
+//! | `functions` | functions of the module | bank, classes, foreign |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
 
 use pyo3::prelude::*;
 
 mod arrow;
+mod bank;
 mod build;
 mod classes;
 mod column;
@@ -61,6 +63,8 @@ macro_rules! module {
             use super::arrow::ArrowColumn;
                 $(#[pymodule_export]
             use super::classes::$module::$Class;)*
+            #[pymodule_export]
+            use super::bank::FilterBank;
             #[pymodule_export]
             use super::foreign::{
                 ForeignCuckooFilter, ForeignFilter, ForeignScalableFilter, ForeignStaticFilter, detect_foreign,

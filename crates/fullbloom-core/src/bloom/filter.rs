@@ -361,6 +361,17 @@ impl BloomFilter {
         Ok(())
     }
 
+    /// Takes all cells from the words of another filter of this shape, to which `added` new keys were added.
+    pub fn copy_cells(&mut self, words: &[u64], added: u64) -> Result<()> {
+        let own = self.words_mut()?;
+        if own.len() != words.len() {
+            return Err(Error::format("the cells are not as many as those of the filter"));
+        }
+        own.copy_from_slice(words);
+        self.load.added = added;
+        Ok(())
+    }
+
     /// Estimates the number of keys from the cells, which were supplied without one: those that were new when they were
     /// added.
     pub fn recount(&mut self) {

@@ -142,6 +142,35 @@ impl Memory {
         }
     }
 
+    /// Adds zeroed words behind the present ones, up to `words` rounded up to whole lines. On Linux pages are moved rather
+    /// than copied, so that a large memory never exists twice. After an error nothing has changed.
+    pub(crate) fn lengthen(&mut self, words: u64) -> Result<()> {
+        if self.is_read_only() {
+            return Err(Error::read_only());
+        }
+        #[cfg(target_os = "linux")]
+        if let Backing::Pages { owner, supplied } = &mut self.backing {
+            let bytes = words.div_ceil(LINE_WORDS as u64).saturating_mul(LINE_BYTES as u64);
+            let size =
+                usize::try_from(bytes).ok().filter(|_| bytes <= ADDRESSABLE_BYTES).ok_or_else(|| needs(bytes))?;
+            if size / 8 <= self.len {
+                return Ok(());
+            }
+            // SAFETY: private anonymous memory, to which only `words` points; that is renewed before anyone reads it.
+            unsafe { owner.remap(size, memmap2::RemapOptions::new().may_move(true)) }.map_err(|_| needs(bytes))?;
+            *supplied = false;
+            (self.words, self.len) = (NonNull::from(&mut owner[..]).cast(), size / 8);
+            return Ok(());
+        }
+        if words <= self.len as u64 {
+            return Ok(());
+        }
+        let mut longer = Self::unsupplied(words)?;
+        longer.writable()?[..self.len].copy_from_slice(self.words());
+        *self = longer;
+        Ok(())
+    }
+
     /// The words of a read-only file mapping from byte `offset` on, `len` words; `checksum` is the CRC-32 that they
     /// must have, if anything vouches for them.
     pub fn from_map(owner: &Arc<Mmap>, offset: usize, len: usize, checksum: Option<u32>) -> Result<Self> {
@@ -279,6 +308,22 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn longer_memory_keeps_its_words_and_adds_zeros() {
+        let mut memory = Memory::unsupplied(8).unwrap();
+        for words in [8, 24, 16, 300_000, 600_000, 700_000, 5_000_000] {
+            let before = memory.words().len();
+            memory.lengthen(words).unwrap();
+            let after = memory.words().len();
+            assert!(after as u64 >= words && after >= before && after.is_multiple_of(LINE_WORDS));
+            assert!((memory.words().as_ptr() as usize).is_multiple_of(LINE_BYTES));
+            assert!(memory.words()[..before].iter().all(|&word| word == 7));
+            assert!(memory.words()[before..].iter().all(|&word| word == 0));
+            memory.words_mut().unwrap().fill(7);
+        }
+        assert!(memory.lengthen(u64::MAX).is_err() && memory.words()[0] == 7);
+    }
 
     #[test]
     fn memory_is_zeroed_aligned_and_whole_lines() {

@@ -116,6 +116,10 @@ numbers! {
         KEY_DOMAINS = 93, "Domains of the keys that were added, a bit each; bit 32 for ready hashes.";
         FOREIGN_FORMAT = 94, "Number of the format of another program's filter.";
         FOREIGN_KEYS = 95, "Number of the type of the keys of such a filter.";
+        MAX_OWNERS = 110, "Most owners of a bank, 0 for any number.";
+        NUM_ENTRIES = 111, "Entries of a table of a bank: owners (index 0), later stages (index 1).";
+        NUM_STAGES = 112, "Stages of the largest owner of a bank.";
+        FREE_LINES = 113, "One more than the first line of the first free filter of a stage of a bank.";
     }
 }
 
@@ -146,6 +150,7 @@ numbers! {
         RESTS = 78, "Cells of a zone: one for each rest of each prime.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
         FOREIGN = 90, "Cells of another program's filter, a layer each, as far as they have been loaded.";
+        OWNERS = 110, "Owners of a bank, 16 bytes each: mixed hash, first line and number of keys.";
         NOTE = 91, "The text of a note, which a service keeps beside its filters.";
     }
 }
@@ -161,6 +166,8 @@ pub const NOTE: u16 = 16_387;
 pub const FOREIGN: u16 = 16_388;
 /// A filter of fingerprints of another program, built of all its keys at once.
 pub const FOREIGN_STATIC: u16 = 16_389;
+/// Many filters, one an owner.
+pub const BANK: u16 = 16_400;
 
 /// The error for a file without a filter of this library's own: one of another program's, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
@@ -169,6 +176,9 @@ pub fn unreadable(variant: u16) -> Error {
         REDISBLOOM_CUCKOO => "ForeignCuckooFilter",
         FOREIGN => "ForeignFilter",
         FOREIGN_STATIC => "ForeignStaticFilter",
+        BANK => {
+            return Error::format("the file holds a FilterBank; the Python package opens it, with fullbloom.open()");
+        }
         NOTE => {
             return Error::format(
                 "the file holds a note of the service, which only the service reads: give it to one with RESTORE name \

@@ -1,9 +1,10 @@
 //! Schemes: how a 64-bit hash becomes cell positions. One numbered scheme a file.
 //!
 //! A scheme that a file names is never edited: a better one is a new file, a row of [`schemes!`] and a golden file.
-//! There are three families of loops:
+//! There are four families of loops:
 //!
 //! * [`lines`]: one line (block) a key, written and checked as a whole; the scheme supplies the [`pattern`];
+//! * [`placed`]: the same, in a line that the caller chooses;
 //! * [`two_lines`]: a line in each half of the bits;
 //! * [`ProbeKernel`]: k positions anywhere in the filter, or one in each of k slices.
 
@@ -17,6 +18,7 @@ pub mod mcg;
 pub mod odd_step;
 pub mod parquet;
 pub mod pattern;
+pub mod placed;
 pub mod planes;
 pub mod positions;
 pub mod probes;

@@ -38,7 +38,8 @@ pub(crate) fn hash_lookup<F: Filter>(
     Ok(hash)
 }
 
-fn warn(py: Python<'_>, surprise: Surprise) -> PyResult<()> {
+/// Warns of a lookup of keys of a type that was never added.
+pub(crate) fn warn(py: Python<'_>, surprise: Surprise) -> PyResult<()> {
     let message = format!(
         "{surprise}: equal texts and numbers are different keys (1 is not \"1\"), so none of them is found; look up keys \
          of the type that was added"

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub use self::plan::Plan;
 use super::kinds::{Kind, Stage};
 use super::stages::{Chain, Info, MAX_STAGES, WHOLE, chain_answers};
+use crate::bloom::{BloomFilter, Layout};
 use crate::container::{Container, Header};
 use crate::error::{Error, Result};
 use crate::growth::Growth;
@@ -102,6 +103,23 @@ impl ScalableBloomFilter {
     ) -> Result<Self> {
         let plan = Plan { initial_capacity, fpr, growth, tightening, kind: Kind::new(kind, layout)? }.check()?;
         Ok(ScalableBloomFilter { plan, chain: Chain::new(plan.stage(0, 1.0, hasher)?) })
+    }
+
+    /// A filter of given stages of layout `blocked`, which follow the plan of `initial_capacity`, `fpr`, `growth` and
+    /// `tightening`.
+    pub fn of_blocked(
+        (initial_capacity, fpr, growth, tightening): (u64, f64, f64, f64),
+        stages: Vec<BloomFilter>,
+        hasher: KeyHasher,
+    ) -> Result<Self> {
+        let kind = Kind::new("bloom", Layout::Blocked.name())?;
+        let plan = Plan { initial_capacity, fpr, growth, tightening, kind }.check()?;
+        let mut stages = stages.into_iter().map(Stage::BloomFilter);
+        let Some(first) = stages.next() else { return Err(Error::parameter("a filter has one stage at least")) };
+        let mut chain = Chain::new(first);
+        chain.hasher = hasher;
+        stages.for_each(|stage| chain.open(stage));
+        Ok(ScalableBloomFilter { plan, chain })
     }
 
     /// Of a filter that grew from [`INITIAL_CAPACITY`] to `capacity` keys.

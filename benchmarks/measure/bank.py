@@ -1,0 +1,163 @@
+"""A bank of small filters beside one plain filter of as many keys, and the essay's users and articles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks import clock
+from benchmarks.isolation import isolated
+from benchmarks.measure import say
+from benchmarks.model import Definition, Figure, Result, Table, number
+
+OPERATIONS = ("update", "contains_many (hit)", "contains_many (miss)")
+
+
+def run(definition: Definition, quick: bool) -> Result:
+    """Two fresh processes."""
+    result = Result(definition.name, definition.title)
+    settings = definition.effective(quick)
+    essay = settings.pop("essay")
+    cpu = {clock.one_cpu()}
+    pairs = isolated("benchmarks.measure.bank:compare", settings, cpu, keeps_memory=True)
+    essays = isolated("benchmarks.measure.bank:measure_essay", essay, cpu, keeps_memory=True)
+    result.raw = {"pairs": pairs, "essay": essays}
+    _report_pairs(result, settings, pairs)
+    _report_essay(result, essay, essays)
+    return result
+
+
+def compare(owners: int, keys: int, fpr: float, batch: int) -> dict[str, Any]:
+    """CPU time of bank and plain filter in ns a pair, batch by batch; their bytes; the rate of the bank."""
+    import numpy as np
+
+    import fullbloom
+
+    draw = np.random.default_rng(1)
+    pairs = draw.permutation(owners * keys)
+    times: dict[str, dict[str, list[float]]] = {op: {"bank": [], "plain": []} for op in OPERATIONS}
+    bank = fullbloom.FilterBank(keys, fpr)
+    plain = fullbloom.BloomFilter(owners * keys, fpr, layout="blocked")
+    found = 0
+    for op in OPERATIONS:
+        for start in range(0, len(pairs), batch):
+            some = pairs[start : start + batch]
+            # Sequential numbers of users and articles, each article in a random order of its own.
+            absent = 1 << 40 if op == OPERATIONS[2] else 0
+            columns = (some // keys, some % keys + absent)
+            ones = some + absent
+            calls: dict[str, Any] = {
+                "bank": lambda c=columns, op=op: (
+                    bank.update(*c) if op == "update" else bank.contains_many(*c)
+                ),
+                "plain": lambda k=ones, op=op: plain.update(k) if op == "update" else plain.contains_many(k),
+            }
+            order = ["bank", "plain"] if start // batch % 2 else ["plain", "bank"]
+            with clock.no_gc():
+                for name in order:
+                    kept: list[Any] = []
+                    spent = clock.wall_and_cpu(lambda: kept.append(calls[name]()), len(some))[1]  # noqa: B023
+                    times[op][name].append(spent)
+                    if name == "bank" and absent:
+                        found += int(kept[0].sum())
+                    elif name == "bank" and op != "update" and not kept[0].all():
+                        raise AssertionError("a key of the bank was not found")
+    info = bank.info()
+    return {
+        "times": times,
+        "rate": found / len(pairs),
+        "bytes": {"bank": bank.nbytes, "plain": plain.nbytes, "tables": info["directory_bytes"]},
+        "owners": len(bank),
+        "later": info["later_stages"],
+    }
+
+
+def measure_essay(users: int, articles: int, fpr: float, batch: int) -> dict[str, Any]:
+    """The case of the essay: each user has read some of the articles, evenly from 1/250 of them to all."""
+    import numpy as np
+
+    import fullbloom
+
+    before = _resident()
+    bank = fullbloom.FilterBank(articles, fpr)
+    read = (np.arange(users) % 250 + 1) * articles // 250
+    spent, pairs = 0.0, 0
+    at = 0
+    while at < users:
+        end = at
+        while end < users and (end == at or read[at : end + 1].sum() <= batch):
+            end += 1
+        owners = np.repeat(np.arange(at, end), read[at:end])
+        keys = np.concatenate([np.arange(count) * 2 for count in read[at:end]])
+        shuffled = np.random.default_rng(at).permutation(len(keys))
+        owners, keys = owners[shuffled], keys[shuffled]
+        spent += clock.wall_and_cpu(lambda: bank.update(owners, keys), 1)[1]  # noqa: B023
+        pairs += len(keys)
+        at = end
+    draw = np.random.default_rng(2)
+    full = np.flatnonzero(read == articles)
+    asked = draw.choice(full, 1_000_000)
+    rate = float(bank.contains_many(asked, draw.integers(0, 1 << 40, 1_000_000) * 2 + 1).mean())
+    mean = float(bank.contains_many(draw.integers(0, users, 1_000_000), asked * 2 + (1 << 41) + 1).mean())
+    return {
+        "pairs": pairs,
+        "ns": spent / pairs,
+        "bytes": bank.nbytes,
+        "resident": _resident() - before,
+        "planned": fullbloom.FilterBank.nbytes_for(users, articles, fpr),
+        "planned_whole": fullbloom.FilterBank.nbytes_for(100 * users, articles, fpr),
+        "rate_full": rate,
+        "rate_mean": mean,
+    }
+
+
+def _resident() -> int:
+    """Return the bytes of resident memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - not a file of ours
+        return int(file.read().split()[1]) * 4096
+
+
+def _report_pairs(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:
+    rows = []
+    for op, times in answer["times"].items():
+        middles = {name: clock.median(some) for name, some in times.items()}
+        ratio = middles["bank"] / middles["plain"]
+        for name, some in times.items():
+            label = f"{op}, {name}"
+            result.figures[f"bank/{op}/{name}/ns"] = Figure(middles[name], "ns", label, min(some))
+        result.figures[f"bank/{op}/ratio"] = Figure(round(ratio, 3), "x", op)
+        rows.append([op, *(f"{number(middles[name])} ({number(min(some))})" for name, some in times.items())])
+        rows[-1].append(f"{ratio:.2f}")
+    size = answer["bytes"]
+    ratio = size["bank"] / size["plain"]
+    result.figures["bank/bytes/ratio"] = Figure(round(ratio, 4), "x", "bytes")
+    result.figures["bank/rate"] = Figure(round(answer["rate"] / settings["fpr"], 4), "x", "measured rate")
+    rows.append(["bytes", f"{size['bank']:,}", f"{size['plain']:,}", f"{ratio:.3f}"])
+    rows.append(["of these, tables", f"{size['tables']:,}", "", ""])
+    title = f"{settings['owners']:,} owners of {settings['keys']} keys at {settings['fpr']:.0%}"
+    note = "ns a pair: median (minimum), CPU time"
+    result.tables.append(Table(title, ["", "bank", "one plain filter", "ratio"], rows, note))
+    for row in rows:
+        say("  ".join(row))
+
+
+def _report_essay(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:
+    users = settings["users"]
+    rows = [
+        ["users", f"{users:,}"],
+        ["pairs", f"{answer['pairs']:,}"],
+        ["planned bytes", f"{answer['planned']:,}"],
+        ["bytes", f"{answer['bytes']:,}"],
+        ["resident bytes", f"{answer['resident']:,}"],
+        ["planned bytes of 100 times as many users", f"{answer['planned_whole']:,}"],
+        ["ns a pair, `update`", number(answer["ns"])],
+        ["rate of users who have read all", f"{answer['rate_full']:.3%}"],
+        ["rate of all users", f"{answer['rate_mean']:.3%}"],
+    ]
+    for name in ("bytes", "resident", "planned", "planned_whole"):
+        result.figures[f"essay/{name}"] = Figure(answer[name], "bytes", name)
+    result.figures["essay/rate"] = Figure(
+        round(answer["rate_full"] / settings["fpr"], 4), "x", "measured rate"
+    )
+    result.tables.append(Table("Articles that users have read, at a hundredth", ["", ""], rows, ""))
+    for row in rows:
+        say("  ".join(row))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 import zlib
@@ -37,7 +38,7 @@ def test_golden_files_are_read_and_written(name):
         # Absent keys of these owners that are found, by the scheme of the file.
         assert (
             sum(bank.contains_many("owner-1", range(10_000, 20_000)))
-            == {"bank": 144, "bank-keyed": 264}[name]
+            == {"bank": 50, "bank-keyed": 56}[name]
         )
 
 
@@ -107,7 +108,8 @@ def test_forged_files_are_refused_or_answer(tmp_path):
             continue
         mapped.contains_many(*make.pairs())
         for owner in (f"owner-{i}" for i in range(17)):
-            mapped.approx_count(owner)
+            with contextlib.suppress(FormatError):  # of an owner whose lines are beyond the file
+                mapped.approx_count(owner)
     assert refused > 500
 
 

@@ -338,7 +338,8 @@ fn forged_files_are_refused_or_harmless() {
                 let keys: Vec<u64> = (0..300).map(mix).collect();
                 read.limit(1 << 22);
                 let _ = read.add_pairs(&vec![mix(3); keys.len()], &keys, None);
-                let _ = read.each_owner().next().map(|(owner, _)| read.remove_owner(owner));
+                let first = read.each_owner().next();
+                let _ = first.map(|(owner, _)| read.remove_owner(owner));
             }
             Err(Error::Format(_) | Error::Memory(_)) => refused += 1,
             Err(other) => panic!("{other:?}"),

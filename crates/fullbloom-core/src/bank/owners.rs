@@ -4,7 +4,7 @@ use super::FilterBank;
 use super::directory::Entry;
 use crate::bloom::BloomFilter;
 use crate::chain::ScalableBloomFilter;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::structure::Filter;
 
 /// The filter of one owner, in memory of its own.
@@ -61,7 +61,8 @@ impl FilterBank {
             }
             let added = if index == last { left } else { left.min(stage.capacity) };
             left -= added;
-            let mut filter = BloomFilter::new(stage.shape, stage.capacity, stage.fpr, self.hasher.fresh(), false)?;
+            let filter = BloomFilter::new(stage.shape, stage.capacity, stage.fpr, self.hasher.fresh(), false);
+            let mut filter = filter.map_err(Error::as_format)?; // parameters that only a damaged file has
             filter.copy_cells(words, added)?;
             exported.push(filter);
         }
@@ -79,7 +80,8 @@ impl FilterBank {
         }
         let plan = &self.plan;
         let numbers = (plan.capacity, plan.max_fpr, plan.growth, plan.tightening());
-        ScalableBloomFilter::of_blocked(numbers, stages, self.hasher).map(|filter| Some(Exported::Grown(filter)))
+        let grown = ScalableBloomFilter::of_blocked(numbers, stages, self.hasher).map_err(Error::as_format)?;
+        Ok(Some(Exported::Grown(grown)))
     }
 
     /// Model rate of false positives of an owner at its present load; 0 for none.

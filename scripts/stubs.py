@@ -96,11 +96,9 @@ def list_filters(text: str) -> list[str]:
     `key in fullbloom.open(path)` and the attributes that a filter of another program does not have.
     """
     classes = re.split(r"^class (?=\w)", text, flags=re.MULTILINE)[1:]
-    names = (
-        re.split(r"\W", body, maxsplit=1)[0]
-        for body in classes
-        if re.search(r"def contains_many\(\s*self, keys", body)
-    )
+    # The first parameter of those of a bank is the owner.
+    lookup = re.compile(r"def contains_many\(\s*self,\s*(?:/,\s*)?keys\b")
+    names = (re.split(r"\W", body, maxsplit=1)[0] for body in classes if lookup.search(body))
     return sorted(name for name in names if not name.startswith("Foreign"))
 
 

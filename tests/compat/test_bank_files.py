@@ -37,8 +37,7 @@ def test_golden_files_are_read_and_written(name):
         assert all(bank.contains_many(*make.pairs()))
         # Absent keys of these owners that are found, by the scheme of the file.
         assert (
-            sum(bank.contains_many("owner-1", range(10_000, 20_000)))
-            == {"bank": 50, "bank-keyed": 56}[name]
+            sum(bank.contains_many("owner-1", range(10_000, 20_000))) == {"bank": 50, "bank-keyed": 56}[name]
         )
 
 

@@ -41,7 +41,7 @@ def compare(owners: int, keys: int, fpr: float, batch: int) -> dict[str, Any]:
     for op in OPERATIONS:
         for start in range(0, len(pairs), batch):
             some = pairs[start : start + batch]
-            # Keys differ from owner to owner: equal ones would make all filters equal, and the rate that of one.
+            # Keys differ from owner to owner: with equal ones, all filters would be one.
             absent = 1 << 40 if op == OPERATIONS[2] else 0
             columns = (some // keys, some + absent)
             calls: dict[str, Any] = {
@@ -98,7 +98,11 @@ def measure_essay(users: int, articles: int, fpr: float, batch: int) -> dict[str
     full = np.flatnonzero(read == articles)
     asked = draw.choice(full, 1_000_000)
     rate = float(bank.contains_many(asked, draw.integers(0, 1 << 40, 1_000_000) * 2 + 1).mean())
-    mean = float(bank.contains_many(draw.integers(0, users, 1_000_000), asked * 2 + (1 << 41) + 1).mean())
+    mean = float(
+        bank.contains_many(
+            draw.integers(0, users, 1_000_000), draw.integers(0, 1 << 40, 1_000_000) * 2 + 1
+        ).mean()
+    )
     return {
         "pairs": pairs,
         "ns": spent / pairs,

@@ -59,7 +59,7 @@ fn options() -> OpenOptions {
 #[test]
 fn a_batch_leaves_the_bytes_of_one_call_a_pair() {
     let mut random = Random(1);
-    for (capacity, growth, owners) in [(20, 2.0, 300), (7, 1.0, 50), (300, 3.0, 2), (1, 2.0, 2000)] {
+    for (capacity, growth, owners) in [(20, 2.0, 300), (200, 1.0, 50), (300, 3.0, 2), (1, 2.0, 2000)] {
         let plan = Plan { growth, ..plan(capacity, 0.03) };
         let [mut one, mut many] = [0, 1].map(|_| FilterBank::new(plan, KeyHasher::seeded(0)).unwrap());
         for round in 0..6 {

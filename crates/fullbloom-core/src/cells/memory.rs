@@ -312,6 +312,7 @@ mod tests {
     #[test]
     fn longer_memory_keeps_its_words_and_adds_zeros() {
         let mut memory = Memory::unsupplied(8).unwrap();
+        memory.words_mut().unwrap().fill(7);
         for words in [8, 24, 16, 300_000, 600_000, 700_000, 5_000_000] {
             let before = memory.words().len();
             memory.lengthen(words).unwrap();

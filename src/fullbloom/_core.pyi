@@ -42,6 +42,7 @@ __all__ = [
     "Decoded",
     "DeletableBloomFilter",
     "DynamicCuckooFilter",
+    "FilterBank",
     "FilterCascade",
     "ForeignCuckooFilter",
     "ForeignFilter",
@@ -158,9 +159,6 @@ class _BoolMembers:
         FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
         other, SecretError if the secret was not taken (see take_secret).
         """
-    @property
-    def seed(self, /) -> int:
-        """Seed of the key hash."""
     def take_secret(self, /) -> bytes:
         """
         The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
@@ -354,6 +352,11 @@ class _NbytesMembers:
     @property
     def nbytes(self, /) -> int:
         """Bytes of cells."""
+
+class _SeedMembers:
+    @property
+    def seed(self, /) -> int:
+        """Seed of the key hash."""
 
 class _UpdateMembers:
     def update(self, /, *keys: Keys, threads: int = 1) -> None:
@@ -713,6 +716,7 @@ class AgingBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
 ):
     """
@@ -804,6 +808,7 @@ class BinaryFuseFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _FingerprintBitsMembers,
     _MappedMembers,
@@ -908,6 +913,7 @@ class BitSet(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1032,6 +1038,7 @@ class BloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1242,6 +1249,7 @@ class BloomierMap(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _MappedMembers,
     _NumCellsMembers,
@@ -1514,6 +1522,7 @@ class CompactApproximator(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _ContainsMembersOf2,
@@ -1652,6 +1661,7 @@ class CountingBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _GeMembers,
     _IorMembers,
     _ApproxCountMembers,
@@ -1815,6 +1825,7 @@ class CuckooFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _FingerprintBitsMembers,
     _IorMembers,
     _DiscardManyMembers,
@@ -1943,6 +1954,7 @@ class DLeftCountingFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _MappedMembers,
     _IorMembers,
     _DiscardManyMembers,
@@ -2083,6 +2095,7 @@ class DeletableBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _DiscardMembers,
@@ -2218,6 +2231,7 @@ class DynamicCuckooFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _FingerprintBitsMembers,
     _MappedMembers,
     _IorMembers,
@@ -2350,7 +2364,256 @@ class DynamicCuckooFilter(
         """
 
 @final
-class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _NbytesMembers):
+class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
+    """
+    Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
+
+    capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
+    owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
+    growth: factor between the capacities of successive stages of an owner. max_owners: more are refused with FilterFull.
+    seed, secret: as for filters; both hash owners and keys.
+
+    Each filter is of layout "blocked" and a key touches one cache line. An owner costs nothing until its first key: then
+    the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are told apart by 64-bit hashes: among n,
+    two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
+
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes an
+    owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
+
+    >>> from fullbloom import FilterBank
+    >>> read = FilterBank(500, fpr=0.01)
+    >>> read.add("ada", "article 1"), read.add("ada", "article 1")
+    (True, False)
+    >>> ("ada", "article 1") in read, ("alan", "article 1") in read
+    (True, False)
+    >>> read.contains_many(["ada", "alan"], ["article 1", "article 1"])
+    [True, False]
+    """
+    def __bool__(self, /) -> bool: ...
+    def __contains__(self, pair: Any, /) -> bool:
+        """
+        True when the key of a pair (owner, key) was probably added for the owner, False when it certainly was not.
+        """
+    def __len__(self, /) -> int:
+        """Number of owners."""
+    def __new__(
+        cls,
+        /,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        max_fpr: float | None = None,
+        growth: float = 2.0,
+        max_owners: int | None = None,
+        seed: int = 0,
+        secret: bytes | bool | None = None,
+    ) -> FilterBank: ...
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """Pickles as its file's bytes. A keyed bank is refused: a pickle must not contain the secret."""
+    def add(self, owner: Key, key: Key, /) -> bool:
+        """
+        Adds a key for an owner: True if it was certainly new.
+
+        Raises KeyTypeError, ReadOnlyFilter, FilterMemoryError; FilterFull for an owner past max_owners, for a key past the
+        capacity of an owner that may not grow, and when the bank has 2**32 lines.
+        """
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: _Series) -> _Series:
+        """add_many for ready 64-bit hashes of owners and keys (see hash_many, with the bank's seed and secret)."""
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
+        """As update; one result per pair, True if it was new, in the same container type as the keys."""
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def add_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
+    def approx_count(self, /, owner: Key) -> tuple[float, float]:
+        """
+        Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner that is
+        not in the bank.
+        """
+    @property
+    def capacity(self, /) -> int:
+        """Keys of an owner before it grows."""
+    def clear(self, /) -> None:
+        """Removes all owners."""
+    def clear_owner(self, /, owner: Key) -> None:
+        """Removes the keys of an owner, which remains. Raises KeyError if it is not in the bank."""
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: _Series) -> _Series:
+        """contains_many for ready 64-bit hashes of owners and keys."""
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
+        """
+        One result per pair, in the same container type as the keys; the GIL is released.
+
+        owners, keys: as for update.
+        """
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: Frame[_Series]) -> _Series: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: ArrowArray) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
+    def copy(self, /) -> FilterBank:
+        """An independent copy in memory, also of a mapped bank, which is checked: FormatError if it is damaged."""
+    def discard_owner(self, /, owner: Key) -> bool:
+        """As remove_owner, but returns False if the owner is not in the bank."""
+    def export(self, /, owner: Key) -> BloomFilter | ScalableBloomFilter:
+        """
+        The filter of an owner as one of its own, whose answers equal the bank's: a BloomFilter, or a ScalableBloomFilter of
+        an owner that has grown. Raises KeyError if it is not in the bank.
+
+        >>> from fullbloom import FilterBank
+        >>> bank = FilterBank(100)
+        >>> bank.update("ada", [1, 2])
+        >>> bank.export("ada").contains_many([1, 3])
+        [True, False]
+        """
+    def fpr(self, /, owner: Key) -> float:
+        """Model rate of false positives of an owner at its present load; 0 for one that is not in the bank."""
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
+    ) -> FilterBank:
+        """
+        The bank in `data`, the bytes of a file, all of which is checked. Raises FormatError, and FilterMemoryError for a
+        bank of more than max_bytes; it does not grow beyond them either.
+        """
+    @property
+    def growth(self, /) -> float:
+        """Factor between the capacities of successive stages."""
+    def has_owner(self, /, owner: Key) -> bool:
+        """True for an owner to which a key was added and that was not removed."""
+    def info(self, /, owner: Key | None = None) -> dict[str, Any]:
+        """
+        Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain values.
+        """
+    @property
+    def keyed(self, /) -> bool:
+        """True when owners and keys are hashed under a secret."""
+    @property
+    def max_fpr(self, /) -> float:
+        """Bound on the rate of an owner, however many keys it has."""
+    @property
+    def max_owners(self, /) -> int | None:
+        """Most owners, or None."""
+    def merge(self, /, other: Self) -> None:
+        """
+        Adds the owners and keys of another bank of equal capacity, fpr, max_fpr, growth and hash.
+
+        Filters of one owner are merged stage by stage and its number of keys is estimated. If that exceeds its capacity,
+        its rate exceeds fpr, which info(owner) shows. Raises IncompatibleFilters, naming the fields that differ.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """Bytes of all lines and tables."""
+    @staticmethod
+    def nbytes_for(
+        owners: int,
+        capacity: int,
+        fpr: float = ...,
+        *,
+        keys: int | None = None,
+        max_fpr: float | None = None,
+        growth: float = 2.0,
+    ) -> int:
+        """
+        Bytes of a bank of `owners` owners with `keys` keys each (capacity by default): its lines, and tables nine tenths
+        full. Nothing is allocated.
+
+        Raises ParameterError if they exceed the 2**32 lines of a bank.
+
+        >>> from fullbloom import FilterBank
+        >>> FilterBank.nbytes_for(10_000_000, 5000, fpr=0.01) / 1e9
+        63.537777792
+        """
+    @property
+    def num_added(self, /) -> int:
+        """Keys of all owners that were new when they were added, less those of removed owners."""
+    @staticmethod
+    def open(
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        *,
+        mode: Literal["r"] = "r",
+        verify: Literal["header", "full"] = "header",
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> FilterBank:
+        """
+        Opens the file of a FilterBank, mapped read-only; copy() it to change it.
+
+        verify "header" checks lengths and parameters, "full" every byte, and that tables and lines agree. max_bytes: a larger
+        bank is refused, and a copy() does not grow beyond them. Raises FormatError, OSError, FilterMemoryError.
+        """
+    def owners(self, /) -> list[int]:
+        """The hashes of all owners (see hash_key), in the order of their table: their names are not stored."""
+    @property
+    def path(self, /) -> str | None:
+        """The absolute path of the file that it was opened from, or None for a bank in memory."""
+    def remove_owner(self, /, owner: Key) -> None:
+        """Removes an owner and its keys; the next owners take its lines. Raises KeyError if it is not in the bank."""
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """
+        Writes the bank to `path` atomically: the old file or the new one. Waits for the disk.
+
+        Raises OSError, FormatError for a mapped bank that is damaged, SecretError if the secret was not taken.
+        """
+    def take_secret(self, /) -> bytes:
+        """The 16 bytes that secret=True drew: see BloomFilter.take_secret."""
+    @property
+    def target_fpr(self, /) -> float:
+        """Rate of an owner at its capacity."""
+    def to_bytes(self, /) -> bytes:
+        """The bank as the bytes of its file. A secret is not included: SecretError if it was not taken."""
+    def update(self, /, owners: Keys | Key, keys: Keys) -> None:
+        """
+        Adds pairs in order: keys[i] for owners[i], or every key for one owner.
+
+        owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
+        owners may be one key that is no container, such as a text or an int. Raises as add() and ParameterError for
+        batches of different lengths; pairs before a refused one are added.
+
+        >>> from fullbloom import FilterBank
+        >>> bank = FilterBank(100)
+        >>> bank.update([1, 1, 2], ["a", "b", "a"])
+        >>> bank.update(3, ["a", "b"])
+        >>> len(bank), bank.num_added
+        (3, 5)
+        """
+
+@final
+class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _NbytesMembers, _SeedMembers):
     """
     Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
@@ -2928,6 +3191,7 @@ class GolombSet(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _IorMembers,
 ):
@@ -3101,6 +3365,7 @@ class InvertibleBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _MappedMembers,
     _NumCellsMembers,
     _IorMembers,
@@ -3307,6 +3572,7 @@ class LayeredBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _AddMembersOf7,
@@ -3420,6 +3686,7 @@ class PrefixFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
 ):
     """
@@ -3512,6 +3779,7 @@ class QuotientFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _DiscardManyMembers,
     _UpdateMembersOf10,
@@ -3740,6 +4008,7 @@ class RetouchedBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _MappedMembersOf4,
     _PositionsMembers,
@@ -3882,6 +4151,7 @@ class RibbonFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _MappedMembers,
 ):
@@ -3984,6 +4254,7 @@ class RollingBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
 ):
     """
@@ -4069,6 +4340,7 @@ class ScalableBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _StageCapacitiesMembers,
@@ -4215,6 +4487,7 @@ class SpatialBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _ContainsMembersOf2,
@@ -4352,6 +4625,7 @@ class SpectralBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _ApproxCountMembers,
     _PositionsMembers,
@@ -4455,6 +4729,7 @@ class StableBloomFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _PositionsMembers,
     _CellBitsMembers,
@@ -4587,6 +4862,7 @@ class VariableIncrementFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _IorMembers,
     _ApproxCountMembers,
     _DiscardMembers,
@@ -4938,6 +5214,7 @@ class XorFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _ContainsMembersOf5,
     _FingerprintBitsMembers,
     _MappedMembers,
@@ -5032,6 +5309,7 @@ class ZoneFilter(
     _ContainsHashedMembers,
     _FillMembers,
     _NbytesMembers,
+    _SeedMembers,
     _UpdateMembers,
     _MappedMembers,
     _NumCellsMembers,

@@ -61,6 +61,7 @@ VALUES: dict[str, Any] = {
     "excluded": [8],
     "mode": "r",
     "format": "spark",
+    "owners": 10,
 }
 
 

@@ -62,16 +62,12 @@ VALUES: dict[str, Any] = {
     "excluded": [8],
     "mode": "r",
     "format": "spark",
-<<<<<<< ours
     "terms": 3,
     "bits_per_term": 3,
     "query": [7],
     "documents": [[7]],
     "recheck": bool,
     "owners": 5,
-=======
-    "owners": 10,
->>>>>>> theirs
 }
 
 

@@ -63,8 +63,7 @@ def unread(
     >>> list(unread(bank, "ada", "abcd"))
     ['b', 'd']
     """
-    ranked = iter(articles)
-    block: list[Any]
+    ranked: Iterator[Any] = iter(articles)
     while block := list(islice(ranked, ahead)):
         # One owner a key: a tuple as owner would be taken for a batch of owners.
         known = bank.contains_many([user] * len(block), block)

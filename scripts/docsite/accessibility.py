@@ -18,7 +18,7 @@ REPLACED = [
     (re.compile(r'<aside class="(toc-drawer[^"]*)">'), r'<aside class="\1" aria-label="This page">'),
     (re.compile(r'(<div class="highlight[^"]*">)<pre>'), r'\1<pre tabindex="0">'),
     (re.compile(r'<div class="(table-wrapper[^"]*)">'), r'<div class="\1" tabindex="0">'),
-    (re.compile(r'<th class="head"><p></p></th>'), '<td class="head"><p></p></td>'),
+    (re.compile(r'<th class="(head[^"]*)"><p></p></th>'), r'<td class="\1"><p></p></td>'),
     (re.compile(r'(?<!</h1>)<div id="search-results">'), '<h1>Search</h1><div id="search-results">'),
 ]
 SIGNATURE = re.compile(r'<dt class="sig [^>]*>.*?</dt>', re.DOTALL)

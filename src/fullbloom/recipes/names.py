@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 __all__ = ["NameCheck", "normalize"]
 
-#: Letters of a name.
+#: Characters of a name.
 _LENGTH = 256
 
 
 def normalize(name: str) -> str:
-    """Return the form in which names are compared: compatible letters, case folded, no outer spaces.
+    """Return the form in which names are compared: compatible characters, case folded, no outer spaces.
 
-    Raises ``ParameterError`` for an empty name, or above 256 letters.
+    Raises ``ParameterError`` for an empty name, or above 256 characters.
 
     >>> normalize(" \N{FULLWIDTH LATIN CAPITAL LETTER A}da ")
     'ada'
     """
     if len(name) > _LENGTH:
-        raise ParameterError(f"a name may have {_LENGTH} letters, got {len(name)}")
+        raise ParameterError(f"a name may have at most {_LENGTH} characters, got {len(name)}")
     # Folding may undo the form, so it comes twice.
     result = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
     if not result:

@@ -120,7 +120,14 @@ def test_what_is_not_a_key_is_refused_before_it_is_stored():
 
 @pytest.mark.parametrize(
     "options",
-    [{"memtable": 0}, {"ratio": 1}, {"ratio": 1.5}, {"bits_per_key": 0}, {"bits_per_key": float("nan")}, {"rates": "x"}],
+    [
+        {"memtable": 0},
+        {"ratio": 1},
+        {"ratio": 1.5},
+        {"bits_per_key": 0},
+        {"bits_per_key": float("nan")},
+        {"rates": "x"},
+    ],
 )
 def test_values_out_of_range_are_refused(options):
     with pytest.raises(ParameterError):

@@ -35,6 +35,8 @@ __all__ = ["Store", "Table"]
 
 #: Stored in place of a value that was deleted, until the last level.
 _DELETED: Any = object()
+#: A level that is hardly larger than the one before would be merged all the time.
+_LEAST_RATIO = 2
 #: From this rate on, a filter is not worth its bits.
 _NO_FILTER = 0.9
 
@@ -79,7 +81,7 @@ class Store:
         bits_per_key: float = 10.0,
         rates: Literal["uniform", "monkey"] = "monkey",
     ) -> None:
-        if memtable < 1 or ratio < 2 or not 0 < bits_per_key < math.inf:
+        if memtable < 1 or ratio < _LEAST_RATIO or not 0 < bits_per_key < math.inf:
             raise ParameterError("memtable must be at least 1, ratio 2, and bits_per_key positive and finite")
         if rates not in ("uniform", "monkey"):
             raise ParameterError(f"rates must be 'uniform' or 'monkey', got {rates!r}")

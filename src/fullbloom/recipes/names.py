@@ -11,7 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from fullbloom import ScalableBloomFilter
-from fullbloom.errors import ParameterError
+from fullbloom.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,6 +50,8 @@ class NameCheck:
     """
 
     def __init__(self, names: Iterable[str], is_taken: Callable[[str], bool], *, fpr: float = 0.01) -> None:
+        if isinstance(names, str):
+            raise ParameterTypeError("names must be an iterable of names, got one str")
         self.is_taken = is_taken
         self.filter = ScalableBloomFilter(fpr=fpr, secret=True)
         self.filter.update([normalize(name) for name in names])

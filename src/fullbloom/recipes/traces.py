@@ -17,7 +17,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from fullbloom.errors import ParameterError
+from fullbloom.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -130,6 +130,10 @@ class AccessLog:
     """
 
     def __init__(self, lines: Iterable[str] | Iterable[bytes]) -> None:
+        if isinstance(lines, (str, bytes)):
+            raise ParameterTypeError(
+                f"lines must be an open file or an iterable of lines, got one {type(lines).__name__}"
+            )
         self._lines = lines
         #: Lines read so far, and those skipped; an empty line is neither.
         self.lines = self.skipped = 0

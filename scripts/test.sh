@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
-profile="${PROFILE:-test}"
+export profile="${PROFILE:-test}"
 
 # test_rust [OPTION of cargo test...]: the Rust tests.
 test_rust() {
@@ -16,6 +16,7 @@ test_rust() {
         cargo test --locked --profile "$profile" --package fullbloom-core --test '*' "$@" &&
         cargo test --locked --profile "$profile" --package fullbloom-server "$@"
 }
+export -f test_rust
 
 # What runs in the background does not see Ctrl-C.
 trap 'for job in $(jobs -p); do pkill --parent "$job"; kill "$job"; done 2>/dev/null' EXIT
@@ -28,7 +29,7 @@ if ! wait "$compiler"; then
     exit 1
 fi
 
-(renice --relative 10 "$BASHPID" >/dev/null && test_rust) >build/test-rust.log 2>&1 &
+nice bash -c test_rust >build/test-rust.log 2>&1 &
 tests=$!
 .venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}

@@ -184,6 +184,8 @@ def _choose_rate(
         raise ParameterError(
             "costs choose the rate: pass items, cost_of_false_positive and cost_of_byte, and not fpr"
         )
+    if _check_number("items", items) < 1:
+        raise ParameterError(f"items must be at least 1, got {items}")
     return max(
         cheapest_fpr(items, items if lookups is None else lookups, wrong, byte), _core.least_fpr(items)
     )

@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 from benchmarks.recipes.policies import Lru, WindowTinyLfu
 
-from fullbloom import KeyTypeError, ParameterError, ScalableBloomFilter
+from fullbloom import CountingBloomFilter, KeyTypeError, ParameterError, ScalableBloomFilter
 from fullbloom.recipes.admission import SecondRequestCache, second_request_cache
 from fullbloom.recipes.traces import draw_zipf, measure_one_hit_share
 
@@ -146,3 +146,11 @@ def test_the_yardstick_never_holds_more_than_its_size():
         for key in islice(draw_zipf(1000, 0.9, seed=draw.getrandbits(32)), 3000):
             policy.request(key)
             assert len(policy.window) + len(policy.probation) + len(policy.protected) <= size
+
+
+def test_a_filter_that_keeps_copies_gets_one_of_each_key():
+    cache = SecondRequestCache(1, seen=CountingBloomFilter(100, 1e-9))
+    for _ in range(10):
+        for key in ("a", "b", "c"):
+            cache.get(key, str.upper)
+    assert [cache.seen.count(key) for key in ("a", "b", "c")] == [1, 1, 1]

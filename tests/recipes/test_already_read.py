@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from fullbloom import FilterBank
+from fullbloom import FilterBank, ParameterError
 from fullbloom.recipes import already_read
 
 
@@ -52,3 +52,8 @@ def test_users_may_be_tuples_and_items_must_be_pairs():
 
 def test_the_examples_hold():
     assert doctest.testmod(already_read).failed == 0
+
+
+def test_blocks_without_articles_are_refused():
+    with pytest.raises(ParameterError, match="ahead"):
+        list(already_read.unread(FilterBank(10), "ada", [1, 2], ahead=0))

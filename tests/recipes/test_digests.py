@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from fullbloom import BloomFilter, CuckooFilter, ParameterError, theory
-from fullbloom.errors import FormatError, FullbloomError
+from fullbloom import BloomFilter, CuckooFilter, KeyTypeError, ParameterError, theory
+from fullbloom.errors import FormatError
 from fullbloom.recipes.digests import Neighbours, make_digest
 
 SEED = random.SystemRandom().getrandbits(32)
@@ -69,14 +69,19 @@ def test_bytes_that_are_no_digest_are_refused_and_the_last_digest_stays():
         damaged[draw.randrange(len(good))] ^= 1 << draw.randrange(8)
         bad.append(bytes(damaged))
     for digest in bad:
-        with pytest.raises(FullbloomError):
+        with pytest.raises(FormatError):
             neighbours.update("a", digest)
         assert neighbours.find("key") == ["a"]
 
 
 def test_a_digest_that_is_too_long_is_refused():
-    with pytest.raises(FormatError, match="may have 100 bytes"):
+    with pytest.raises(FormatError, match="at most 100 bytes"):
         Neighbours(max_bytes=100).update("a", make_digest(["key"]))
+
+
+def test_a_single_text_is_no_cache():
+    with pytest.raises(KeyTypeError, match="one str"):
+        make_digest("http://a.example/")
 
 
 @pytest.mark.parametrize("options", [{"bits_per_object": 0}, {"num_hashes": 0}])

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from fullbloom import ParameterError, theory
+from fullbloom import KeyTypeError, ParameterError, theory
 from fullbloom.recipes.lsm import Store
 
 SEED = random.SystemRandom().getrandbits(32)
@@ -100,9 +100,34 @@ def test_a_deleted_key_leaves_the_last_level():
     assert sum(len(table.entries) for table in store.levels) == 0
 
 
+@pytest.mark.parametrize("rates", ["uniform", "monkey"])
+@pytest.mark.parametrize("bits_per_key", [100, 5000])
+def test_more_memory_than_hashes_can_use_loses_no_entry(bits_per_key, rates):
+    store = Store(memtable=10, bits_per_key=bits_per_key, rates=rates)
+    for number in range(100):
+        store.put(number, -number)
+    assert [store.get(number) for number in range(100)] == [-number for number in range(100)]
+
+
+def test_what_is_not_a_key_is_refused_before_it_is_stored():
+    store = Store(memtable=2)
+    store.put("a", 1)
+    with pytest.raises(KeyTypeError):
+        store.put(None, 2)
+    store.put("b", 3)
+    assert (store.get("a"), store.get("b")) == (1, 3)
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"memtable": 0}, {"ratio": 1}, {"bits_per_key": 0}, {"bits_per_key": float("nan")}, {"rates": "x"}],
+    [
+        {"memtable": 0},
+        {"ratio": 1},
+        {"ratio": 1.5},
+        {"bits_per_key": 0},
+        {"bits_per_key": float("nan")},
+        {"rates": "x"},
+    ],
 )
 def test_values_out_of_range_are_refused(options):
     with pytest.raises(ParameterError):

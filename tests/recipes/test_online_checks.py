@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from fullbloom import ParameterError
+from fullbloom import ParameterError, ParameterTypeError
 from fullbloom.recipes.names import NameCheck, normalize
 from fullbloom.recipes.tokens import RevokedTokens
 
@@ -51,6 +51,11 @@ def test_normal_forms_are_stable():
 def test_names_without_letters_or_too_long_are_refused(name):
     with pytest.raises(ParameterError):
         normalize(name)
+
+
+def test_a_single_text_is_no_collection_of_names():
+    with pytest.raises(ParameterTypeError, match="one str"):
+        NameCheck("ada", lambda _: True)
 
 
 def test_a_revoked_token_is_found_for_its_whole_lifetime_and_forgotten_later():

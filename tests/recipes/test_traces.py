@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from fullbloom import ParameterError
+from fullbloom import ParameterError, ParameterTypeError
 from fullbloom.recipes.traces import AccessLog, draw_zipf, measure_one_hit_share, parse_request
 
 SEED = random.SystemRandom().getrandbits(32)
@@ -138,3 +138,9 @@ def test_laws_that_do_not_exist_are_refused(arguments):
 def test_the_one_hit_share_counts_objects():
     assert measure_one_hit_share([]) == 0.0
     assert measure_one_hit_share("abcb") == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("path", ["access.log", b"access.log"])
+def test_a_path_is_no_log(path):
+    with pytest.raises(ParameterTypeError, match="an open file"):
+        AccessLog(path)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fullbloom import BloomFilter, ParameterError
+from fullbloom import BloomFilter, KeyTypeError, ParameterError
 from fullbloom.recipes.url_check import UrlCheck, build_list, hash_expression, list_expressions
 
 SEED = random.SystemRandom().getrandbits(32)
@@ -44,6 +44,16 @@ CANONICAL = [
 @pytest.mark.parametrize(("url", "canonical"), CANONICAL)
 def test_spellings_are_resolved_as_published(url, canonical):
     assert list_expressions(url)[0] == canonical
+
+
+def test_a_url_without_a_scheme_may_hold_another_url_in_its_query():
+    assert list_expressions("evil.example/login?next=http://good.example/")[-1] == "evil.example/"
+    assert list_expressions("//evil.example/login")[0] == "evil.example/login"
+
+
+def test_a_list_takes_expressions_and_no_single_text():
+    with pytest.raises(KeyTypeError, match="one str"):
+        build_list("evil.example/login")
 
 
 def test_hosts_and_folders_are_those_published():

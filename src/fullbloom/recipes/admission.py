@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol,
 
 from fullbloom import RollingBloomFilter
 from fullbloom.errors import ParameterError
+from fullbloom.recipes.dedup import add_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +85,7 @@ class SecondRequestCache(Generic[K, V]):
                 self._objects.move_to_end(key)
                 return self._objects[key]
             self._misses += 1
-            is_second = not self.seen.add(key)
+            is_second = not add_new([key], self.seen)[0]
         value = load(key)
         if is_second:
             with self._lock:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fullbloom.errors import ParameterError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -54,8 +56,8 @@ def unread(
 ) -> Iterator[Article]:
     """Yield the articles that the user has not read, in their order, without those withheld by mistake.
 
-    ahead: articles that are taken from the iterable and looked up at once. Raises the errors of
-    ``bank.contains_many``.
+    ahead: articles that are taken from the iterable and looked up at once. Raises ``ParameterError`` if it
+    is below 1, and the errors of ``bank.contains_many``.
 
     >>> from fullbloom import FilterBank
     >>> bank = FilterBank(100)
@@ -63,6 +65,8 @@ def unread(
     >>> list(unread(bank, "ada", "abcd"))
     ['b', 'd']
     """
+    if ahead < 1:
+        raise ParameterError(f"ahead must be at least 1, got {ahead}")
     ranked: Iterator[Any] = iter(articles)
     while block := list(islice(ranked, ahead)):
         # One owner a key: a tuple as owner would be taken for a batch of owners.

@@ -46,7 +46,7 @@ def make_digest(
         raise ParameterError(f"bits_per_object must be at least 1, got {bits_per_object}")
     num_bits = max(bits_per_object * len(keys), _LEAST_BITS)
     digest = BloomFilter.with_shape(num_bits, num_hashes, capacity=max(len(keys), 1))
-    digest.update(list(keys))
+    digest.update(keys)
     return digest.to_bytes()
 
 
@@ -68,8 +68,11 @@ class Neighbours:
         then keeps its last digest.
         """
         if len(digest) > self.max_bytes:
-            raise FormatError(f"a digest may have {self.max_bytes} bytes, got {len(digest)}")
-        found = BloomFilter.from_bytes(digest)
+            raise FormatError(f"a digest may have at most {self.max_bytes} bytes, got {len(digest)}")
+        try:
+            found = BloomFilter.from_bytes(digest)
+        except ParameterError as error:  # a filter with a secret
+            raise FormatError(f"a digest must have the public hash: {error}") from None
         if found.keyed or found.seed != 0 or found.hash != "xxh3":
             raise FormatError("a digest must have the public hash, without a seed or secret")
         self._digests[name] = found

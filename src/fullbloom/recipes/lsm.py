@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbloom import BloomFilter, theory
+from fullbloom import BloomFilter, _core, hash_key, theory
 from fullbloom.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -35,18 +35,24 @@ __all__ = ["Store", "Table"]
 
 #: Stored in place of a value that was deleted, until the last level.
 _DELETED: Any = object()
+#: A level that is hardly larger than the one before would be merged all the time.
+_LEAST_RATIO = 2
 #: From this rate on, a filter is not worth its bits.
 _NO_FILTER = 0.9
 
 
 class Table:
-    """A table that is never changed, with a filter of its keys at the rate ``fpr``, or without one."""
+    """A table that is never changed, with a filter of its keys at the rate ``fpr``, or without one.
+
+    A rate below what 64-bit hashes allow is raised to that.
+    """
 
     def __init__(self, entries: Mapping[Any, Any], fpr: float) -> None:
         self.entries = entries
         self.filter: BloomFilter | None = None
         if fpr < _NO_FILTER:
-            self.filter = BloomFilter(max(len(entries), 1), fpr, layout="classic")
+            capacity = max(len(entries), 1)
+            self.filter = BloomFilter(capacity, max(fpr, _core.least_fpr(capacity)), layout="classic")
             self.filter.update(list(entries))
 
     def may_contain(self, key: Key) -> bool:
@@ -75,7 +81,7 @@ class Store:
         bits_per_key: float = 10.0,
         rates: Literal["uniform", "monkey"] = "monkey",
     ) -> None:
-        if memtable < 1 or ratio <= 1 or not 0 < bits_per_key < math.inf:
+        if memtable < 1 or ratio < _LEAST_RATIO or not 0 < bits_per_key < math.inf:
             raise ParameterError("memtable must be at least 1, ratio 2, and bits_per_key positive and finite")
         if rates not in ("uniform", "monkey"):
             raise ParameterError(f"rates must be 'uniform' or 'monkey', got {rates!r}")
@@ -87,7 +93,11 @@ class Store:
         self._newest: dict[Any, Any] = {}
 
     def put(self, key: Key, value: object) -> None:
-        """Store ``value``; the ``memtable``-th new entry is merged into the levels."""
+        """Store ``value``; the ``memtable``-th new entry is merged into the levels.
+
+        Raises ``KeyTypeError`` for a key that the filters do not accept, and then stores nothing.
+        """
+        hash_key(key)
         self._newest[key] = value
         if len(self._newest) >= self.memtable:
             self.flush()

@@ -11,27 +11,27 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from fullbloom import ScalableBloomFilter
-from fullbloom.errors import ParameterError
+from fullbloom.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = ["NameCheck", "normalize"]
 
-#: Letters of a name.
+#: Characters of a name.
 _LENGTH = 256
 
 
 def normalize(name: str) -> str:
-    """Return the form in which names are compared: compatible letters, case folded, no outer spaces.
+    """Return the form in which names are compared: compatible characters, case folded, no outer spaces.
 
-    Raises ``ParameterError`` for an empty name, or above 256 letters.
+    Raises ``ParameterError`` for an empty name, or above 256 characters.
 
     >>> normalize(" \N{FULLWIDTH LATIN CAPITAL LETTER A}da ")
     'ada'
     """
     if len(name) > _LENGTH:
-        raise ParameterError(f"a name may have {_LENGTH} letters, got {len(name)}")
+        raise ParameterError(f"a name may have at most {_LENGTH} characters, got {len(name)}")
     # Folding may undo the form, so it comes twice.
     result = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
     if not result:
@@ -50,6 +50,8 @@ class NameCheck:
     """
 
     def __init__(self, names: Iterable[str], is_taken: Callable[[str], bool], *, fpr: float = 0.01) -> None:
+        if isinstance(names, str):
+            raise ParameterTypeError("names must be an iterable of names, got one str")
         self.is_taken = is_taken
         self.filter = ScalableBloomFilter(fpr=fpr, secret=True)
         self.filter.update([normalize(name) for name in names])

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from fullbloom.errors import ParameterError
+from fullbloom.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +26,7 @@ __all__ = ["AccessLog", "Request", "draw_zipf", "measure_one_hit_share", "parse_
 
 #: Numbers that are drawn at once.
 _DRAWN = 1024
-#: Letters of a line; a longer one is skipped. Web servers accept requests of 8 kB by default.
+#: Characters of a line; a longer one is skipped. Web servers accept requests of 8 kB by default.
 _LINE_LENGTH = 65_536
 #: Text in quotes, in which the server escapes quotes by a backslash.
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
@@ -125,11 +125,15 @@ class AccessLog:
     r"""Iterates over the requests of an access log, and counts the lines that hold none.
 
     lines: an open file, text or binary, or any iterable of lines. A line that is broken, or longer than
-    65,536 letters, is skipped and counted; a file is read in pieces of at most that length. Bytes that are
+    65,536 characters, is skipped and counted; a file is read in pieces of at most that length. Bytes that are
     not UTF-8 become escapes such as ``\xff``.
     """
 
     def __init__(self, lines: Iterable[str] | Iterable[bytes]) -> None:
+        if isinstance(lines, (str, bytes)):
+            raise ParameterTypeError(
+                f"lines must be an open file or an iterable of lines, got one {type(lines).__name__}"
+            )
         self._lines = lines
         #: Lines read so far, and those skipped; an empty line is neither.
         self.lines = self.skipped = 0

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import posixpath
+import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes, urlsplit
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["UrlCheck", "build_list", "hash_expression", "list_expressions"]
 
-#: Letters of a URL, times that escapes are resolved, and answers of the server that are kept.
+#: Characters of a URL, times that escapes are resolved, and answers of the server that are kept.
 _URL_LENGTH, _UNESCAPES, _ANSWERS = 65_536, 16, 4096
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: Bytes of a hash that the server learns.
 _PREFIX_BYTES = 4
 #: Parts of a host and folders of a path that are looked up.
@@ -46,7 +48,7 @@ def list_expressions(url: str) -> list[str]:
     The host itself and up to four of its last two to five parts; the path with its query, without it, and its
     first four folders. Escapes, dots, case of the host, port, user and fragment are resolved as Safe Browsing
     does; addresses in octal or as one number are not. Raises ``ParameterError`` for a URL without a valid
-    host, or above 65,536 letters.
+    host, or above 65,536 characters.
 
     >>> list_expressions("http://a.b.c/1/2.html?q=1")[:4]
     ['a.b.c/1/2.html?q=1', 'a.b.c/1/2.html', 'a.b.c/', 'a.b.c/1/']
@@ -54,10 +56,12 @@ def list_expressions(url: str) -> list[str]:
     8
     """
     if len(url) > _URL_LENGTH:
-        raise ParameterError(f"a URL may have {_URL_LENGTH} letters, got {len(url)}")
+        raise ParameterError(f"a URL may have at most {_URL_LENGTH} characters, got {len(url)}")
     text = "".join(letter for letter in url.strip() if letter not in "\t\r\n")
+    # The query of a URL without a scheme may hold another URL.
+    has_scheme = text.startswith("//") or _SCHEME.match(text)
     try:
-        parts = urlsplit(text if "://" in text else f"//{text}", "http")
+        parts = urlsplit(text if has_scheme else f"//{text}", "http")
         host = parts.hostname or ""
         host = host if host.isascii() else host.encode("idna").decode()
     except ValueError:
@@ -105,7 +109,7 @@ def build_list(expressions: Iterable[str], *, bits: int = _BITS) -> GolombSet:
 
     expressions: as from `list_expressions`, without scheme. bits: a lookup errs once in ``2**bits``.
     """
-    return GolombSet.build(list(expressions), bits=bits)
+    return GolombSet.build(expressions, bits=bits)
 
 
 class UrlCheck:

@@ -2,7 +2,6 @@
 //! keys are prefetched. A batch leaves the bytes and gives the answers of one call a pair.
 
 use super::FilterBank;
-use super::directory::AHEAD;
 use crate::error::{Error, Result};
 use crate::key::source::CHUNK;
 use crate::scheme::columns::by_columns;
@@ -31,23 +30,13 @@ impl FilterBank {
         let (first, mut lines) = (&self.stages[0], [NOWHERE; CHUNK]);
         let mut grown = [0u16; CHUNK];
         let mut num_grown = 0;
-        owners.iter().take(AHEAD).for_each(|&owner| self.owners.fetch(owner));
-        let mut last = (!owners[0], None);
-        for (i, (&owner, &key)) in owners.iter().zip(keys).enumerate() {
-            if let Some(&next) = owners.get(i + AHEAD) {
-                self.owners.fetch(next);
+        self.owners.find_each(owners, |i, line, count| {
+            lines[i] = Self::line(first, line, keys[i]);
+            if u64::from(count) > first.capacity {
+                grown[num_grown] = i as u16;
+                num_grown += 1;
             }
-            if last.0 != owner {
-                last = (owner, self.owners.state(owner));
-            }
-            if let Some((line, count)) = last.1 {
-                lines[i] = Self::line(first, line, key);
-                if u64::from(count) > first.capacity {
-                    grown[num_grown] = i as u16;
-                    num_grown += 1;
-                }
-            }
-        }
+        });
         let (words, lines) = (self.pool.words(), &lines[..keys.len()]);
         by_columns!(first.per_column(), S => placed::contains::<S>(words, lines, keys, found));
         if num_grown > 0 {

@@ -12,6 +12,7 @@
 //! The multiplication spreads ready hashes that are small numbers. Entries of one owner lie side by side, in the order in
 //! which they came: later stages of an owner are entries of a second table.
 
+use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
@@ -42,10 +43,15 @@ const fn inverse(odd: u64) -> u64 {
     x
 }
 
-/// Slots that are compared at once.
+/// Slots that are compared at once: from the home, and from the first slot of its pair of homes, where 998 of 1,000
+/// searches end.
 const WINDOW: usize = 8;
-/// How far ahead of the current owner its slot is fetched.
-pub const AHEAD: usize = 24;
+const NEAR: usize = 6;
+/// Owners whose slots are fetched while those of as many before them are compared.
+const BLOCK: usize = 64;
+
+/// Where the search of a block of owners begins.
+type Starts = [usize; BLOCK];
 
 /// An entry: where the first line of a filter is, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,19 +90,44 @@ fn state(slot: &Slot) -> Option<(u32, u32)> {
     Some(((state as u32).checked_sub(1)?, (state >> 32) as u32))
 }
 
-/// The slot of an owner among the first from its home, which are compared without a branch each: nine searches in ten end
-/// here, and a mispredicted branch costs as much as all of them.
+/// The slot of a mixed hash among the `N` from `start` on, which are compared without a branch each: a mispredicted branch
+/// costs as much as all of them.
 #[inline(always)]
-fn find(slots: &[Slot], homes: u64, owner: u64) -> Option<usize> {
-    let mixed = owner.wrapping_mul(MIX);
-    let home = fastrange(mixed, homes) as usize;
-    let window = slots.get(home..)?.first_chunk::<WINDOW>()?;
-    let mut hit = WINDOW;
-    for at in (0..WINDOW).rev() {
+fn find_among<const N: usize>(slots: &[Slot], start: usize, mixed: u64) -> Option<usize> {
+    let window = slots.get(start..)?.first_chunk::<N>()?;
+    let mut hit = N;
+    for at in (0..N).rev() {
         hit = if u64::from_le(window[at][0]) == mixed { at } else { hit };
     }
     // The hash 0 equals that of a free slot.
-    (hit < WINDOW && !is_free(&window[hit])).then_some(home + hit)
+    (hit < N && !is_free(&window[hit])).then_some(start + hit)
+}
+
+/// The slot of an owner whose search begins at `start`.
+#[inline(always)]
+fn find_from(slots: &[Slot], homes: u64, start: usize, owner: u64) -> Option<usize> {
+    find_among::<NEAR>(slots, start, owner.wrapping_mul(MIX)).or_else(|| find_far(slots, homes, owner))
+}
+
+/// [`find_from`] beyond the slots that are compared at once.
+#[inline(never)]
+fn find_far(slots: &[Slot], homes: u64, owner: u64) -> Option<usize> {
+    let mixed = owner.wrapping_mul(MIX);
+    find_among::<WINDOW>(slots, fastrange(mixed, homes) as usize, mixed).or_else(|| {
+        let (at, found) = search(slots, homes, owner);
+        found.then_some(at)
+    })
+}
+
+/// Finds where the searches of `owners` begin, and prefetches the slots from there on.
+#[inline(always)]
+fn fetch_block(slots: &[Slot], homes: u64, positions: &Positions, owners: &[u64], starts: &mut Starts) {
+    for (start, &owner) in starts.iter_mut().zip(owners) {
+        *start = positions.start(fastrange(owner.wrapping_mul(MIX), homes) as usize);
+        let address: *const u64 = slots.as_ptr().wrapping_add(*start).cast();
+        prefetch(address);
+        prefetch(address.wrapping_add(2 * NEAR - 1));
+    }
 }
 
 /// Where the first entry of `owner` is, or else would be inserted: true if it is there.
@@ -122,17 +153,18 @@ pub struct Directory {
     memory: Option<Memory>,
     homes: u64,
     entries: u64,
+    positions: Positions,
 }
 
 impl Directory {
     /// A table without memory.
     pub fn empty() -> Self {
-        Directory { memory: None, homes: 0, entries: 0 }
+        Directory { memory: None, homes: 0, entries: 0, positions: Positions::none() }
     }
 
     /// Over the words of a file, which [`Directory::check`] has not seen.
     pub fn over(memory: Option<Memory>, homes: u64, entries: u64) -> Self {
-        Directory { memory, homes, entries }
+        Directory { memory, homes, entries, positions: Positions::none() }
     }
 
     /// Words of a table with so many homes.
@@ -165,6 +197,11 @@ impl Directory {
         self.memory.as_ref().map_or(0, |memory| memory.len_bytes() as u64)
     }
 
+    /// Bytes of the index.
+    pub fn index_bytes(&self) -> u64 {
+        self.positions.nbytes()
+    }
+
     /// The words of the table, if it has any.
     pub fn memory(&self) -> Option<&Memory> {
         self.memory.as_ref()
@@ -173,7 +210,17 @@ impl Directory {
     /// An independent copy.
     pub fn try_clone(&self) -> Result<Self> {
         let memory = self.memory.as_ref().map(Memory::try_clone).transpose()?;
-        Ok(Directory { memory, ..*self })
+        let mut copy = Directory { memory, homes: self.homes, entries: self.entries, positions: Positions::none() };
+        copy.index();
+        Ok(copy)
+    }
+
+    /// Builds the index of a table that was checked. Mapped tables have none, since they open in constant time.
+    pub fn index(&mut self) {
+        let homes = self.homes;
+        let occupied = self.slots().iter().enumerate().filter(|(_, slot)| !is_free(slot));
+        let entries = occupied.map(|(at, slot)| (fastrange(u64::from_le(slot[0]), homes) as usize, at));
+        self.positions = Positions::of(homes, entries);
     }
 
     #[inline(always)]
@@ -193,11 +240,16 @@ impl Directory {
         fastrange(mixed, self.homes) as usize
     }
 
-    /// Prefetches the home of an owner.
+    /// Where the search of an owner begins.
+    #[inline(always)]
+    fn start(&self, owner: u64) -> usize {
+        self.positions.start(self.home(owner.wrapping_mul(MIX)))
+    }
+
+    /// Prefetches the slots where the search of an owner begins.
     #[inline(always)]
     pub fn fetch(&self, owner: u64) {
-        let slots = self.slots();
-        prefetch(slots.as_ptr().wrapping_add(self.home(owner.wrapping_mul(MIX))).cast());
+        prefetch(self.slots().as_ptr().wrapping_add(self.start(owner)).cast());
     }
 
     /// Where the first entry of `owner` is, or else would be inserted: true if it is there.
@@ -209,20 +261,29 @@ impl Directory {
     /// The slot of an owner.
     #[inline(always)]
     pub fn find(&self, owner: u64) -> Option<usize> {
-        find(self.slots(), self.homes, owner).or_else(|| self.find_far(owner))
+        find_from(self.slots(), self.homes, self.start(owner), owner)
     }
 
-    /// [`Directory::find`] beyond the slots that are compared at once.
-    #[inline(never)]
-    fn find_far(&self, owner: u64) -> Option<usize> {
-        let (at, found) = self.search(owner);
-        found.then_some(at)
-    }
-
-    /// First line and number of keys of an owner.
+    /// Passes first line and number of keys of each of `owners` to `take`, with the number of the pair; nothing for an owner
+    /// without an entry.
     #[inline(always)]
-    pub fn state(&self, owner: u64) -> Option<(u32, u32)> {
-        self.find(owner).and_then(|at| state(&self.slots()[at]))
+    pub fn find_each(&self, owners: &[u64], mut take: impl FnMut(usize, u32, u32)) {
+        let (slots, homes, positions) = (self.slots(), self.homes, &self.positions);
+        let (mut starts, mut next) = ([0; BLOCK], [0; BLOCK]);
+        fetch_block(slots, homes, positions, &owners[..owners.len().min(BLOCK)], &mut starts);
+        for (block, some) in owners.chunks(BLOCK).enumerate() {
+            let first = block * BLOCK;
+            let behind = owners.get(first + BLOCK..).unwrap_or_default();
+            fetch_block(slots, homes, positions, &behind[..behind.len().min(BLOCK)], &mut next);
+            for (i, (&owner, &start)) in some.iter().zip(&starts).enumerate() {
+                if let Some(at) = find_from(slots, homes, start, owner)
+                    && let Some((line, count)) = state(&slots[at])
+                {
+                    take(first + i, line, count);
+                }
+            }
+            starts = next;
+        }
     }
 
     /// Counts one more key for each of `owners` with fewer than `capacity`, up to the first owner without an entry; passes
@@ -235,26 +296,29 @@ impl Directory {
         capacity: u64,
         mut take: impl FnMut(usize, Option<u32>) -> bool,
     ) -> Result<usize> {
-        let homes = self.homes;
-        owners.iter().take(AHEAD).for_each(|&owner| self.fetch(owner));
-        let slots = self.slots_mut()?;
-        for (i, &owner) in owners.iter().enumerate() {
-            if let Some(&next) = owners.get(i + AHEAD) {
-                prefetch(slots.as_ptr().wrapping_add(fastrange(next.wrapping_mul(MIX), homes) as usize).cast());
+        let (homes, positions) = (self.homes, &self.positions);
+        let slots: &mut [Slot] = match &mut self.memory {
+            Some(memory) => memory.writable()?.as_chunks_mut().0,
+            None => &mut [],
+        };
+        let (mut starts, mut next) = ([0; BLOCK], [0; BLOCK]);
+        fetch_block(slots, homes, positions, &owners[..owners.len().min(BLOCK)], &mut starts);
+        for (block, some) in owners.chunks(BLOCK).enumerate() {
+            let first = block * BLOCK;
+            let behind = owners.get(first + BLOCK..).unwrap_or_default();
+            fetch_block(slots, homes, positions, &behind[..behind.len().min(BLOCK)], &mut next);
+            for (i, (&owner, &start)) in some.iter().zip(&starts).enumerate() {
+                let Some(at) = find_from(slots, homes, start, owner) else { return Ok(first + i) };
+                let Some((line, count)) = state(&slots[at]) else { return Ok(first + i) };
+                let has_room = u64::from(count) < capacity;
+                if has_room {
+                    slots[at][1] = ((u64::from(line) + 1) | (u64::from(count + 1) << 32)).to_le();
+                }
+                if !take(first + i, has_room.then_some(line)) {
+                    return Ok(first + i + 1);
+                }
             }
-            let found = find(slots, homes, owner).or_else(|| {
-                let (at, found) = search(slots, homes, owner);
-                found.then_some(at)
-            });
-            let Some(at) = found else { return Ok(i) };
-            let Some((line, count)) = state(&slots[at]) else { return Ok(i) };
-            let has_room = u64::from(count) < capacity;
-            if has_room {
-                slots[at][1] = ((u64::from(line) + 1) | (u64::from(count + 1) << 32)).to_le();
-            }
-            if !take(i, has_room.then_some(line)) {
-                return Ok(i + 1);
-            }
+            starts = next;
         }
         Ok(owners.len())
     }
@@ -303,7 +367,10 @@ impl Directory {
         if self.has_room() {
             return 0;
         }
-        Self::words(self.next_homes()).map_or(u64::MAX, |words| words * 8).saturating_sub(self.nbytes())
+        let homes = self.next_homes();
+        let bytes =
+            Self::words(homes).map_or(u64::MAX, |words| (words * 8).saturating_add(Positions::bytes_for(homes)));
+        bytes.saturating_sub(self.nbytes() + self.index_bytes())
     }
 
     fn next_homes(&self) -> u64 {
@@ -318,7 +385,8 @@ impl Directory {
             let mut memory = Memory::unsupplied(words)?;
             let slots = memory.writable()?.as_chunks_mut().0;
             if self.copy_into(slots, homes) {
-                *self = Directory { memory: Some(memory), homes, entries: self.entries };
+                *self = Directory::over(Some(memory), homes, self.entries);
+                self.index();
                 return Ok(());
             }
             // The last run is longer than the slots behind the last home.
@@ -358,6 +426,7 @@ impl Directory {
             let slots = self.slots_mut()?;
             slots.copy_within(at..free, at + 1);
             slots[at] = pack(entry);
+            self.positions.shift_down(home, free);
             self.entries += 1;
             return Ok(());
         }
@@ -373,8 +442,10 @@ impl Directory {
             !is_free(slot) && (fastrange(u64::from_le(slot[0]), homes) as usize) <= at + distance
         });
         let end = at + 1 + moves.count();
+        let home = fastrange(u64::from_le(slots[at][0]), homes) as usize;
         slots.copy_within(at + 1..end, at);
         slots[end - 1] = [0; 2];
+        self.positions.shift_up(home, end - 1);
         self.entries -= 1;
         Ok(())
     }
@@ -405,6 +476,13 @@ impl Directory {
         entries == self.entries && self.memory.is_some() == (self.homes > 0)
     }
 
+    /// True if the index is that of the slots.
+    #[cfg(test)]
+    fn is_indexed(&self) -> bool {
+        let fresh = self.try_clone().unwrap();
+        self.positions == fresh.positions
+    }
+
     /// True if the memory cannot be written.
     pub fn is_read_only(&self) -> bool {
         self.memory.as_ref().is_some_and(Memory::is_read_only)
@@ -426,72 +504,4 @@ fn colliding() -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-    use std::collections::btree_map::Entry::Vacant;
-
-    #[test]
-    fn entries_are_found_until_they_are_removed() {
-        let (mut table, mut model) = (Directory::empty(), BTreeMap::new());
-        let mut state = 7u64;
-        for step in 0..20_000u32 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let owner = (state >> 33) % 3000;
-            let owner = if owner.is_multiple_of(2) { owner } else { owner.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
-            if step % 3 == 2 {
-                let at = table.find(owner);
-                assert_eq!(at.is_some(), model.remove(&owner).is_some());
-                at.into_iter().for_each(|at| table.remove_at(at).unwrap());
-            } else if let Vacant(place) = model.entry(owner) {
-                table.insert(Entry { owner, line: step, count: step ^ 5 }).unwrap();
-                place.insert(step);
-            }
-            if step % 500 == 0 {
-                assert!(table.check(true));
-            }
-        }
-        assert_eq!(table.len(), model.len() as u64);
-        for owner in 0..3000u64 {
-            let want = model.get(&owner).map(|&line| Entry { owner, line, count: line ^ 5 });
-            assert_eq!(table.get(owner), want);
-        }
-        let mut owners: Vec<u64> = table.iter().map(|entry| entry.owner).collect();
-        owners.sort_unstable();
-        assert!(owners.iter().eq(model.keys()));
-    }
-
-    #[test]
-    fn entries_of_one_owner_stay_in_order() {
-        let mut table = Directory::empty();
-        for stage in 1..=5 {
-            for owner in 0..500 {
-                table.insert(Entry { owner, line: owner as u32 * 10 + stage, count: stage }).unwrap();
-            }
-        }
-        assert!(table.check(false) && !table.check(true));
-        for owner in 0..500 {
-            let lines: Vec<u32> = table.of(owner).map(|entry| entry.line).collect();
-            assert!(lines.iter().copied().eq((1..=5).map(|stage| owner as u32 * 10 + stage)));
-        }
-    }
-
-    #[test]
-    fn large_tables_are_at_least_eight_tenths_full() {
-        let mut table = Directory::empty();
-        for i in 0..40_000u64 {
-            table.insert(Entry { owner: i.wrapping_mul(0x9e37_79b9_7f4a_7c15), line: 0, count: 0 }).unwrap();
-            if i > 2000 {
-                assert!(table.nbytes() <= 20 * (i + 1) + 1100, "{i} {}", table.nbytes());
-            }
-        }
-    }
-
-    #[test]
-    fn colliding_hashes_are_refused_before_they_cost_time() {
-        let mut table = Directory::empty();
-        let refused =
-            (0..200_000u64).find_map(|i| table.insert(Entry { owner: i.wrapping_mul(UNMIX), line: 0, count: 0 }).err());
-        assert!(matches!(refused, Some(Error::Capacity(message)) if message.contains("secret")));
-    }
-}
+mod tests;

@@ -92,12 +92,14 @@ impl FilterBank {
     /// The bank in the bytes of a whole file, all of which are checked.
     pub fn from_bytes(bytes: &[u8], wanted: &OpenOptions) -> Result<Self> {
         let parsed = ContainerIndex::new(bytes, Verify::Full)?;
-        let bank = Self::restore(&parsed, wanted, |span| {
+        let mut bank = Self::restore(&parsed, wanted, |span| {
             let mut memory = Memory::unsupplied(span.len as u64 / 8)?;
             memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
             Ok(memory)
         })?;
         bank.check_cells()?;
+        bank.owners.index();
+        bank.later.index();
         Ok(bank)
     }
 

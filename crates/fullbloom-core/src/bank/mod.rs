@@ -5,7 +5,7 @@
 //! key touches one of them.
 //!
 //! * [`plan`]: the size of every filter, and the law of their rates;
-//! * [`directory`]: from the hash of an owner to its first line;
+//! * [`directory`]: from the hash of an owner to its first line; `positions`: where its search begins;
 //! * [`pool`]: the lines of all filters;
 //! * `batch`: pairs of owners and keys; `owners`: what is done to one owner; `merging`: two banks;
 //! * `file`: the bank as a file.
@@ -20,6 +20,7 @@ mod merging;
 mod owners;
 pub mod plan;
 pub mod pool;
+pub mod positions;
 
 pub use owners::Exported;
 pub use plan::Plan;
@@ -119,9 +120,9 @@ impl FilterBank {
         u64::from(self.pool.used()) * LINE_BYTES as u64
     }
 
-    /// Bytes of both tables.
+    /// Bytes of both tables and their indexes.
     pub fn directory_bytes(&self) -> u64 {
-        self.owners.nbytes() + self.later.nbytes()
+        [&self.owners, &self.later].map(|table| table.nbytes() + table.index_bytes()).iter().sum()
     }
 
     /// True if the bank is in a mapped file.

@@ -5,7 +5,6 @@ A key is the hash in upper-case hexadecimal digits. No message contains a line o
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING
 
@@ -83,6 +82,8 @@ def _require_no_hashes(head: memoryview, name: str) -> None:
 
 
 def _sha1(block: Block) -> bytes:
+    import hashlib  # OpenSSL takes 4 MB, which `dedup --memory` would lack
+
     lines = bytes(block).split(b"\n")
     if not lines[-1]:
         lines.pop()

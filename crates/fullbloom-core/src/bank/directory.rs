@@ -12,15 +12,13 @@
 //! The multiplication spreads ready hashes that are small numbers. Entries of one owner lie side by side, in the order in
 //! which they came: later stages of an owner are entries of a second table.
 
+use super::mixing::{MIX, UNMIX};
 use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};
 use crate::isa::prefetch;
 use crate::scheme::fastrange;
 
-/// An odd multiplier with a good spectrum (Steele and Vigna, 2021), and its inverse modulo 2^64.
-const MIX: u64 = 0xd134_2543_de82_ef95;
-const UNMIX: u64 = inverse(MIX);
 /// Slots behind the last home.
 const TAIL: usize = 64;
 /// Homes of the first table.
@@ -33,17 +31,7 @@ pub const SLOT_BYTES: u64 = 16;
 /// hashes made to collide pass as many.
 const FAR: usize = 1024;
 
-/// Newton's iteration doubles the number of correct bits.
-const fn inverse(odd: u64) -> u64 {
-    let (mut x, mut step) = (odd, 0);
-    while step < 6 {
-        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
-        step += 1;
-    }
-    x
-}
-
-/// Slots that are compared at once: from the home, and from the first slot of its pair of homes, where 998 of 1,000
+/// Slots that are compared at once: from the home, and from the first slot of its pair of homes, where nearly all
 /// searches end.
 const WINDOW: usize = 8;
 const NEAR: usize = 6;

@@ -17,6 +17,7 @@ mod batch;
 pub mod directory;
 mod file;
 mod merging;
+pub mod mixing;
 mod owners;
 pub mod plan;
 pub mod pool;

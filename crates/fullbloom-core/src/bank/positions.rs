@@ -2,7 +2,7 @@
 //!
 //! A table that is nine tenths full holds an owner several slots behind its home, often further than a processor compares
 //! without a branch, and on a line of memory that was not prefetched. With the first slot of its pair of homes known,
-//! the owner is 1.3 slots behind on average.
+//! an owner is 0.8 slots behind on average at a load of 0.88, rather than 3.6.
 //!
 //! ```text
 //! byte g    first slot with an entry of home 2g or above, were it inserted now, - 2g

@@ -67,7 +67,7 @@ def unread(
     """
     if ahead < 1:
         raise ParameterError(f"ahead must be at least 1, got {ahead}")
-    ranked = iter(articles)
+    ranked: Iterator[Any] = iter(articles)
     block: list[Any]
     while block := list(islice(ranked, ahead)):
         # One owner a key: a tuple as owner would be taken for a batch of owners.

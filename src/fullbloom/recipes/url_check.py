@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from fullbloom import GolombSet
-from fullbloom.errors import ParameterError
+from fullbloom.errors import KeyTypeError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -109,7 +109,9 @@ def build_list(expressions: Iterable[str], *, bits: int = _BITS) -> GolombSet:
 
     expressions: as from `list_expressions`, without scheme. bits: a lookup errs once in ``2**bits``.
     """
-    return GolombSet.build(expressions, bits=bits)
+    if isinstance(expressions, str):
+        raise KeyTypeError("expressions must be an iterable of expressions, got one str")
+    return GolombSet.build(list(expressions), bits=bits)
 
 
 class UrlCheck:

@@ -287,3 +287,20 @@ def test_the_examples_of_the_page_run(session):
     report, count = pages.run("engines/spark.md", {"spark": session})
     assert not report, report
     assert count > 20
+
+
+def test_blocks_that_overlap_restore_the_limit_of_batches(session):
+    from fullbloom.engines.spark.batches import limit_batches_by_rows
+
+    name, frame = "spark.sql.execution.arrow.maxBytesPerBatch", session.range(10)
+    session.conf.set(name, "12345678")
+    try:
+        first, second = limit_batches_by_rows(frame), limit_batches_by_rows(frame)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert int(session.conf.get(name)) > 12345678
+        second.__exit__(None, None, None)
+        assert session.conf.get(name) == "12345678"
+    finally:
+        session.conf.unset(name)

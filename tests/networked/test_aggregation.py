@@ -16,7 +16,7 @@ from fullbloom.compose.networked import (
     exchange_values,
     run_local,
 )
-from fullbloom.errors import FormatError, ParameterError, PeerError
+from fullbloom.errors import FormatError, ParameterError, ParameterTypeError, PeerError
 
 SIGMAS = 4.0
 
@@ -117,6 +117,9 @@ LIES = [
     OFFER.replace(b"[]", b"[null]"),
     OFFER.replace(b'"node 1"', b'"%s"' % (b"x" * 5000)),
     OFFER.replace(b": 1,", b": %s," % (b"9" * 10_000)),
+    OFFER.replace(b": 1,", b": %s," % (b"9" * 400)),
+    OFFER.replace(b": 1,", b": 1e308,"),
+    OFFER.replace(b'"node 1"', b'"\\ud800"'),
 ]
 
 
@@ -138,11 +141,36 @@ def test_an_invalid_message_is_an_error_with_the_rank(lie: bytes, at: int) -> No
     assert caught.value.rank == 1
 
 
+@pytest.mark.parametrize("lie", [{"value": 2}, {"replaced": 2}])
+def test_a_receipt_for_values_that_were_not_offered_is_refused(lie: dict[str, Any]) -> None:
+    class Liar(CountingElement):
+        def send(self, to: int, message: bytes) -> None:
+            if self.messages_sent == 1:
+                message = Receipt.from_bytes(message)._replace(**lie).to_bytes()
+            super().send(to, message)
+
+    def job(element: LocalElement) -> None:
+        node = AggregationNode(f"node {element.rank}", [1, 2])
+        exchange_values(
+            Liar(element) if element.rank else element, node, 1 - element.rank, f"node {1 - element.rank}"
+        )
+
+    with pytest.raises(PeerError, match="rank 1 sent an invalid message: a receipt names"):
+        run_local(2, job)
+
+
 def test_invalid_arguments_are_refused() -> None:
+    for value in ("1", True, None):
+        with pytest.raises(ParameterTypeError, match="values must be numbers"):
+            AggregationNode("a", [value])  # type: ignore[list-item]
+    with pytest.raises(ParameterTypeError, match="name must be a str"):
+        AggregationNode(1, [1])  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match="valid Unicode"):
+        Offer.from_bytes(OFFER.replace(b'"node 1"', b'"\\ud800"'))
     node = AggregationNode("a", [1, 2])
     with pytest.raises(ParameterError, match="one of the 2 given, got 3"):
         node.select(3)
-    for values in ([], [1, 1], [float("nan")], [float("inf")], list(range(2000))):
+    for values in ([], [1, 1], [float("nan")], [float("inf")], [1e301], [10**400], list(range(2000))):
         with pytest.raises(ParameterError, match="values must be"):
             AggregationNode("a", values)
     for name in ("", "x" * 2000):

@@ -318,6 +318,29 @@ def test_any_bytes_are_a_list_below_the_universe_or_a_format_error(seed: int) ->
             assert len(found) <= 8 * len(forged)
 
 
+def test_a_list_longer_than_its_values_take_is_refused() -> None:
+    """The decoder holds a letter per bit, so a peer must not choose their number."""
+    header = bytes([1]) + (1).to_bytes(4, "little")
+    with pytest.raises(FormatError, match="too many for 1 values"):
+        decode_list(header + bytes(100_000), 1 << 60)
+    many = bytes([1]) + (1 << 20).to_bytes(4, "little")
+    with pytest.raises(FormatError, match="at most 65535 values"):
+        decode_list(many + b"\xff" * (1 << 18), 1 << 60)
+
+
+def test_most_values_of_a_large_universe_fit_in_a_list() -> None:
+    draw = random.Random(1)
+    for count, universe in [(1, (1 << 62) - 1), (5, 1 << 61), (65_535, 1 << 61), (65_535, 65_536), (3, 4)]:
+        for low in (0, max(0, universe - 2 * count)):
+            values = sorted({*draw.sample(range(low, universe), count - 1), universe - 1})
+            assert decode_list(encode_list(values, universe), universe) == values
+
+
+def test_a_single_text_is_no_collection_of_keys() -> None:
+    with pytest.raises(KeyTypeError, match="one str"):
+        run_local(1, lambda element: find_duplicates(element, "ada"))
+
+
 def test_equal_keys_have_equal_bytes_and_others_do_not() -> None:
     equal = [("é", "é".encode()), (True, 1), (0.0, -0.0), (float("nan"), -float("nan"))]
     for one, other in equal:

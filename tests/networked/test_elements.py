@@ -249,6 +249,39 @@ def test_a_peer_that_sends_a_byte_now_and_then_cannot_stretch_the_timeout(
     thread.join()
 
 
+def test_nothing_is_read_after_a_message_that_was_cut_short(
+    connect: Callable[..., tuple[SocketElement, SocketElement]],
+) -> None:
+    honest, liar = connect()
+    write_raw(liar, b"\x01" + (100).to_bytes(8, "big") + b"x" * 50)
+    with pytest.raises(PeerError, match="in the middle of a message of 100 bytes"):
+        honest.receive(1)
+    # The rest of the message has the form of a frame.
+    write_raw(liar, b"\x01" + (2).to_bytes(8, "big") + b"hi")
+    with pytest.raises(PeerError, match="rank 1 sent an incomplete or invalid message before"):
+        honest.receive(1)
+
+
+def test_the_report_of_a_failure_arrives_past_megabytes_that_nobody_reads(
+    connect: Callable[..., tuple[SocketElement, SocketElement]],
+) -> None:
+    failed, peer = connect(timeout=20)
+    peer.send(0, bytes(64 << 20))
+    failed.abort()
+    peer.send(0, b"")
+    time.sleep(0.2)
+    with pytest.raises(PeerError, match="rank 0 stopped before the end"):
+        peer.receive(0)
+    peer.close()
+
+
+def test_an_error_after_close_is_raised_as_it_is() -> None:
+    first, _ = LocalElement.group(2)
+    with pytest.raises(ZeroDivisionError), first:
+        first.close()
+        raise ZeroDivisionError
+
+
 def test_a_length_that_is_only_stated_takes_no_memory(
     connect: Callable[..., tuple[SocketElement, SocketElement]],
 ) -> None:
@@ -337,6 +370,12 @@ def test_invalid_arguments_are_refused() -> None:
             first.send(rank, b"")
         with pytest.raises(ParameterError, match="rank of another element"):
             first.receive(rank)
+    for message in (5, "text", None):
+        with pytest.raises(ParameterTypeError, match="message must be bytes"):
+            first.send(1, message)  # type: ignore[arg-type]
+    for culprit in (-1, 2):
+        with pytest.raises(ParameterError, match="culprit must be a rank"):
+            first.abort(culprit)
     with pytest.raises(ParameterTypeError, match="to must be an int"):
         first.send("1", b"")  # type: ignore[arg-type]
     with pytest.raises(PeerError, match=r"rank 1 sent nothing for 0.1 s"):

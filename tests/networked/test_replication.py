@@ -24,7 +24,7 @@ from fullbloom.compose.networked import (
     replicate,
     run_local,
 )
-from fullbloom.errors import PeerError
+from fullbloom.errors import ParameterError, PeerError
 
 SECRET = b"sixteen secrets!"
 #: Most bytes of a message beside the cells.
@@ -127,3 +127,16 @@ def test_a_peer_that_sends_no_filter_of_these_parameters_is_an_error_with_its_ra
     with pytest.raises(PeerError, match=f"rank {liar} sent a filter that cannot be merged: ") as caught:
         run_local(size, job)
     assert caught.value.rank == liar
+
+
+def test_a_keyed_filter_is_refused_without_its_secret_and_from_a_peer() -> None:
+    keyed = BloomFilter(1000, secret=bytes(16))
+    with pytest.raises(ParameterError, match="pass it as secret="):
+        run_local(2, lambda element: replicate(element, keyed))
+
+    def job(element: LocalElement) -> None:
+        secret = bytes(16) if element.rank else None
+        replicate(element, keyed if element.rank else BloomFilter(1000), secret=secret)
+
+    with pytest.raises(PeerError, match="sent a filter that cannot be merged"):
+        run_local(2, job)

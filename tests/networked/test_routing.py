@@ -11,7 +11,7 @@ import pytest
 
 from fullbloom import BloomFilter, CountingBloomFilter, PrefixFilter, hash_key, theory
 from fullbloom.compose.networked import AttenuatedFilter, AttenuatedNetwork, Router, UpdateCost
-from fullbloom.errors import IncompatibleFilters, ParameterError
+from fullbloom.errors import IncompatibleFilters, KeyTypeError, ParameterError
 
 Graph = dict[int, set[int]]
 
@@ -243,6 +243,9 @@ def test_invalid_arguments_are_refused() -> None:
     ):
         with pytest.raises(ParameterError, match="no node 'c'"):
             call()
+    for change in (network.add, network.remove):
+        with pytest.raises(KeyTypeError, match="one str"):
+            change("a", "paper.pdf")
     router = network.routers["a"]
     with pytest.raises(ParameterError, match="no link to 'c'"):
         router.accept("c", AttenuatedFilter([template, template]))

@@ -74,7 +74,7 @@ def test_costs_out_of_range_are_refused() -> None:
         choices(1000, cost_of_false_positive="1", cost_of_byte=1)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="items"):
         choices(cost_of_false_positive=1, cost_of_byte=1, memory=1000)
-    with pytest.raises(ParameterError, match="^items must be at least 1"):
+    with pytest.raises(ParameterError, match=r"^items must be at least 1"):
         choices(0, cost_of_false_positive=1, cost_of_byte=1)
 
 

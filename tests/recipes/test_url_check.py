@@ -51,6 +51,19 @@ def test_a_url_without_a_scheme_may_hold_another_url_in_its_query():
     assert list_expressions("//evil.example/login")[0] == "evil.example/login"
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        r"http://good.example\@evil.example/",
+        "http:good.example/@evil.example/",
+        r"\\good.example\@evil.example/",
+    ],
+)
+def test_the_host_is_the_one_that_a_browser_visits(url):
+    assert list_expressions(url)[0] == "good.example/@evil.example/"
+    assert list_expressions(r"http://good.example/?next=\\evil")[-1] == "good.example/"
+
+
 def test_a_list_takes_expressions_and_no_single_text():
     with pytest.raises(KeyTypeError, match="one str"):
         build_list("evil.example/login")

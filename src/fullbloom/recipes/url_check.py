@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from fullbloom import GolombSet
-from fullbloom.errors import ParameterError
+from fullbloom.errors import KeyTypeError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -34,6 +34,8 @@ __all__ = ["UrlCheck", "build_list", "hash_expression", "list_expressions"]
 #: Characters of a URL, times that escapes are resolved, and answers of the server that are kept.
 _URL_LENGTH, _UNESCAPES, _ANSWERS = 65_536, 16, 4096
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_WEB = re.compile(r"^(https?):/*", re.IGNORECASE)
+_QUERY = re.compile(r"[?#]")
 #: Bytes of a hash that the server learns.
 _PREFIX_BYTES = 4
 #: Parts of a host and folders of a path that are looked up.
@@ -58,6 +60,10 @@ def list_expressions(url: str) -> list[str]:
     if len(url) > _URL_LENGTH:
         raise ParameterError(f"a URL may have at most {_URL_LENGTH} characters, got {len(url)}")
     text = "".join(letter for letter in url.strip() if letter not in "\t\r\n")
+    # Browsers take a backslash before the query for a slash, and need no slashes after http: and https:.
+    rest = _QUERY.search(text)
+    head, tail = (text[: rest.start()], text[rest.start() :]) if rest else (text, "")
+    text = _WEB.sub(r"\1://", head.replace("\\", "/")) + tail
     # The query of a URL without a scheme may hold another URL.
     has_scheme = text.startswith("//") or _SCHEME.match(text)
     try:
@@ -109,7 +115,9 @@ def build_list(expressions: Iterable[str], *, bits: int = _BITS) -> GolombSet:
 
     expressions: as from `list_expressions`, without scheme. bits: a lookup errs once in ``2**bits``.
     """
-    return GolombSet.build(expressions, bits=bits)
+    if isinstance(expressions, str):
+        raise KeyTypeError("expressions must be an iterable of expressions, got one str")
+    return GolombSet.build(list(expressions), bits=bits)
 
 
 class UrlCheck:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fullbloom._core import CountingBloomFilter
-from fullbloom.errors import FormatError, ParameterError, PeerError
+from fullbloom.errors import FormatError, ParameterError, ParameterTypeError, PeerError
 
 if TYPE_CHECKING:
     from .element import ProcessingElement
@@ -16,6 +15,8 @@ __all__ = ["AggregationNode", "Offer", "Receipt", "exchange_values"]
 
 _MOST_NAME = 1024
 _MOST_EARLIER = 1024
+#: The sum of 10^8 such values is still a float, so no value makes a sum infinite, or raises OverflowError.
+_MOST_VALUE = 1e300
 
 Number = int | float
 
@@ -86,7 +87,7 @@ class Receipt(NamedTuple):
 class AggregationNode:
     """A node that offers its value to others and sums the values offered to it, each node once.
 
-    name: identifies the node to all others. values: the values that it can have; the first is selected.
+    name: identifies the node to all others. values: its possible values, up to 1e300; the first is selected.
     capacity: nodes that it exchanges values with. fpr: of both filters at that number.
 
     Two counting filters replace the lists of nodes: *counted* holds (node, value) of each value in the sum,
@@ -125,13 +126,17 @@ class AggregationNode:
         seed: int = 0,
         secret: bytes | None = None,
     ) -> None:
+        if not isinstance(name, str):
+            raise ParameterTypeError(f"name must be a str, got {name!r}")
         if not 0 < len(name.encode()) <= _MOST_NAME:
             raise ParameterError(f"name must have 1 to {_MOST_NAME} bytes, got {len(name.encode())}")
         if not 0 < len(values) <= _MOST_EARLIER or len(set(values)) < len(values):
             raise ParameterError(f"values must be 1 to {_MOST_EARLIER} distinct numbers, got {len(values)}")
         for value in values:
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ParameterError(f"values must be finite, got {value}")
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ParameterTypeError(f"values must be numbers, got {value!r}")
+            if not abs(value) <= _MOST_VALUE:
+                raise ParameterError(f"values must be from -{_MOST_VALUE} to {_MOST_VALUE}, got {value}")
         self.name = name
         self._values, self._value = tuple(values), values[0]
         self._counted = CountingBloomFilter(capacity, fpr, seed=seed, secret=secret)
@@ -218,16 +223,24 @@ def exchange_values(element: ProcessingElement, node: AggregationNode, peer: int
     >>> run_local(4, job)
     [64, 64, 64, 64]
     """
-    element.send(peer, node.offer(name).to_bytes())
+    own = node.offer(name)
+    element.send(peer, own.to_bytes())
     try:
         offer = Offer.from_bytes(element.receive(peer))
         _check_names(offer, name, node.name)
         element.send(peer, node.accept(offer).to_bytes())
         receipt = Receipt.from_bytes(element.receive(peer))
         _check_names(receipt, name, node.name)
+        _check_values(receipt, own)
     except FormatError as error:
         raise PeerError(peer, f"sent an invalid message: {error}") from error
     node.confirm(receipt)
+
+
+def _check_values(receipt: Receipt, offer: Offer) -> None:
+    # To remove values from the filter that are not in it would damage those offered to others.
+    if receipt.value != offer.value or receipt.replaced not in (None, *offer.earlier):
+        raise FormatError("a receipt names values that were not offered")
 
 
 def _check_names(message: Offer | Receipt, source: str, target: str) -> None:
@@ -250,15 +263,17 @@ def _read_fields(data: bytes, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _read_name(fields: dict[str, Any], name: str) -> str:
     value = fields[name]
-    if not isinstance(value, str) or len(value) > _MOST_NAME:
-        raise FormatError(f"{name} must be a text of at most {_MOST_NAME} letters")
+    # A lone surrogate, which JSON can hold, has no UTF-8 bytes.
+    if not isinstance(value, str) or not 0 < len(value.encode(errors="replace")) <= _MOST_NAME:
+        raise FormatError(f"{name} must be a text of 1 to {_MOST_NAME} bytes")
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise FormatError(f"{name} must be valid Unicode")
     return value
 
 
 def _read_number(value: object) -> Number:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FormatError(f"a value must be a number, got {type(value).__name__}")
-    # An int may be beyond the range of floats.
-    if isinstance(value, float) and not math.isfinite(value):
-        raise FormatError(f"a value must be finite, got {value}")
+    if not abs(value) <= _MOST_VALUE:
+        raise FormatError(f"a value must be from -{_MOST_VALUE} to {_MOST_VALUE}")
     return value

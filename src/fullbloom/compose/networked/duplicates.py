@@ -9,7 +9,7 @@ from itertools import chain, compress, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from fullbloom._core import hash_key, hash_many
-from fullbloom.errors import FormatError, ParameterError, ParameterTypeError, PeerError
+from fullbloom.errors import FormatError, KeyTypeError, ParameterError, ParameterTypeError, PeerError
 
 from .element import CountingElement
 from .key_bytes import decode_keys, encode_key, encode_keys
@@ -108,6 +108,8 @@ def find_duplicates(
     [[True, True, True], [False, True], [False]]
     """
     _check_options(fprs, exact, keep)
+    if isinstance(keys, (str, bytes)):
+        raise KeyTypeError(f"keys must be an iterable of keys, got one {type(keys).__name__}")
     keys = list(keys)
     counter, rounds = CountingElement(element), []
     _compare_options(counter, hash_key((*map(float, fprs), exact, bool(keep)), seed=seed, secret=secret))

@@ -60,6 +60,13 @@ class Kind(enum.IntEnum):
 _RANK_BYTES = 4
 
 
+def check_message(message: object) -> bytes:
+    """Return a message as bytes; raise ``ParameterTypeError`` for anything else, such as a number."""
+    if not isinstance(message, (bytes, bytearray, memoryview)):
+        raise ParameterTypeError(f"message must be bytes, got {type(message).__name__}")
+    return bytes(message)
+
+
 class MessageElement(abc.ABC):
     """An element over any transport of frames: checks, barriers and the report of failures.
 
@@ -91,8 +98,9 @@ class MessageElement(abc.ABC):
         Raises ``ParameterError`` for a rank that does not exist and for the own rank, ``PeerError`` if the
         peer failed.
         """
+        payload = check_message(message)
         self._check_peer("to", to)
-        self._post(to, Kind.MESSAGE, bytes(message))
+        self._post(to, Kind.MESSAGE, payload)
 
     def receive(self, source: int) -> bytes:
         """Return the next message from the element of rank ``source``.
@@ -118,13 +126,16 @@ class MessageElement(abc.ABC):
     def abort(self, culprit: int | None = None) -> None:
         """Report to all peers that the exchange failed, and close.
 
-        culprit: rank of the element that failed first; this element by default.
+        culprit: rank of the element that failed first; this element by default. Raises ``ParameterError`` for
+        a rank that does not exist.
         """
+        if culprit is not None and not 0 <= culprit < self._size:
+            raise ParameterError(f"culprit must be a rank from 0 to {self._size - 1}, got {culprit}")
         payload = (self._rank if culprit is None else culprit).to_bytes(_RANK_BYTES, "big")
         for peer in range(self._size):
             if peer != self._rank:
-                # A peer that is gone needs no report.
-                with contextlib.suppress(PeerError):
+                # A peer that is gone needs no report, and an element that is closed raises ValueError.
+                with contextlib.suppress(PeerError, ValueError):
                     self._post(peer, Kind.FAILURE, payload)
         self._end(failed=True)
 

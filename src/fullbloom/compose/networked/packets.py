@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fullbloom._core import GolombSet
 from fullbloom.errors import FormatError
 
-from .rice import choose_rice_bits, decode_list, encode_list
+from .rice import MOST_VALUES, choose_rice_bits, decode_list, encode_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ _HASH_BITS = 64
 #: The core creates sets at rates below 1; a higher rate gives no shorter codes.
 _MOST_RATE = 0.5
 #: From this number of values on, a container is at most 2 % larger, and the core is ten times as fast.
-_LONG = 1 << 16
+_LONG = MOST_VALUES + 1
 #: Bits of the first byte: the list is a container; a list of indexes names those that are not meant.
 _CONTAINER, _OMITTED = 1, 2
 
@@ -95,7 +95,10 @@ def decode_indexes(message: bytes, count: int) -> list[int]:
         return []
     form = _read_form(message, _CONTAINER | _OMITTED)
     if form & _CONTAINER:
-        listed = list(GolombSet.from_bytes(message[1:]).values())
+        packed = GolombSet.from_bytes(message[1:])
+        if packed.num_added > count:
+            raise FormatError(f"{packed.num_added} indexes cannot all be below {count}")
+        listed = list(packed.values())
         if listed and listed[-1] >= count:
             raise FormatError(f"values must be below {count}, got {listed[-1]}")
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from fullbloom.errors import FormatError, IncompatibleFilters, PeerError
+from fullbloom.errors import FullbloomError, ParameterError, PeerError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -45,7 +45,8 @@ def replicate(element: ProcessingElement, filter_: F, *, secret: bytes | None = 
 
     Sends P log2(P) filters in all for a power of two: `theory.replication_bits`. For a Bloom filter of more
     than a few kB, the header of some 200 bytes per message does not matter. Raises ``PeerError`` if a peer
-    fails, or sends anything but a filter of the same parameters.
+    fails, or sends anything but a filter of the same parameters, ``ParameterError`` for a keyed filter
+    without its secret.
 
     Source: Sanders, Schlag, Müller, "Communication efficient algorithms for fundamental big data problems",
     IEEE Big Data 2013.
@@ -60,6 +61,8 @@ def replicate(element: ProcessingElement, filter_: F, *, secret: bytes | None = 
     >>> run_local(8, job)
     [True, True, True, True, True, True, True, True]
     """
+    if getattr(filter_, "keyed", False) and secret is None:
+        raise ParameterError("the filter has a secret; pass it as secret=")
     result, rank = filter_.copy(), element.rank
     core = 1 << (element.size.bit_length() - 1)
     if rank >= core:
@@ -85,6 +88,6 @@ def _merge(element: ProcessingElement, source: int, result: F, secret: bytes | N
     try:
         other: F = type(result).from_bytes(message, secret=secret)
         result.merge(other)
-    except (FormatError, IncompatibleFilters) as error:
+    except FullbloomError as error:
         raise PeerError(source, f"sent a filter that cannot be merged: {error}") from error
     return other

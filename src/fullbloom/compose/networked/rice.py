@@ -16,11 +16,15 @@ from fullbloom.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["choose_rice_bits", "decode_list", "encode_list"]
+__all__ = ["MOST_VALUES", "choose_rice_bits", "decode_list", "encode_list"]
 
 #: Bits of a remainder, and number of values.
 _HEADER = struct.Struct("<BI")
 _MOST_RICE_BITS = 56
+#: Lists of more values are for the core; decoding takes some 100 bytes of memory per value.
+MOST_VALUES = (1 << 16) - 1
+#: Bits that the quotients of a list take per value, at most: its remainders have the best width.
+_QUOTIENT_BITS = 4
 #: A share above this gives no shorter codes, and the law takes shares below 1 only.
 _MOST_SHARE = 0.5
 
@@ -53,9 +57,13 @@ def decode_list(data: bytes, universe: int) -> list[int]:
     if len(data) <= _HEADER.size:
         raise FormatError(f"a list of values must have more than {_HEADER.size} bytes, got {len(data)}")
     width, count = _HEADER.unpack_from(data)
+    if count > MOST_VALUES:
+        raise FormatError(f"a list must have at most {MOST_VALUES} values, got {count}")
     codes = data[_HEADER.size :]
     if not 1 <= width <= _MOST_RICE_BITS or not 0 < count <= 8 * len(codes) // (width + 1):
         raise FormatError(f"{count} values with remainders of {width} bits do not fit in {len(codes)} bytes")
+    if 8 * len(codes) > count * (width + 1 + _QUOTIENT_BITS) + (universe >> _MOST_RICE_BITS) + 8:
+        raise FormatError(f"{len(codes)} bytes are too many for {count} values")
     bits = f"{int.from_bytes(codes, 'big'):0{8 * len(codes)}b}"
     values, value, at = [], -1, 0
     for _ in range(count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from fullbloom._core import hash_key, hash_many
@@ -10,7 +11,7 @@ from fullbloom.errors import ParameterError
 from .attenuated import HashFilter, Router
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable
+    from collections.abc import Hashable, Iterable
 
     from fullbloom.keys import Key
 
@@ -127,7 +128,7 @@ class AttenuatedNetwork(Generic[F]):
     def add(self, name: Hashable, keys: Collection[Key]) -> UpdateCost:
         """Add keys to a node and announce them to the nodes within ``depth`` hops; return the cost."""
         router = self._get(name)
-        hashes = [int(each) for each in hash_many(list(keys), seed=self._template.seed, secret=self._secret)]
+        hashes = self._hash_all(keys)
         self._stored[name].update(hashes)
         new = router.local.add_hashed(hashes)
         fresh = [hashed for hashed, is_new in zip(hashes, new, strict=True) if is_new]
@@ -151,7 +152,9 @@ class AttenuatedNetwork(Generic[F]):
         Raises ``KeyError``, before any change, for a key that the node does not have.
         """
         router, stored = self._get(name), self._stored[name]
-        gone = {self._hash(key): key for key in keys}
+        # hash_many refuses a single text.
+        keys = keys if isinstance(keys, Collection) else list(keys)
+        gone = dict(zip(self._hash_all(keys), keys, strict=True))
         for hashed, key in gone.items():
             if hashed not in stored:
                 raise KeyError(key)
@@ -219,6 +222,9 @@ class AttenuatedNetwork(Generic[F]):
 
     def _hash(self, key: Key) -> int:
         return hash_key(key, seed=self._template.seed, secret=self._secret)
+
+    def _hash_all(self, keys: Collection[Key]) -> list[int]:
+        return [int(each) for each in hash_many(keys, seed=self._template.seed, secret=self._secret)]
 
     def _get(self, name: Hashable) -> Router[Hashable, F]:
         if name not in self._routers:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fullbloom.errors import ParameterError, ParameterTypeError, PeerError
 
-from .element import Kind, MessageElement
+from .element import Kind, MessageElement, check_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +63,8 @@ class SocketElement(MessageElement):
     Construction returns when all connections exist. ``send`` leaves the message to a thread for each peer;
     ``receive`` reads it from the connection, so a peer takes no memory beyond the message that is due. Each
     element is for one thread. Raises ``PeerError`` with the rank of a peer that cannot be reached, dies,
-    cuts a message short, sends nothing in time, or sends a frame that is too long or out of place;
-    ``OSError`` if the own address cannot be used.
+    cuts a message short, sends nothing in time, or sends a frame that is too long or out of place, and for
+    each later message of that peer; ``OSError`` if the own address cannot be used.
 
     A complete program is in docs/networked.md.
     """
@@ -90,6 +90,7 @@ class SocketElement(MessageElement):
             raise ParameterError(f"max_message must be at least 1, got {max_message}")
         self._secret, self._timeout, self._max_message = secret, timeout, max_message
         self._peers: dict[int, _Peer] = {}
+        self._unreadable: set[int] = set()
         deadline = time.monotonic() + timeout
         try:
             with listener or _listen(addresses[rank], self.size) as server:
@@ -186,12 +187,13 @@ class SocketElement(MessageElement):
         Raises ``ParameterError`` for a message of more than ``max_message`` bytes and for a rank that does
         not exist or is this element's own, ``PeerError`` if an earlier message could not be delivered.
         """
-        if len(message) > self._max_message:
+        payload = check_message(message)
+        if len(payload) > self._max_message:
             raise ParameterError(
-                f"a message must have at most {self._max_message} bytes, got {len(message)}; "
+                f"a message must have at most {self._max_message} bytes, got {len(payload)}; "
                 "send it in pieces or raise max_message in all elements"
             )
-        super().send(to, message)
+        super().send(to, payload)
 
     def _post(self, to: int, kind: Kind, payload: bytes) -> None:
         peer = self._peers.get(to)
@@ -207,6 +209,16 @@ class SocketElement(MessageElement):
         peer = self._peers.get(source)
         if peer is None:
             raise ValueError("the element is closed")
+        if source in self._unreadable:
+            # What follows a part of a frame could be anything, such as a forged frame in a message.
+            raise PeerError(source, "sent an incomplete or invalid message before")
+        try:
+            return self._read_frame(source, peer)
+        except PeerError:
+            self._unreadable.add(source)
+            raise
+
+    def _read_frame(self, source: int, peer: _Peer) -> tuple[Kind, bytes]:
         # One deadline for the whole frame: a peer that sends a byte now and then cannot stretch it.
         deadline = time.monotonic() + self._timeout
         part = "before a message"
@@ -296,6 +308,8 @@ def _drain(readers: list[socket.socket], deadline: float) -> None:
     A reset would also discard frames that the peer has not read yet, such as the report of the failure.
     """
     for reader in readers:
-        with contextlib.suppress(OSError, EOFError):
-            while True:
-                _read(reader, 1, deadline)
+        with contextlib.suppress(OSError):
+            while time.monotonic() < deadline:
+                reader.settimeout(_remaining(deadline))
+                if not reader.recv(_PIECE):
+                    break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ _MOST_ROWS = 1 << 20
 #: Spark's number for no limit.
 _UNLIMITED = (1 << 31) - 1
 _VARIABLE = (spark_types.StringType, spark_types.CharType, spark_types.VarcharType, spark_types.BinaryType)
+#: Sessions without the limit of bytes: the blocks in them, and the limit to restore after the last of these.
+_lifted: dict[int, tuple[int, str | None]] = {}
+_lock = threading.Lock()
 
 
 @contextmanager
@@ -35,12 +39,33 @@ def limit_batches_by_rows(keys: Any) -> Iterator[None]:
     if is_wide or not 0 < rows <= _MOST_ROWS or not is_classic(keys) or runs_python(keys):
         yield
         return
-    before = session.conf.get(_BYTES, None)
+    _lift_limit(session)
     try:
-        session.conf.set(_BYTES, str(_UNLIMITED))
         yield
     finally:
-        if before is None:
+        _restore_limit(session)
+
+
+def _lift_limit(session: Any) -> None:
+    with _lock:
+        blocks, before = _lifted.get(_get_id(session), (0, None))
+        if blocks == 0:
+            before = session.conf.get(_BYTES, None)
+            session.conf.set(_BYTES, str(_UNLIMITED))
+        _lifted[_get_id(session)] = (blocks + 1, before)
+
+
+def _restore_limit(session: Any) -> None:
+    with _lock:
+        blocks, before = _lifted.pop(_get_id(session))
+        if blocks > 1:
+            _lifted[_get_id(session)] = (blocks - 1, before)
+        elif before is None:
             session.conf.unset(_BYTES)
         else:
             session.conf.set(_BYTES, before)
+
+
+def _get_id(session: Any) -> int:
+    """Return the number of the JVM's session, which several objects in Python may share."""
+    return int(session._jsparkSession.hashCode())  # noqa: SLF001

@@ -103,14 +103,20 @@ def list_filters(text: str) -> list[str]:
 
 
 def shorten_docstrings(text: str) -> str:
-    """Return the text with each docstring of one line in one line, if it fits."""
+    """Return the text with each docstring begun on its first line, and in one line, where it fits."""
 
     def shorten(match: re.Match[str]) -> str:
         short = f'{match[1]}"""{match[2].strip()}"""'
         fits = len(short) <= _WIDTH and match[2].count("\n") == 1 and not match[2].endswith(('"\n', "\\\n"))
         return short if fits else match[0]
 
-    return re.sub(r'^( *)"""\n((?: *(?!""")\S.*\n|\n)*) *"""$', shorten, text, flags=re.MULTILINE)
+    def begin(match: re.Match[str]) -> str:
+        begun = f'{match[1]}"""{match[2]}'
+        return begun if len(begun) <= _WIDTH + 6 else match[0]  # the other lines are as long
+
+    text = re.sub(r'^( *)"""\n((?: *(?!""")\S.*\n|\n)*) *"""$', shorten, text, flags=re.MULTILINE)
+    # Only a line that ends with a colon is followed by the beginning of a docstring.
+    return re.sub(r'(?<=:\n)( *)"""\n\1([^\s"].*)$', begin, text, flags=re.MULTILINE)
 
 
 def tidy(text: str, *command: str, name: str = "generated.pyi") -> str:

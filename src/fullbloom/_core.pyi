@@ -115,8 +115,7 @@ LINE_BYTES: Final[int]
 
 class _BoolMembers:
     def __bool__(self, /) -> bool:
-        """
-        True when num_added is above 0. False after creation or clear(), or when all keys were removed or have expired:
+        """True when num_added is above 0. False after creation or clear(), or when all keys were removed or have expired:
         then the filter has no key.
         """
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
@@ -127,20 +126,17 @@ class _BoolMembers:
     def capacity(self, /) -> int:
         """Keys the structure was sized for."""
     def copy(self, /) -> Self:
-        """
-        An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are damaged.
+        """An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are damaged.
         """
     def fpr(self, /, items: float | None = None) -> float:
-        """
-        Model rate of false positives at the present load, which counts the set bits: O(nbytes).
+        """Model rate of false positives at the present load, which counts the set bits: O(nbytes).
 
         items: the rate at this many distinct keys instead, added to an empty filter of this shape; for structures with
         such a law, which are sized for a number of keys and have no stages and no window. Others raise ParameterError.
         """
     @property
     def key_domains(self, /) -> str:
-        """
-        The types of the keys that were added, as text: "integer, text" and so on, "none", with "hashed" for
+        """The types of the keys that were added, as text: "integer, text" and so on, "none", with "hashed" for
         ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
         """
     @property
@@ -153,8 +149,7 @@ class _BoolMembers:
     def path(self, /) -> str | None:
         """The absolute path of the file that it was opened from, or None for a filter in memory, such as a copy()."""
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path` atomically: the old file or the new one. Waits for the disk.
+        """Writes the filter to `path` atomically: the old file or the new one. Waits for the disk.
 
         A link is followed and stays, and its target is replaced, which keeps its mode, and its owner if the caller may
         set it. Raises OSError for devices, pipes, directories and links to nothing,
@@ -162,8 +157,7 @@ class _BoolMembers:
         other, SecretError if the secret was not taken (see take_secret).
         """
     def take_secret(self, /) -> bytes:
-        """
-        The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
+        """The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
 
         They are returned once, so that code that receives the filter later cannot read them; until then the filter is
         not written to a file. Copies and unions count as the filter. Raises SecretError the second time, and for a
@@ -173,15 +167,13 @@ class _BoolMembers:
     def target_fpr(self, /) -> float:
         """Rate requested at capacity."""
     def to_bytes(self, /) -> bytes:
-        """
-        The filter as the bytes of its file. A secret is not included: SecretError if it was not taken
+        """The filter as the bytes of its file. A secret is not included: SecretError if it was not taken
         (see take_secret).
         """
 
 class _ContainsMembers:
     def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably added, False when it certainly was not.
+        """True when the key was probably added, False when it certainly was not.
 
         Cost: one hash and, in layout blocked, one cache line.
         """
@@ -224,8 +216,7 @@ class _ReprMembers:
 
 class _AddMembers:
     def add(self, key: Key, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably added before.
+        """Adds a key; True when it was certainly new, False when it was probably added before.
 
         Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
         exactly one receives True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
@@ -234,8 +225,7 @@ class _AddMembers:
 
 class _AdvanceMembers:
     def advance(self, /, now: float | None = None) -> int:
-        """
-        Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
+        """Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
 
         None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here
         on, in windows of keys, too; earlier keys are then forgotten sooner than the window promises.
@@ -270,8 +260,7 @@ class _AdvanceMembers:
 
 class _BitsMembers:
     def bits(self, /, *, max_bytes: int = 2097152) -> memoryview:
-        """
-        The values of the cells as a read-only memoryview of a copy, an item of 8, 16, 32 or 64 bits per cell.
+        """The values of the cells as a read-only memoryview of a copy, an item of 8, 16, 32 or 64 bits per cell.
 
         Item i is cell i, as positions() numbers them where the class has it: 0 or 1 for a bit, a count, a label.
         Several planes (generations, layers) are rows, buckets of fingerprints are rows of slots. numpy.asarray()
@@ -301,8 +290,7 @@ class _ContainsHashedMembers:
     def contains_hashed(self, /, hashes: OtherColumns) -> Any: ...
     @overload
     def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
 
         keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
         that supports the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null returns null.
@@ -330,8 +318,7 @@ class _ContainsHashedMembers:
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> _Filter:
-        """
-        A static filter of `keys`, with the same seed and secret: smaller, and no keys can be added to it.
+        """A static filter of `keys`, with the same seed and secret: smaller, and no keys can be added to it.
 
         kind: "auto", the smallest for the rate, or the name of one. keys: all its keys, as contains_many takes them,
         since a filter does not store its own; nulls are skipped. fpr: target_fpr by default. threads, progress and
@@ -362,8 +349,7 @@ class _SeedMembers:
 
 class _UpdateMembers:
     def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
+        """Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
 
         Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
         or filter are added. Raises KeyTypeError for a filter that
@@ -372,8 +358,7 @@ class _UpdateMembers:
 
 class _ContainsMembersOf5:
     def __contains__(self, key: Key, /) -> bool:
-        """
-        True when the key was probably among those it was built from, False when it certainly was not.
+        """True when the key was probably among those it was built from, False when it certainly was not.
 
         Cost: one hash and, in a large filter, some cache lines.
         """
@@ -399,16 +384,14 @@ class _GeMembers:
     def __le__(self, other: Self, /) -> bool: ...
     def __lt__(self, other: Self, /) -> bool: ...
     def intersection(self, /, *others: Self) -> Self:
-        """
-        A new filter that finds every key that is in this filter and in all others, at the rate of its
+        """A new filter that finds every key that is in this filter and in all others, at the rate of its
         operands: cells that other keys have set in both stay set.
 
         num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
         which two differ.
         """
     def intersection_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in both, with its standard deviation; noise for a small overlap
+        """Estimated number of keys in both, with its standard deviation; noise for a small overlap
         of large sets. (nan, inf) when all cells of the union are set: the number is unknown then.
         """
     def intersection_update(self, /, *others: Self) -> None:
@@ -416,8 +399,7 @@ class _GeMembers:
     def isdisjoint(self, /, other: Self) -> bool:
         """True when the cells rule out a common key; False means only that they do not."""
     def issubset(self, /, other: Self) -> bool:
-        """
-        True when no cell is above that of `other`, so that all keys of this filter are found there. Always true
+        """True when no cell is above that of `other`, so that all keys of this filter are found there. Always true
         for a subset; true for another set with the chance that all its other keys are false positives of `other`.
         """
     def issuperset(self, /, other: Self) -> bool:
@@ -425,8 +407,7 @@ class _GeMembers:
     def jaccard(self, /, other: Self) -> float:
         """Estimated share of the union that is in both; nan when all cells of the union are set."""
     def union_count(self, /, other: Self) -> tuple[float, float]:
-        """
-        Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
+        """Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
         are set.
         """
 
@@ -436,8 +417,7 @@ class _IorMembers:
 
 class _ApproxCountMembers:
     def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
+        """Estimated number of distinct keys and its standard deviation, from the cells: O(nbytes).
 
         The number is within two deviations in 92 to 98 of 100 filters, or in more if so few cells are shared that most
         filters return the same estimate; a deviation of 0 means that it is exact, (inf, inf) that all cells are set.
@@ -448,16 +428,14 @@ class _DiscardMembers:
     def discard(self, key: Key, /) -> bool:
         """As remove, but returns True when the key was removed, False when remove raises KeyError."""
     def remove(self, key: Key, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
+        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
         then says so), and nothing changes. Removing a key that was never added may remove others: see the class.
         """
 
 class _DiscardManyMembers:
     @overload
     def discard_many(self, /, keys: _Series) -> _Series:
-        """
-        Discards many keys; takes what contains_many takes, skips nulls, returns results in the same container type.
+        """Discards many keys; takes what contains_many takes, skips nulls, returns results in the same container type.
         """
     @overload
     def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -470,8 +448,7 @@ class _DiscardManyMembers:
     @overload
     def discard_many(self, /, keys: OtherColumns) -> Any: ...
     def remove_many(self, /, keys: Keys) -> None:
-        """
-        Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
+        """Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
 
         Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are
         removed. Cost: a lookup and a removal per key.
@@ -484,8 +461,7 @@ class _MappedMembersOf4:
 
 class _PositionsMembers:
     def positions(self, key: Key, /) -> list[int]:
-        """
-        The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
+        """The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
         rules. For comparing implementations. Cost: k probes and a list.
@@ -493,8 +469,7 @@ class _PositionsMembers:
 
 class _UpdateMembersOf10:
     def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
-        """
-        Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
+        """Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
 
         Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
         or filter are added. Raises KeyTypeError for a filter that
@@ -521,8 +496,7 @@ class _CellBitsMembers:
 
 class _AddMembersOf7:
     def add(self, key: Key, times: int = 1, /) -> bool:
-        """
-        Adds a key; True when it was certainly new, False when it was probably added before.
+        """Adds a key; True when it was certainly new, False when it was probably added before.
 
         times: how often, as that many calls would; if the filter becomes full, the additions before that
         are kept.
@@ -565,8 +539,7 @@ class _DiscardMembersOf5:
     def discard(self, key: Key, times: int = 1, /) -> bool:
         """As remove, but returns True when the key was removed, False when remove raises KeyError."""
     def remove(self, key: Key, times: int = 1, /) -> None:
-        """
-        Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
+        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
         then says so), and nothing changes. Removing a key that was never added may remove others: see the class.
 
         times: this many occurrences, or none if there are fewer.
@@ -574,14 +547,12 @@ class _DiscardMembersOf5:
 
 class _MergeMembers:
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
+        """Merges another filter of this kind: counters added, stopping at their maximum: the filter of both multisets.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
+        """A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -616,8 +587,7 @@ class _ContainsMembersOf4:
     def format(self, /) -> str:
         """Name of the format."""
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
+        """Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
         """
     def to_bytes(self, /) -> bytes:
         """The filter as the bytes of a file of ours; to_foreign() returns those of its program."""
@@ -626,8 +596,7 @@ class _AddMembersOf2:
     def add(self, /, key: Key) -> bool:
         """Adds a key: True if it was new. Raises KeyTypeError for a key that is not str or bytes, FilterFull."""
     def chunks(self, /) -> Iterator[tuple[int, bytes]]:
-        """
-        The pieces that LOADCHUNK takes, one after the other: pairs of a number and at most 16 MiB.
+        """The pieces that LOADCHUNK takes, one after the other: pairs of a number and at most 16 MiB.
 
         Pieces are read when they are asked for: copy() a filter that other threads change meanwhile.
         """
@@ -665,8 +634,7 @@ class _AddMembersOf2:
     def rule(self, /) -> str:
         """How a key takes cells, in words."""
     def scan_dump(self, /, iterator: int) -> tuple[int, bytes]:
-        """
-        What SCANDUMP answers to `iterator`: the next iterator and a piece of at most 16 MiB, (0, b"") at the end.
+        """What SCANDUMP answers to `iterator`: the next iterator and a piece of at most 16 MiB, (0, b"") at the end.
         """
     @property
     def target_fpr(self, /) -> float:
@@ -677,8 +645,7 @@ class _AddMembersOf2:
 class _AddManyMembers:
     @overload
     def add_many(self, /, keys: _Series) -> _Series:
-        """
-        Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
+        """Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
         """
     @overload
     def add_many(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -721,8 +688,7 @@ class AgingBloomFilter(
     _SeedMembers,
     _UpdateMembers,
 ):
-    """
-    A window over a stream: the last `capacity` distinct keys are never missed, older ones are
+    """A window over a stream: the last `capacity` distinct keys are never missed, older ones are
     forgotten after at most twice as many.
 
     capacity: keys of the window; with window=, keys added within that time.
@@ -761,8 +727,7 @@ class AgingBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> AgingBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
@@ -774,16 +739,14 @@ class AgingBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> AgingBloomFilter:
-        """
-        Opens the file of a AgingBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a AgingBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -816,8 +779,7 @@ class BinaryFuseFilter(
     _MappedMembers,
     _NumCellsMembers,
 ):
-    """
-    A static approximate set: built from all keys at once, the smallest filter for its speed.
+    """A static approximate set: built from all keys at once, the smallest filter for its speed.
 
     Constructed by BinaryFuseFilter.build(keys, ...), which takes the following; the class is not called.
 
@@ -857,8 +819,7 @@ class BinaryFuseFilter(
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> BinaryFuseFilter:
-        """
-        The BinaryFuseFilter of many keys; takes what contains_many takes, skips nulls.
+        """The BinaryFuseFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
         exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
@@ -882,8 +843,7 @@ class BinaryFuseFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BinaryFuseFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
@@ -895,8 +855,7 @@ class BinaryFuseFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BinaryFuseFilter:
-        """
-        Opens the file of a BinaryFuseFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a BinaryFuseFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -925,8 +884,7 @@ class BitSet(
     _PositionsMembers,
     _UpdateMembersOf10,
 ):
-    """
-    An exact set of whole numbers below `capacity`: one bit per number, no false positives.
+    """An exact set of whole numbers below `capacity`: one bit per number, no false positives.
 
     capacity: N, the size of the universe: keys are the ints from 0 to capacity - 1.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
@@ -959,8 +917,7 @@ class BitSet(
     def __sub__(self, other: Self, /) -> BitSet: ...
     def __xor__(self, other: Self, /) -> BitSet: ...
     def difference(self, /, *others: Self) -> Self:
-        """
-        A new set of the members that are in none of the others.
+        """A new set of the members that are in none of the others.
 
         Raises IncompatibleFilters for sets of another universe or seed. Cost: one pass over the bits of each.
 
@@ -977,13 +934,11 @@ class BitSet(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BitSet:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the union: bitwise or.
+        """Merges another filter of this kind: the union: bitwise or.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -996,16 +951,14 @@ class BitSet(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BitSet:
-        """
-        Opens the file of a BitSet, mapped read-only; copy() it to change it.
+        """Opens the file of a BitSet, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new BitSet of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new BitSet of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -1020,8 +973,7 @@ class BitSet(
     def symmetric_difference_update(self, /, other: Self) -> None:
         """As symmetric_difference, in this set."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the union: bitwise or.
+        """A new filter of this one and all others: the union: bitwise or.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -1048,8 +1000,7 @@ class BloomFilter(
     _PositionsMembers,
     _UpdateMembersOf10,
 ):
-    """
-    An approximate set of keys: never misses a key that was added, and wrongly finds others at a
+    """An approximate set of keys: never misses a key that was added, and wrongly finds others at a
     rate of at most `fpr` while it holds at most `capacity` keys.
 
     capacity: expected number of distinct keys.
@@ -1111,8 +1062,7 @@ class BloomFilter(
     def close(self, /) -> None:
         """Flushes a filter opened with "r+", as flush() does, and closes its file; does nothing for others."""
     def flush(self, /) -> None:
-        """
-        Writes all changes to the file of a filter opened with "r+" and waits for the disk.
+        """Writes all changes to the file of a filter opened with "r+" and waits for the disk.
 
         Raises OSError if the path that was opened is another file by now: save() the filter then.
         """
@@ -1120,8 +1070,7 @@ class BloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -1133,8 +1082,7 @@ class BloomFilter(
     def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
         """The layout's name."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
+        """Merges another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1153,8 +1101,7 @@ class BloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BloomFilter:
-        """
-        Opens the file of a BloomFilter; fullbloom.open() does so for every class.
+        """Opens the file of a BloomFilter; fullbloom.open() does so for every class.
 
         mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
         at a time, and checks every byte first whatever verify says, since closing it confirms their checksums; only a
@@ -1164,8 +1111,7 @@ class BloomFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new BloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new BloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -1196,8 +1142,7 @@ class BloomFilter(
     def strict(self, /) -> bool:
         """True when keys past capacity are refused."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: bitwise or: the filter of the united keys, bit for bit.
+        """A new filter of this one and all others: bitwise or: the filter of the united keys, bit for bit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -1231,8 +1176,7 @@ class BloomFilter(
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> BloomFilter:
-        """
-        A filter of a given shape: bits (rounded up to what the layout needs) and probes per key.
+        """A filter of a given shape: bits (rounded up to what the layout needs) and probes per key.
 
         capacity: keys after which to warn; by default where half of the bits are set, the optimum
         m ln 2 / k. Raises ParameterError for a shape the layout does not have (blocked: 4, 8 or 12
@@ -1309,8 +1253,7 @@ class BloomierMap(
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> BloomierMap:
-        """
-        The BloomierMap of many keys and as many values, or one for all.
+        """The BloomierMap of many keys and as many values, or one for all.
 
         keys: what contains_many takes; nulls are refused. values: whole numbers in any container; left out if keys is
         a mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and
@@ -1341,20 +1284,17 @@ class BloomierMap(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomierMap:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def get(self, key: Key, default: Any = None, /) -> int | Any:
-        """
-        The value of a key, never wrong for one it was built from; `default` for one that is certainly absent.
+        """The value of a key, never wrong for one it was built from; `default` for one that is certainly absent.
 
         An absent key has some value at the rate of false positives.
         """
     @overload
     def get_hashed(self, /, hashes: _Series, *, default: int | None = None) -> _Series:
-        """
-        The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None for
+        """The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None for
         one, as get_many returns for a batch.
 
         >>> from fullbloom import BloomierMap, hash_key
@@ -1376,8 +1316,7 @@ class BloomierMap(
     def get_hashed(self, /, hashes: OtherColumns, *, default: int | None = None) -> Any: ...
     @overload
     def get_many(self, /, keys: _Series, *, default: int | None = None, threads: int = 1) -> _Series:
-        """
-        One value per key, in the same container type; takes what contains_many takes.
+        """One value per key, in the same container type; takes what contains_many takes.
 
         default: the result for a key that is certainly absent, a whole number; with None its result is missing, as with get():
         None in a list, null in a column of Arrow, Polars or pandas, masked in a NumPy array. threads: how many may be used;
@@ -1413,8 +1352,7 @@ class BloomierMap(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> BloomierMap:
-        """
-        Opens the file of a BloomierMap, mapped read-only; copy() it to change it.
+        """Opens the file of a BloomierMap, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -1422,8 +1360,7 @@ class BloomierMap(
         """
     @overload
     def set_many(self, /, keys: _Series, values: Numbers) -> _Series:
-        """
-        Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.
+        """Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.
 
         All values are checked before the first is written; nulls are refused. A key that it was not built from replaces, at the
         rate of false positives, the value of a stored one: pass stored keys only. Raises
@@ -1445,8 +1382,7 @@ class BloomierMap(
 
 @final
 class CandidateDuplicates:
-    """
-    The exact second pass of `dedup --verify`: collects the lines that the filter reported as known, then separates true
+    """The exact second pass of `dedup --verify`: collects the lines that the filter reported as known, then separates true
     duplicates from false positives.
     """
     def __len__(self, /) -> int:
@@ -1455,8 +1391,7 @@ class CandidateDuplicates:
     def collect(
         self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
     ) -> tuple[int, int]:
-        """
-        First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
+        """First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
         are not added again: for structures in which copies take slots.
         """
     def collect_keys(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
@@ -1477,8 +1412,7 @@ class CandidateDuplicates:
 
 @final
 class CharacteristicSketch:
-    """
-    Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
+    """Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
 
     keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it can find, up to 1024. Beyond it
     the result is empty and not complete. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key
@@ -1500,8 +1434,7 @@ class CharacteristicSketch:
     def bound(self, /) -> int:
         """The most differences that it can find."""
     def differences(self, /, other: bytes | bytearray | memoryview) -> SetDifference:
-        """
-        The differences: SetDifference(mine, theirs, complete), keys as their hashes, ascending.
+        """The differences: SetDifference(mine, theirs, complete), keys as their hashes, ascending.
 
         other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists are
         empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those that are
@@ -1530,8 +1463,7 @@ class CompactApproximator(
     _ContainsMembersOf2,
     _CellBitsMembers,
 ):
-    """
-    An approximate map from keys to small numbers: its answers are never below the true value in the
+    """An approximate map from keys to small numbers: its answers are never below the true value in the
     order of its lattice.
 
     capacity: distinct keys.
@@ -1571,8 +1503,7 @@ class CompactApproximator(
         secret: bytes | bool | None = None,
     ) -> CompactApproximator: ...
     def add(self, /, key: Key, value: int) -> bool:
-        """
-        Adds a key with its value; True when the key was certainly new.
+        """Adds a key with its value; True when the key was certainly new.
 
         Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.
         """
@@ -1593,8 +1524,7 @@ class CompactApproximator(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CompactApproximator:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def get(self, key: Key, /) -> int:
@@ -1616,8 +1546,7 @@ class CompactApproximator(
     def lattice(self, /) -> Literal["max", "min", "or"]:
         """How cells are joined: max, min or or."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
+        """Merges another filter of this kind: join, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1630,24 +1559,21 @@ class CompactApproximator(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> CompactApproximator:
-        """
-        Opens the file of a CompactApproximator, mapped read-only; copy() it to change it.
+        """Opens the file of a CompactApproximator, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: join, cell by cell: the filter of all pairs, bit for bit.
+        """A new filter of this one and all others: join, cell by cell: the filter of all pairs, bit for bit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
     def update(self, /, keys: Keys, values: Numbers) -> None:
-        """
-        Adds many keys, with as many values (or one for all).
+        """Adds many keys, with as many values (or one for all).
 
         All values are checked before the first key is added. Nulls are refused.
         """
@@ -1675,8 +1601,7 @@ class CountingBloomFilter(
     _DiscardMembersOf5,
     _MergeMembers,
 ):
-    """
-    A Bloom filter of counters: keys can be removed, and counted.
+    """A Bloom filter of counters: keys can be removed, and counted.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
@@ -1725,8 +1650,7 @@ class CountingBloomFilter(
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
     def contains(self, key: Key, /, *, at_least: int = ...) -> bool:
-        """
-        True when the key seems to have been added `at_least` times more than removed, False when it
+        """True when the key seems to have been added `at_least` times more than removed, False when it
         certainly was not. Beyond the counters' maximum the result is that for the maximum.
         """
     @overload
@@ -1743,16 +1667,14 @@ class CountingBloomFilter(
     @overload
     def contains_many_at_least(self, /, keys: OtherColumns, at_least: int) -> Any: ...
     def fpr_at_least(self, /, at_least: int) -> float:
-        """
-        Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came
+        """Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came
         twice. Counts the counters in use: O(nbytes).
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CountingBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -1770,16 +1692,14 @@ class CountingBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> CountingBloomFilter:
-        """
-        Opens the file of a CountingBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a CountingBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -1804,8 +1724,7 @@ class CountingBloomFilter(
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter:
-        """
-        A filter of a given shape: counters (rounded up to what the layout needs) and probes per key.
+        """A filter of a given shape: counters (rounded up to what the layout needs) and probes per key.
 
         capacity: keys after which to warn; by default where half of the counters are set, the optimum m ln 2 / k. The
         others as in the constructor. Raises ParameterError for a shape that the layout does not have (blocked: 4 or 8
@@ -1835,8 +1754,7 @@ class CuckooFilter(
     _AddMembersOf7,
     _DiscardMembersOf5,
 ):
-    """
-    An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
+    """An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
     key.
 
     capacity: expected number of keys, repetitions included.
@@ -1886,8 +1804,7 @@ class CuckooFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CuckooFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -1897,8 +1814,7 @@ class CuckooFilter(
     def mapped(self, /) -> bool:
         """True when the table is in a mapped file."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
+        """Merges another filter of this kind: the fingerprints of both, stored again; FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1914,16 +1830,14 @@ class CuckooFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> CuckooFilter:
-        """
-        Opens the file of a CuckooFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a CuckooFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -1937,8 +1851,7 @@ class CuckooFilter(
     def semi_sort(self, /) -> bool:
         """True when buckets are stored sorted, which saves one bit per key."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the fingerprints of both, stored again; FilterFull when they do not fit.
+        """A new filter of this one and all others: the fingerprints of both, stored again; FilterFull when they do not fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
@@ -1964,8 +1877,7 @@ class DLeftCountingFilter(
     _AddMembersOf7,
     _DiscardMembersOf5,
 ):
-    """
-    A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the
+    """A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the
     space of a counting Bloom filter.
 
     capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells, 13 to 39
@@ -2016,8 +1928,7 @@ class DLeftCountingFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DLeftCountingFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
@@ -2035,16 +1946,14 @@ class DLeftCountingFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> DLeftCountingFilter:
-        """
-        Opens the file of a DLeftCountingFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a DLeftCountingFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -2091,8 +2000,7 @@ class DeletableBloomFilter(
     _UpdateMembersOf10,
     _NumBitsMembers,
 ):
-    """
-    A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
+    """A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
@@ -2138,8 +2046,7 @@ class DeletableBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DeletableBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
@@ -2157,16 +2064,14 @@ class DeletableBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> DeletableBloomFilter:
-        """
-        Opens the file of a DeletableBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a DeletableBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -2197,8 +2102,7 @@ class DeletableBloomFilter(
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> DeletableBloomFilter:
-        """
-        A filter of a given shape: bits (rounded up to a multiple of regions) and probes per key.
+        """A filter of a given shape: bits (rounded up to a multiple of regions) and probes per key.
 
         capacity: keys after which to warn; by default where half of the bits are set.
 
@@ -2227,8 +2131,7 @@ class DynamicCuckooFilter(
     _DiscardMembersOf5,
     _StageCapacitiesMembers,
 ):
-    """
-    A cuckoo filter that grows: stages of one shape, opened as keys come, with removal and counts.
+    """A cuckoo filter that grows: stages of one shape, opened as keys come, with removal and counts.
 
     capacity: number of keys of one stage, repetitions included; the attribute is that of the stages in use.
     fpr: bound on the rate of the whole with max_stages full stages.
@@ -2274,8 +2177,7 @@ class DynamicCuckooFilter(
     def bucket_size(self, /) -> int:
         """Fingerprints per bucket."""
     def compact(self, /) -> int:
-        """
-        Moves keys of the newest stages into free slots of earlier ones, as long as whole stages become
+        """Moves keys of the newest stages into free slots of earlier ones, as long as whole stages become
         empty by it, and frees the memory of dropped ones; returns the number of stages freed.
 
         No key is lost and no answer changes. Raises ReadOnlyFilter. Cost: one pass over each stage
@@ -2293,8 +2195,7 @@ class DynamicCuckooFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DynamicCuckooFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -2321,16 +2222,14 @@ class DynamicCuckooFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> DynamicCuckooFilter:
-        """
-        Opens the file of a DynamicCuckooFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a DynamicCuckooFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -2351,8 +2250,7 @@ class DynamicCuckooFilter(
 
 @final
 class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
-    """
-    Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
+    """Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
 
     capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
     owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
@@ -2377,8 +2275,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     """
     def __bool__(self, /) -> bool: ...
     def __contains__(self, pair: Any, /) -> bool:
-        """
-        True when the key of a pair (owner, key) was probably added for the owner, False when it certainly was not.
+        """True when the key of a pair (owner, key) was probably added for the owner, False when it certainly was not.
         """
     def __len__(self, /) -> int:
         """Number of owners."""
@@ -2397,8 +2294,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """Pickles as its file's bytes. A keyed bank is refused: a pickle must not contain the secret."""
     def add(self, owner: Key, key: Key, /) -> bool:
-        """
-        Adds a key for an owner: True if it was certainly new.
+        """Adds a key for an owner: True if it was certainly new.
 
         Raises KeyTypeError, ReadOnlyFilter, FilterMemoryError; FilterFull for an owner past max_owners, for a key past the
         capacity of an owner that may not grow, and when the bank has 2**32 lines.
@@ -2430,8 +2326,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     @overload
     def add_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
     def approx_count(self, /, owner: Key) -> tuple[float, float]:
-        """
-        Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner that is
+        """Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner that is
         not in the bank.
         """
     @property
@@ -2456,8 +2351,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
     @overload
     def contains_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
-        """
-        One result per pair, in the same container type as the keys; the GIL is released.
+        """One result per pair, in the same container type as the keys; the GIL is released.
 
         owners, keys: as for update.
         """
@@ -2492,8 +2386,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterBank:
-        """
-        The bank in `data`, the bytes of a file, all of which is checked. Raises FormatError, and FilterMemoryError for a
+        """The bank in `data`, the bytes of a file, all of which is checked. Raises FormatError, and FilterMemoryError for a
         bank of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -2502,8 +2395,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def has_owner(self, /, owner: Key) -> bool:
         """True for an owner to which a key was added and that was not removed."""
     def info(self, /, owner: Key | None = None) -> dict[str, Any]:
-        """
-        Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain values.
+        """Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain values.
         """
     @property
     def keyed(self, /) -> bool:
@@ -2515,8 +2407,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def max_owners(self, /) -> int | None:
         """Most owners, or None."""
     def merge(self, /, other: Self) -> None:
-        """
-        Adds the owners and keys of another bank of equal capacity, fpr, max_fpr, growth and hash.
+        """Adds the owners and keys of another bank of equal capacity, fpr, max_fpr, growth and hash.
 
         Filters of one owner are merged stage by stage and its number of keys is estimated. If that exceeds its capacity,
         its rate exceeds fpr, which info(owner) shows. Raises IncompatibleFilters, naming the fields that differ.
@@ -2534,8 +2425,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         max_fpr: float | None = None,
         growth: float = 2.0,
     ) -> int:
-        """
-        Bytes of a bank of `owners` owners with `keys` keys each (capacity by default): its lines, and tables nine tenths
+        """Bytes of a bank of `owners` owners with `keys` keys each (capacity by default): its lines, and tables nine tenths
         full. Nothing is allocated.
 
         Raises ParameterError if they exceed the 2**32 lines of a bank.
@@ -2556,8 +2446,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> FilterBank:
-        """
-        Opens the file of a FilterBank, mapped read-only; copy() it to change it.
+        """Opens the file of a FilterBank, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and parameters, "full" every byte, and that tables and lines agree. max_bytes: a larger
         bank is refused, and a copy() does not grow beyond them. Raises FormatError, OSError, FilterMemoryError.
@@ -2570,8 +2459,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def remove_owner(self, /, owner: Key) -> None:
         """Removes an owner and its keys; the next owners take its lines. Raises KeyError if it is not in the bank."""
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """
-        Writes the bank to `path` atomically: the old file or the new one. Waits for the disk.
+        """Writes the bank to `path` atomically: the old file or the new one. Waits for the disk.
 
         Raises OSError, FormatError for a mapped bank that is damaged, SecretError if the secret was not taken.
         """
@@ -2583,8 +2471,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def to_bytes(self, /) -> bytes:
         """The bank as the bytes of its file. A secret is not included: SecretError if it was not taken."""
     def update(self, /, owners: Keys | Key, keys: Keys) -> None:
-        """
-        Adds pairs in order: keys[i] for owners[i], or every key for one owner.
+        """Adds pairs in order: keys[i] for owners[i], or every key for one owner.
 
         owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
         owners may be one key that is no container, such as a text or an int. Raises as add() and ParameterError for
@@ -2600,8 +2487,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
 
 @final
 class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _NbytesMembers, _SeedMembers):
-    """
-    Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
+    """Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
     that outsiders cannot predict.
@@ -2624,8 +2510,7 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
     (0, 768)
     """
     def apply_delta(self, /, delta: bytes | bytearray | memoryview) -> Self:
-        """
-        The cascade that `delta`, from delta_to(), turns this one into; this one does not change.
+        """The cascade that `delta`, from delta_to(), turns this one into; this one does not change.
 
         The result is checked like a file, and is byte for byte the cascade that was passed to delta_to(). Raises
         IncompatibleFilters for a delta from another version than this one, FormatError for anything but a complete delta,
@@ -2645,8 +2530,7 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> FilterCascade:
-        """
-        The cascade that separates the keys of `included` from those of `excluded`; each takes what contains_many takes
+        """The cascade that separates the keys of `included` from those of `excluded`; each takes what contains_many takes
         elsewhere, nulls are skipped, repeated keys count once.
 
         kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are Bloom filters
@@ -2689,13 +2573,11 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterCascade:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def includes(self, key: Key, /) -> bool:
-        """
-        True for a key of `included`, False for one of `excluded`. For any other key the result means nothing: query
+        """True for a key of `included`, False for one of `excluded`. For any other key the result means nothing: query
         only keys of the world that it was built from.
         """
     @overload
@@ -2746,16 +2628,14 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> FilterCascade:
-        """
-        Opens the file of a FilterCascade, mapped read-only; copy() it to change it.
+        """Opens the file of a FilterCascade, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def verify(self, /, included: Keys, excluded: Keys) -> int:
-        """
-        The number of wrong results over a whole world: 0 for the one that it was built from.
+        """The number of wrong results over a whole world: 0 for the one that it was built from.
 
         More means that the sets differ: some of their keys were in neither set, or in the other. Takes what build takes.
         Cost: a lookup per key.
@@ -2763,8 +2643,7 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
 
 @final
 class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers):
-    """
-    A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
+    """A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
 
     capacity, bucket_size, iterations, expansion: as for CF.RESERVE. Keys are str, as UTF-8, and bytes. add() adds a key that
     is present once more, as CF.ADD. Raises ParameterError, FilterMemoryError.
@@ -2790,8 +2669,7 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
     def from_chunks(
         pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
-        """
-        The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
+        """The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
 
         One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated, out
         of order or too long, FilterMemoryError.
@@ -2800,8 +2678,7 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
     def from_foreign(
         data: bytes | bytearray | memoryview, *, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
-        """
-        The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
+        """The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
 
         max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
         allocated. Raises FormatError, naming format and field, FilterMemoryError.
@@ -2815,8 +2692,7 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignCuckooFilter:
-        """
-        Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
+        """Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
 
         Raises FormatError, OSError, FilterMemoryError.
         """
@@ -2826,8 +2702,7 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
     ) -> ForeignCuckooFilter:
         """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once."""
     def remove(self, /, key: Key) -> bool:
-        """
-        Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another one.
+        """Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another one.
         """
 
 @final
@@ -2841,8 +2716,7 @@ class ForeignFilter(
     _AddManyMembers,
     _KeyTypeMembers,
 ):
-    """
-    A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
+    """A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
 
     format: see fullbloom.formats. capacity, fpr: sized as that program sizes a filter. key_type: the type of its keys,
     where the format has several ("any", "long", "int", "bytes" or its other name "utf-8", "utf-16", "float", "double");
@@ -2869,8 +2743,7 @@ class ForeignFilter(
         """Removes all keys. Raises ReadOnlyFilter for a mapped filter."""
     @overload
     def contains_many(self, /, keys: _Series) -> _Series:
-        """
-        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
 
         keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
         PyCapsule interface; null returns null. The GIL is released. Raises KeyTypeError for a key of a type that the
@@ -2891,14 +2764,12 @@ class ForeignFilter(
     @overload
     def contains_many(self, /, keys: OtherColumns) -> Any: ...
     def convert(self, /, format: str) -> Self:
-        """
-        The filter as one of another format, whose keys must set the same bits.
+        """The filter as one of another format, whose keys must set the same bits.
 
         Raises IncompatibleFilters where they do not, and says which bits and which hash differ.
         """
     def fold(self, /, num_bits: int) -> Self:
-        """
-        A smaller filter, of num_bits bits, that finds every key that this one finds; its rate is higher.
+        """A smaller filter, of num_bits bits, that finds every key that this one finds; its rate is higher.
 
         num_bits must divide those of the filter, in blocks of 256, and its format must be "parquet". Filters of different
         sizes can then be merged. Raises IncompatibleFilters, FilterMemoryError.
@@ -2920,8 +2791,7 @@ class ForeignFilter(
         num_hashes: int | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
-        """
-        The filter in `data`, the bytes that its program wrote.
+        """The filter in `data`, the bytes that its program wrote.
 
         format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
         where the format does not record it. num_bits, num_hashes: required for formats of bits alone. max_bytes: a larger
@@ -2929,8 +2799,7 @@ class ForeignFilter(
         FilterMemoryError.
         """
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of the same format and shape: the union of both.
+        """Merges another filter of the same format and shape: the union of both.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2946,8 +2815,7 @@ class ForeignFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
-        """
-        Opens a file of ours, mapped read-only; copy() it to change it.
+        """Opens a file of ours, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
         FormatError, OSError, FilterMemoryError.
@@ -2962,8 +2830,7 @@ class ForeignFilter(
         num_hashes: int | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
-        """
-        The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
+        """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
         """
     @property
     def rule(self, /) -> str:
@@ -2975,16 +2842,14 @@ class ForeignFilter(
     def with_shape(
         format: str, num_bits: int, num_hashes: int, *, key_type: str | None = None, seed: int = 0
     ) -> ForeignFilter:
-        """
-        An empty filter of this shape, for programs that were configured by their numbers of bits and hashes.
+        """An empty filter of this shape, for programs that were configured by their numbers of bits and hashes.
 
         Raises ParameterError for a shape that the format does not have, FilterMemoryError.
         """
 
 @final
 class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers):
-    """
-    A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
+    """A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
 
     capacity, fpr, expansion: as for BF.RESERVE. scaling: False for NONSCALING, which raises FilterFull when it is full. Keys
     are str, as UTF-8, and bytes; redis-py sends an int as its decimal digits, so pass str(number). Raises ParameterError,
@@ -3021,8 +2886,7 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
     def from_chunks(
         pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
-        """
-        The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
+        """The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
 
         One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated, out
         of order or too long, FilterMemoryError.
@@ -3031,8 +2895,7 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
     def from_foreign(
         data: bytes | bytearray | memoryview, *, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
-        """
-        The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
+        """The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
 
         max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
         allocated. Raises FormatError, naming format and field, FilterMemoryError.
@@ -3046,8 +2909,7 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignScalableFilter:
-        """
-        Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
+        """Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
 
         Raises FormatError, OSError, FilterMemoryError.
         """
@@ -3067,8 +2929,7 @@ class ForeignStaticFilter(
     _ContainsMembersOf4,
     _KeyTypeMembers,
 ):
-    """
-    A static filter in the format of another program: built of all its keys at once, it takes no more.
+    """A static filter in the format of another program: built of all its keys at once, it takes no more.
 
     Formats: "xor8", "xor16", "fuse8" and "fuse16" of xor_singleheader and pyfusefilter. build() creates one of keys,
     from_foreign() reads the bytes of that program, to_foreign() writes them. Keys are hashed by the program's rule.
@@ -3082,8 +2943,7 @@ class ForeignStaticFilter(
     """
     @staticmethod
     def build(format: str, keys: Keys, *, key_type: str | None = None) -> ForeignStaticFilter:
-        """
-        The filter of `keys`, in any container that batches take; nulls are skipped, repeated keys count once.
+        """The filter of `keys`, in any container that batches take; nulls are skipped, repeated keys count once.
 
         format: "xor8", "xor16", "fuse8" or "fuse16"; the number is the bits of a fingerprint, and the rate 2**-8 or
         2**-16. key_type: "str" for keys as pyfusefilter takes them (str, and int as its digits), "uint64" for those of
@@ -3092,8 +2952,7 @@ class ForeignStaticFilter(
         """
     @overload
     def contains_many(self, /, keys: _Series) -> _Series:
-        """
-        One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
 
         keys: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
         """
@@ -3124,8 +2983,7 @@ class ForeignStaticFilter(
         key_type: str | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
-        """
-        The filter in `data`, the bytes that its program wrote.
+        """The filter in `data`, the bytes that its program wrote.
 
         format: detected if it is None. key_type: as for build(); the bytes do not record it. max_bytes: a larger filter
         is refused. Every length is compared with the bytes that are there before anything is allocated. Raises
@@ -3145,8 +3003,7 @@ class ForeignStaticFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
-        """
-        Opens a file of ours, mapped read-only.
+        """Opens a file of ours, mapped read-only.
 
         verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
         FormatError, OSError, FilterMemoryError.
@@ -3159,8 +3016,7 @@ class ForeignStaticFilter(
         key_type: str | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
-        """
-        The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
+        """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
         """
     @property
     def rule(self, /) -> str:
@@ -3181,8 +3037,7 @@ class GolombSet(
     _ContainsMembersOf5,
     _IorMembers,
 ):
-    """
-    A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
+    """A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
 
     Constructed by GolombSet.build(keys, ...), which takes the following; the class is not called.
 
@@ -3228,8 +3083,7 @@ class GolombSet(
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> GolombSet:
-        """
-        The GolombSet of many keys; takes what contains_many takes, skips nulls.
+        """The GolombSet of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
         exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
@@ -3257,8 +3111,7 @@ class GolombSet(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> GolombSet:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def intersection(self, /, *others: Self) -> Self:
@@ -3303,8 +3156,7 @@ class GolombSet(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> GolombSet:
-        """
-        Opens the file of a GolombSet, mapped read-only; copy() it to change it.
+        """Opens the file of a GolombSet, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -3325,8 +3177,7 @@ class GolombSet(
     def universe(self, /) -> int:
         """F, the number of values that a key may have."""
     def values(self, /, first: int = ...) -> Iterator[int]:
-        """
-        The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share it.
+        """The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share it.
 
         A key of hash h has the value h * universe >> 64. Raises ParameterError, ParameterTypeError. Cost: that of half a
         block to find the first, then some 30 ns each; blocks are decoded one at a time, also from a mapped
@@ -3360,8 +3211,7 @@ class InvertibleBloomFilter(
     _PositionsMembers,
     _UpdateMembersOf10,
 ):
-    """
-    A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
+    """A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
 
     capacity: keys, or differences of two tables, that decode lists completely in 999 of 1000 tables.
     fpr: rate of false positives of `in` at capacity keys; more cells than decoding needs below 0.3.
@@ -3413,8 +3263,7 @@ class InvertibleBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> InvertibleBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def merge(self, /, other: Self) -> None:
@@ -3435,16 +3284,14 @@ class InvertibleBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> InvertibleBloomFilter:
-        """
-        Opens the file of a InvertibleBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a InvertibleBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -3455,8 +3302,7 @@ class InvertibleBloomFilter(
         update().
         """
     def subtract(self, /, other: Self) -> None:
-        """
-        Removes the keys of another table, even if they are not in this one, which then holds the difference of both.
+        """Removes the keys of another table, even if they are not in this one, which then holds the difference of both.
 
         Raises IncompatibleFilters for a table of another shape, seed or secret. Cost: one pass over the cells of both.
         """
@@ -3493,8 +3339,7 @@ class KeyedRecords:
         With `once`, known keys are not added again: for structures in which copies take slots.
         """
     def add_some(self, /, filter: _Filter, start: int, count: int, *, once: bool = False) -> bytes:
-        """
-        Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have no mark.
+        """Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have no mark.
         """
     def check(
         self, /, filter: _Filter, *, found: bool = True, absent: bool = False
@@ -3534,8 +3379,7 @@ class KeyedRecords:
 
 @final
 class LastOccurrences:
-    """
-    Where keys occur last, for `dedup --keep last`: a first pass collects keys that a filter reported as known, a second
+    """Where keys occur last, for `dedup --keep last`: a first pass collects keys that a filter reported as known, a second
     selects. Two keys with one hash count as one key, with probability 2^-64 per pair.
     """
     def __new__(cls, /) -> LastOccurrences: ...
@@ -3565,8 +3409,7 @@ class LayeredBloomFilter(
     _ApproxCountMembers,
     _AddMembersOf7,
 ):
-    """
-    Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
+    """Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
     and its depth is the number of leading layers that hold it.
 
     capacity: distinct keys.
@@ -3598,8 +3441,7 @@ class LayeredBloomFilter(
         secret: bytes | bool | None = None,
     ) -> LayeredBloomFilter: ...
     def depth(self, key: Key, /) -> int:
-        """
-        Leading layers that hold the key: 0 when it was certainly never added, never below
+        """Leading layers that hold the key: 0 when it was certainly never added, never below
         min(times added, layers).
         """
     @overload
@@ -3619,8 +3461,7 @@ class LayeredBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> LayeredBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def layer_counts(self, /) -> list[float]:
@@ -3643,16 +3484,14 @@ class LayeredBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> LayeredBloomFilter:
-        """
-        Opens the file of a LayeredBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a LayeredBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -3677,8 +3516,7 @@ class PrefixFilter(
     _SeedMembers,
     _UpdateMembers,
 ):
-    """
-    An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
+    """An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
     spare filter for the 6 % of keys whose bin is full.
 
     capacity: expected number of distinct keys.
@@ -3706,8 +3544,7 @@ class PrefixFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> PrefixFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -3725,16 +3562,14 @@ class PrefixFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> PrefixFilter:
-        """
-        Opens the file of a PrefixFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a PrefixFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -3774,8 +3609,7 @@ class QuotientFilter(
     _AddMembersOf7,
     _DiscardMembersOf5,
 ):
-    """
-    A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without
+    """A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without
     their keys.
 
     capacity: expected number of distinct keys. The number of slots is a power of two of which 95 % may be
@@ -3821,13 +3655,11 @@ class QuotientFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> QuotientFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def grow(self, /) -> None:
-        """
-        Doubles the slots, and with them the capacity, without the keys: one bit of every remainder
+        """Doubles the slots, and with them the capacity, without the keys: one bit of every remainder
         moves to the quotient, and no answer changes.
 
         The rate at the new capacity is about twice that at the old one; target_fpr follows. Raises
@@ -3862,8 +3694,7 @@ class QuotientFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> QuotientFilter:
-        """
-        Opens the file of a QuotientFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a QuotientFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -3873,8 +3704,7 @@ class QuotientFilter(
     def quotient_bits(self, /) -> int:
         """Bits of the fingerprint that select its slot."""
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -3901,8 +3731,7 @@ class QuotientFilter(
 
 @final
 class RatelessDecoder:
-    """
-    Finds the differences between a set and that of a peer from the peer's symbols.
+    """Finds the differences between a set and that of a peer from the peer's symbols.
 
     keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 if it is None; memory is at
     most 50 bytes per received symbol, whatever the peer sends. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
@@ -3933,8 +3762,7 @@ class RatelessDecoder:
     def decoded(self, /) -> SetDifference:
         """The differences found so far: SetDifference(mine, theirs, complete), keys as their hashes, ascending."""
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
-        """
-        Takes bytes of the stream, split anywhere; True when no more are needed: later bytes are ignored.
+        """Takes bytes of the stream, split anywhere; True when no more are needed: later bytes are ignored.
 
         Raises FormatError for other bytes, IncompatibleFilters for symbols under another seed or secret, FilterFull beyond
         max_symbols, FilterMemoryError; decoded() still returns the differences found before.
@@ -3974,8 +3802,7 @@ class RatelessEncoder:
     def num_keys(self, /) -> int:
         """Number of distinct keys."""
     def produce(self, /, symbols: int) -> bytes:
-        """
-        The next `symbols` symbols, each 12 bytes and a count of 1 to 3 bytes; before the first, a header of 24 bytes.
+        """The next `symbols` symbols, each 12 bytes and a count of 1 to 3 bytes; before the first, a header of 24 bytes.
 
         Raises ParameterError above 1,048,576 per call, FilterFull beyond 2**31 in total. Cost: some 10 ns for each key in a
         symbol: symbol i contains one key in 1 + i/2.
@@ -4002,8 +3829,7 @@ class RetouchedBloomFilter(
     _PositionsMembers,
     _NumBitsMembers,
 ):
-    """
-    A Bloom filter from which harmful false positives are removed, at the price of missing some of
+    """A Bloom filter from which harmful false positives are removed, at the price of missing some of
     its members.
 
     capacity: expected number of distinct keys.
@@ -4039,8 +3865,7 @@ class RetouchedBloomFilter(
         """
     @overload
     def add_false_positives(self, /, keys: _Series) -> _Series:
-        """
-        As add_false_positive for many keys, in the same container type; takes what contains_many takes,
+        """As add_false_positive for many keys, in the same container type; takes what contains_many takes,
         skips nulls.
         """
     @overload
@@ -4061,8 +3886,7 @@ class RetouchedBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RetouchedBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
@@ -4074,16 +3898,14 @@ class RetouchedBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> RetouchedBloomFilter:
-        """
-        Opens the file of a RetouchedBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a RetouchedBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -4096,8 +3918,7 @@ class RetouchedBloomFilter(
     def retouch(
         self, /, key: Key, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> bool:
-        """
-        Clears one bit of a key, so that it is no longer found; False when it was not found.
+        """Clears one bit of a key, so that it is no longer found; False when it was not found.
 
         scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
         known false positives need; "ratio", the bit with the most false positives per member.
@@ -4106,8 +3927,7 @@ class RetouchedBloomFilter(
     def retouch_many(
         self, /, keys: _Series, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> _Series:
-        """
-        As retouch for many keys, one after the other, in the same container type; takes what contains_many
+        """As retouch for many keys, one after the other, in the same container type; takes what contains_many
         takes, skips nulls.
         """
     @overload
@@ -4143,8 +3963,7 @@ class RibbonFilter(
     _ContainsMembersOf5,
     _MappedMembers,
 ):
-    """
-    A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
+    """A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
 
     Constructed by RibbonFilter.build(keys, ...), which takes the following; the class is not called.
 
@@ -4178,8 +3997,7 @@ class RibbonFilter(
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> RibbonFilter:
-        """
-        The RibbonFilter of many keys; takes what contains_many takes, skips nulls.
+        """The RibbonFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
         exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
@@ -4202,8 +4020,7 @@ class RibbonFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RibbonFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -4218,8 +4035,7 @@ class RibbonFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> RibbonFilter:
-        """
-        Opens the file of a RibbonFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a RibbonFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -4245,8 +4061,7 @@ class RollingBloomFilter(
     _SeedMembers,
     _UpdateMembers,
 ):
-    """
-    A window over a stream in several generations: the last `capacity` keys are never missed, in less
+    """A window over a stream in several generations: the last `capacity` keys are never missed, in less
     space than AgingBloomFilter needs.
 
     capacity: keys of the window, repeats counted (a repeat within one generation is free; for the last
@@ -4284,8 +4099,7 @@ class RollingBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RollingBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
@@ -4297,16 +4111,14 @@ class RollingBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> RollingBloomFilter:
-        """
-        Opens the file of a RollingBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a RollingBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -4333,8 +4145,7 @@ class ScalableBloomFilter(
     _ApproxCountMembers,
     _StageCapacitiesMembers,
 ):
-    """
-    A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
+    """A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
     keys come.
 
     initial_capacity: keys of the first stage.
@@ -4386,8 +4197,7 @@ class ScalableBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ScalableBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -4414,16 +4224,14 @@ class ScalableBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ScalableBloomFilter:
-        """
-        Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a ScalableBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -4449,8 +4257,7 @@ class Selection:
     def objects(filter: _Filter | KeyBuffer, names: list[str], types: list[str]) -> Selection:
         """Values of JSON lines, of dotted `names`."""
     def read(self, /, block: bytes, *, skip: bool = False) -> KeyedRecords:
-        """
-        The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`.
+        """The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`.
         """
     @staticmethod
     def rows(
@@ -4461,8 +4268,7 @@ class Selection:
         delimiter: str,
         quotes: bool = True,
     ) -> Selection:
-        """
-        Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
+        """Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
         """
 
 @final
@@ -4483,8 +4289,7 @@ class SetDifference(_ReprMembers):
 
 @final
 class SignatureIndex(_CopyMembers, _ReprMembers):
-    """
-    An index of signatures (superimposed codes): which rows may have all these terms?
+    """An index of signatures (superimposed codes): which rows may have all these terms?
 
     Each term sets bits_per_term distinct bits in the signature of its row, of num_bits bits. A row with all terms of a
     query is always among its candidates; another row is with the probability of a false drop, which theory.signature_fpr
@@ -4518,14 +4323,12 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """Pickles as its file's bytes; a keyed index does not, since they do not contain the secret."""
     def add(self, /, terms: Keys) -> int:
-        """
-        Appends a document with these terms, in any container that batches take; returns its row number.
+        """Appends a document with these terms, in any container that batches take; returns its row number.
 
         Raises KeyTypeError, ReadOnlyFilter for a mapped index (copy() it), FilterFull.
         """
     def add_many(self, /, documents: ArrowArray | Iterable[Keys]) -> int:
-        """
-        Appends documents: an iterable of containers of terms, or an Arrow column of lists. Returns how many.
+        """Appends documents: an iterable of containers of terms, or an Arrow column of lists. Returns how many.
 
         Null terms are left out; a null list is a document without terms, which matches the empty query only. Documents
         before a refused one are appended. Those that other threads append meanwhile may lie between them. Raises as
@@ -4537,8 +4340,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         (3, [0, 1])
         """
     def add_table(self, /, table: ArrowArray | Frame[Any] | Mapping[str, Keys]) -> int:
-        """
-        Appends the rows of a table to an index with columns; returns how many.
+        """Appends the rows of a table to an index with columns; returns how many.
 
         table: an Arrow table or record batch (pyarrow, Polars, DuckDB and others), a pandas frame, or a dict of columns.
         Further columns are not read. A null is in no query. Raises KeyTypeError, ParameterError, ReadOnlyFilter,
@@ -4555,8 +4357,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     def bits_per_term(self, /) -> list[int]:
         """Distinct bits that a term sets at each rank, unless frequencies or columns say otherwise."""
     def candidates(self, /, query: Keys | Mapping[str, Any], *, kind: str | None = None) -> Any:
-        """
-        The numbers of all rows that may have all terms of `query`, in order: each row that has them, and false drops.
+        """The numbers of all rows that may have all terms of `query`, in order: each row that has them, and false drops.
 
         query: terms in any container; for an index with columns a dict of columns and values. kind: "list", "numpy" or
         "arrow"; by default row numbers come in the container of the query, and in a list for a dict. The GIL is
@@ -4573,8 +4374,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     def count_candidates(self, /, query: Keys | Mapping[str, Any]) -> int:
         """The number of candidates(), without a list of them."""
     def expected_share(self, /, query: Keys | Mapping[str, Any]) -> float:
-        """
-        The share of rows that are candidates if slices are independent: the product of the densities of those that
+        """The share of rows that are candidates if slices are independent: the product of the densities of those that
         `query` reads, counted. Costs a pass over each of these.
         """
     @property
@@ -4593,8 +4393,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         seed: int = ...,
         secret: bytes | None = None,
     ) -> SignatureIndex:
-        """
-        An index of documents of up to `terms` distinct terms, at most fpr false drops for a query of one absent term.
+        """An index of documents of up to `terms` distinct terms, at most fpr false drops for a query of one absent term.
 
         fill: the share of set bits at that many terms; 0.5 takes least memory, less reads fewer slices. rank: where all
         bits of a term but two go, which lets queries skip 2**rank lines at a time. frequencies: the share of documents
@@ -4610,8 +4409,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SignatureIndex:
-        """
-        The index in `data`, the bytes of a file, all of which is checked. Raises FormatError, FilterMemoryError.
+        """The index in `data`, the bytes of a file, all of which is checked. Raises FormatError, FilterMemoryError.
         """
     def info(self, /) -> dict[str, Any]:
         """Parameters, as a dict of plain values."""
@@ -4633,8 +4431,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> SignatureIndex:
-        """
-        Opens a file, mapped read-only: copy() it to append rows.
+        """Opens a file, mapped read-only: copy() it to append rows.
 
         verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger index is refused. Raises
         FormatError, OSError, FilterMemoryError.
@@ -4643,8 +4440,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     def path(self, /) -> str | None:
         """The absolute path of the file that it was opened from, or None for an index in memory."""
     def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
-        """
-        The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms come
+        """The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms come
         behind num_bits[0].
         """
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
@@ -4658,8 +4454,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         batch: bool = ...,
         kind: str | None = None,
     ) -> Any:
-        """
-        The candidates that `recheck` confirms: the exact answer, if it compares the rows themselves.
+        """The candidates that `recheck` confirms: the exact answer, if it compares the rows themselves.
 
         recheck: called with each row number; with batch=True once, with all of them in the container of the result, and
         returns as many truth values. query, kind: as for candidates(). Raises as candidates(), and what recheck raises.
@@ -4692,8 +4487,7 @@ class SpatialBloomFilter(
     _ContainsMembersOf2,
     _CellBitsMembers,
 ):
-    """
-    A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label
+    """A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label
     wins, so a label may be too high, never too low.
 
     capacity: distinct keys of all areas together.
@@ -4725,8 +4519,7 @@ class SpatialBloomFilter(
         secret: bytes | bool | None = None,
     ) -> SpatialBloomFilter: ...
     def add(self, /, key: Key, label: int) -> bool:
-        """
-        Adds a key with its label; True when the key was certainly new.
+        """Adds a key with its label; True when the key was certainly new.
 
         Raises KeyTypeError, ParameterError, ReadOnlyFilter; warns CapacityWarning once past capacity.
         """
@@ -4750,8 +4543,7 @@ class SpatialBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpatialBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     def label(self, key: Key, /) -> int:
@@ -4777,8 +4569,7 @@ class SpatialBloomFilter(
     def lattice(self, /) -> str:
         """How cells are joined: max, min or or."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
+        """Merges another filter of this kind: the larger label, cell by cell: the filter of all pairs, bit for bit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -4791,24 +4582,21 @@ class SpatialBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> SpatialBloomFilter:
-        """
-        Opens the file of a SpatialBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a SpatialBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the larger label, cell by cell: the filter of all pairs, bit for bit.
+        """A new filter of this one and all others: the larger label, cell by cell: the filter of all pairs, bit for bit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
         less three deviations, is above capacity.
         """
     def update(self, /, keys: Keys, labels: Numbers) -> None:
-        """
-        Adds many keys, with as many labels (or one for all).
+        """Adds many keys, with as many labels (or one for all).
 
         All labels are checked before the first key is added. Nulls are refused.
         """
@@ -4831,8 +4619,7 @@ class SpectralBloomFilter(
     _AddMembersOf7,
     _CounterBitsMembers,
 ):
-    """
-    Counts how often each key was added: counts may be too high, never too low.
+    """Counts how often each key was added: counts may be too high, never too low.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives, and a bound on the share of wrong counts, at capacity.
@@ -4874,8 +4661,7 @@ class SpectralBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpectralBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -4896,16 +4682,14 @@ class SpectralBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> SpectralBloomFilter:
-        """
-        Opens the file of a SpectralBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a SpectralBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -4933,8 +4717,7 @@ class StableBloomFilter(
     _PositionsMembers,
     _CellBitsMembers,
 ):
-    """
-    A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
+    """A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
     `fpr` permanently and old keys are forgotten gradually.
 
     capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with a
@@ -4977,8 +4760,7 @@ class StableBloomFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> StableBloomFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -4993,8 +4775,7 @@ class StableBloomFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> StableBloomFilter:
-        """
-        Opens the file of a StableBloomFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a StableBloomFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -5003,8 +4784,7 @@ class StableBloomFilter(
     def recall(self, /, age: float) -> float:
         """Model chance that a key is still found after `age` other keys, on a stream in its stable state."""
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -5026,8 +4806,7 @@ class StableBloomFilter(
 
 @final
 class StrataEstimator:
-    """
-    Estimates the number of differences of two sets, from 41 kB of each, whatever their sizes.
+    """Estimates the number of differences of two sets, from 41 kB of each, whatever their sizes.
 
     keys, hashed, seed, secret: as for RatelessEncoder, except that keys must not repeat. Cost: 30 ns per key. Source:
     Eppstein, Goodrich, Uyeda, Varghese, "What's the difference?", SIGCOMM 2011.
@@ -5041,8 +4820,7 @@ class StrataEstimator:
         cls, /, keys: object, *, hashed: bool = False, seed: int = 0, secret: bytes | None = None
     ) -> StrataEstimator: ...
     def differences(self, /, other: bytes | bytearray | memoryview) -> int:
-        """
-        Estimated number of keys that are in only one of the two sets: exact to about 50, within some 20 % above.
+        """Estimated number of keys that are in only one of the two sets: exact to about 50, within some 20 % above.
 
         other: the bytes of the other estimator. Raises FormatError, IncompatibleFilters.
         """
@@ -5071,8 +4849,7 @@ class VariableIncrementFilter(
     _CounterBitsMembers,
     _MergeMembers,
 ):
-    """
-    A counting filter whose keys add different amounts to their counters: keys can be removed, in
+    """A counting filter whose keys add different amounts to their counters: keys can be removed, in
     less space than CountingBloomFilter needs at low rates.
 
     capacity: expected number of distinct keys.
@@ -5117,8 +4894,7 @@ class VariableIncrementFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> VariableIncrementFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -5136,16 +4912,14 @@ class VariableIncrementFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> VariableIncrementFilter:
-        """
-        Opens the file of a VariableIncrementFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a VariableIncrementFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -5419,8 +5193,7 @@ class XorFilter(
     _MappedMembers,
     _NumCellsMembers,
 ):
-    """
-    A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and faster.
+    """A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and faster.
 
     Constructed by XorFilter.build(keys, ...), which takes the following; the class is not called.
 
@@ -5452,8 +5225,7 @@ class XorFilter(
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> XorFilter:
-        """
-        The XorFilter of many keys; takes what contains_many takes, skips nulls.
+        """The XorFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
         exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
@@ -5476,8 +5248,7 @@ class XorFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> XorFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @staticmethod
@@ -5489,8 +5260,7 @@ class XorFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> XorFilter:
-        """
-        Opens the file of a XorFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a XorFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
@@ -5515,8 +5285,7 @@ class ZoneFilter(
     _DiscardMembers,
     _DiscardManyMembers,
 ):
-    """
-    A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
+    """A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
 
     capacity: the zone: up to so many members every answer is right; each costs k of log2(universe) bits.
     universe: keys are the ints from 0 to universe - 1, at most 2**60.
@@ -5559,8 +5328,7 @@ class ZoneFilter(
     def counting(self, /) -> bool:
         """True when cells count."""
     def decode(self, /) -> list[int]:
-        """
-        The members of a counting filter, ascending, each as often as it was added.
+        """The members of a counting filter, ascending, each as often as it was added.
 
         Raises ParameterError if cells do not count, and if there are, or were, more than capacity members; FormatError if
         no members can leave such cells, after the removal of an absent member or in a damaged file. Cost: O(n k^2) for n members
@@ -5576,8 +5344,7 @@ class ZoneFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ZoneFilter:
-        """
-        The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
+        """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either.
         """
     @property
@@ -5592,16 +5359,14 @@ class ZoneFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ZoneFilter:
-        """
-        Opens the file of a ZoneFilter, mapped read-only; copy() it to change it.
+        """Opens the file of a ZoneFilter, mapped read-only; copy() it to change it.
 
         verify "header" checks lengths and tables, "full" every byte and that cells agree with each other.
         max_bytes: more bytes of cells are refused, now and in a copy() that grows. Raises FormatError, OSError,
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """
-        A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
+        """A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
         CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
         also bounds the new one, because an untrusted file chose the parameters.
@@ -5618,8 +5383,7 @@ class ZoneFilter(
 def add_lines(
     filter: _Filter, block: bytes | bytearray | memoryview, *, kept: bool = True, dropped: bool = False
 ) -> tuple[int, int, bytes | None, bytes | None]:
-    """
-    Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
+    """Adds every line of `block`; (lines, new lines, bytes of the new, bytes of the others).
 
     A carriage return before a newline is not part of the key; a last line may lack its newline.
     """
@@ -5659,8 +5423,7 @@ def foreign_formats() -> list[dict[str, Any]]:
 def foreign_positions(
     format: str, num_bits: int, num_hashes: int, keys: Iterable[Key], *, key_type: str | None = None
 ) -> list[list[int]]:
-    """
-    The positions of each key in a filter of this shape, k a key, in the order in which its program computes them.
+    """The positions of each key in a filter of this shape, k a key, in the order in which its program computes them.
 
     Creates no filter. Raises ParameterError for a shape that the format does not have, KeyTypeError.
     """
@@ -5672,8 +5435,7 @@ def fpr_at(layout: str, num_bits: int, num_hashes: int, items: float, scheme: st
     """Model rate of a filter of this shape that holds `items` keys."""
 
 def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3") -> int:
-    """
-    The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
+    """The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
 
     Rule: docs/keys.md. hash: the base hash of filters that were created with hash=, which take no secret. Raises
     KeyTypeError for a key without canonical bytes, ParameterError.
@@ -5685,8 +5447,7 @@ def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None, hash: st
 
 @overload
 def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3") -> _Series:
-    """
-    The hashes of many keys, in the same container type, for add_hashed() and contains_hashed().
+    """The hashes of many keys, in the same container type, for add_hashed() and contains_hashed().
 
     Takes what contains_many() takes; null hashes to null. Hash once, then query many filters with one seed and base hash
     (hash, as for hash_key).
@@ -5729,8 +5490,7 @@ def layout_for(capacity: int, fpr: float) -> str:
     """The layout that "auto" chooses."""
 
 def layouts() -> list[dict[str, Any]]:
-    """
-    One dict per layout of the plain filter.
+    """One dict per layout of the plain filter.
 
     `one_line`: all bits of a key are in one cache line. `two_lines`: they are in two. `auto`: the layout "auto" may choose it.
     `parquet`: its bits are those of a Parquet file's filter.
@@ -5742,8 +5502,7 @@ def least_fpr(items: int) -> float:
 def loads(
     data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
 ) -> _Filter:
-    """
-    The filter in `data`, the bytes of a file, as its class; all of it is checked.
+    """The filter in `data`, the bytes of a file, as its class; all of it is checked.
 
     max_bytes: as for open(). Raises FormatError for anything that is not a whole, undamaged filter, and
     FilterMemoryError for a larger one.
@@ -5763,8 +5522,7 @@ def open(
     secret: bytes | None = None,
     max_bytes: int | None = None,
 ) -> _Filter:
-    """
-    Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is needed
+    """Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is needed
     (see fullbloom.formats).
 
     mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was

@@ -272,7 +272,7 @@ def format_rows() -> str:
             [str(entry.number), entry.item, format_names(entry.names), format_place(entry)]
             for entry in entries
         ]
-        parts.append(f"### {title}\n\n{format_table(['row', 'what', 'in `fullbloom`', 'page'], rows)}")
+        parts.append(f"## {title}\n\n{format_table(['row', 'what', 'in `fullbloom`', 'page'], rows)}")
     return "\n\n".join(parts)
 
 

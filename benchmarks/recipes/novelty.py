@@ -11,7 +11,7 @@ from benchmarks.recipes.outcome import Outcome, Table
 from fullbloom.recipes.novelty import HashUnits, NoveltyFilter, Projection
 
 SEED, KNOWN, PROBES, RECOVERY, DIGIT = 11, 40, 150, 0.01, 3
-COLUMNS = ["image", "novelty by the fly's rule", "taken for new by a Bloom filter"]
+COLUMNS = ["image", "novelty by the fly's rule", "reported new by a Bloom filter"]
 MISSING = "" if find_spec("sklearn") else "scikit-learn is not installed"
 
 

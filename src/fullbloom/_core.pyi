@@ -2258,7 +2258,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     seed, secret: as for filters; both hash owners and keys.
 
     Each filter is of layout "blocked" and a key touches one cache line. An owner costs nothing until its first key: then
-    the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are told apart by 64-bit hashes: among n,
+    the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are distinguished by 64-bit hashes: among n,
     two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes an
@@ -2474,7 +2474,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         """Adds pairs in order: keys[i] for owners[i], or every key for one owner.
 
         owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
-        owners may be one key that is no container, such as a text or an int. Raises as add() and ParameterError for
+        owners may be one key that is not a container, such as a text or an int. Raises as add() and ParameterError for
         batches of different lengths; pairs before a refused one are added.
 
         >>> from fullbloom import FilterBank

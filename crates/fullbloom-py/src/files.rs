@@ -14,7 +14,7 @@ use fullbloom_core::structure::opening::{check_payload, named};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::errors::{parameter, parameter_type};
+use crate::errors::{OrRaise, parameter, parameter_type};
 use crate::parameters;
 
 const BLOOM_ONLY: &str =
@@ -63,6 +63,21 @@ pub(crate) fn read_open_options(
 /// Opens the file at `path` and checks its header.
 pub(crate) fn open(path: &Path) -> Result<OpenFile> {
     named(OpenFile::new(path), path)
+}
+
+/// What the arguments of a class's `open` name: a file that is not written in place, its path, and how to read it.
+pub(crate) fn open_read_only(
+    value: &Bound<'_, PyAny>,
+    mode: &str,
+    verify: &str,
+    secret: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(OpenFile, PathBuf, OpenOptions)> {
+    let py = value.py();
+    check_read_only(py, mode)?;
+    let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, path(value)?);
+    let file = py.detach(|| open(&path)).or_raise(py)?;
+    Ok((file, path, wanted))
 }
 
 /// A Bloom filter over a writable mapping of `path`, which stays locked while the filter lives. Every byte is checked, since

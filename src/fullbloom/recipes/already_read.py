@@ -37,7 +37,7 @@ def record(bank: FilterBank, reads: Iterable[tuple[Any, Any]]) -> int:
     """Add pairs of a user and an article that the user has read; return how many were new.
 
     Both are keys (texts, numbers, ...). An iterable of any length is read in batches. Raises the errors of
-    ``bank.add_many``, and ValueError for an item that is no pair.
+    ``bank.add_many``, and ValueError for an item that is not a pair.
 
     >>> from fullbloom import FilterBank
     >>> bank = FilterBank(100)

@@ -10,7 +10,7 @@
 //! * `batch`: pairs of owners and keys; `owners`: what is done to one owner; `merging`: two banks;
 //! * `file`: the bank as a file.
 //!
-//! Owners are told apart by 64-bit hashes: among n owners, two share one with probability n^2 / 2^65, which is 2.7e-6 for
+//! Owners are distinguished by 64-bit hashes: among n owners, two share one with probability n^2 / 2^65, which is 2.7e-6 for
 //! ten million.
 
 mod batch;

@@ -173,7 +173,7 @@ pub const NOTE: u16 = 16_387;
 pub const FOREIGN: u16 = 16_388;
 /// A filter of fingerprints of another program, built of all its keys at once.
 pub const FOREIGN_STATIC: u16 = 16_389;
-/// An index of signatures, which is no filter and has no row in the registry.
+/// An index of signatures. It is not a filter, so the registry has no row for it.
 pub const SIGNATURES: u16 = 16_400;
 /// Many filters, one an owner.
 pub const BANK: u16 = 16_401;

@@ -201,7 +201,7 @@ fn offsets<T: Copy + Default + Sync + Into<i64>>(stated: &Stated<'_>) -> PyResul
     Ok(slices::detach_if_long(py, len, || (0..=len).map(|i| offset(i) as usize).collect()))
 }
 
-/// Passes the lists of a column to `pass`, some at a time; a null list has no items. False if it is no column of lists,
+/// Passes the lists of a column to `pass`, some at a time; a null list is empty. False if it is not a column of lists,
 /// and then nothing was read.
 pub(crate) fn each_list_rows(
     hasher: &KeyHasher,

@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use super::{FilterBank, opening};
 use crate::classes::shared;
 use crate::errors::OrRaise;
-use crate::files::{check_read_only, path as read_path, read_open_options};
+use crate::files::{open_read_only, path as read_path, read_open_options};
 use crate::python_objects::bytes::{Unwritten, read_bytes};
 
 #[pymethods]
@@ -88,9 +88,7 @@ impl FilterBank {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = path.py();
-        check_read_only(py, mode)?;
-        let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
-        let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+        let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
         opening::open_file(py, &file, &path, &wanted)
     }
 

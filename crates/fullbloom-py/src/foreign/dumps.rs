@@ -18,7 +18,7 @@ use super::batch::{Batch, Job};
 use super::pieces::{DumpPieces, load_pieces};
 use super::{files, keys};
 use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
+use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, create, read_bytes};
@@ -319,9 +319,7 @@ macro_rules! dump_class {
                 max_bytes: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Self> {
                 let py = path.py();
-                check_read_only(py, mode)?;
-                let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
-                let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+                let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
                 Self::open_file(py, &file, &path, &wanted)
             }
 

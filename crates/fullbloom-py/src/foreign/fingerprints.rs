@@ -15,7 +15,7 @@ use super::batch::{Batch, Job};
 use super::target::Static;
 use super::{arguments, files, keys};
 use crate::errors::{OrRaise, parameter_type};
-use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
+use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, read_bytes};
@@ -323,9 +323,7 @@ impl ForeignStaticFilter {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = path.py();
-        check_read_only(py, mode)?;
-        let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
-        let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+        let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
         Self::open_file(py, &file, &path, &wanted)
     }
 

@@ -38,7 +38,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors::{OrRaise, parameter_type};
-use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
+use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, read_bytes};
@@ -465,9 +465,7 @@ impl ForeignFilter {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = path.py();
-        check_read_only(py, mode)?;
-        let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
-        let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+        let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
         Self::open_file(py, &file, &path, &wanted)
     }
 

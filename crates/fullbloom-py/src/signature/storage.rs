@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use super::SignatureIndex;
 use crate::errors::OrRaise;
-use crate::files::{OpenOptions, check_read_only, path as read_path, read_open_options};
+use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
 use crate::python_objects::bytes::{Unwritten, read_bytes};
 
 impl SignatureIndex {
@@ -93,9 +93,7 @@ impl SignatureIndex {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = path.py();
-        check_read_only(py, mode)?;
-        let (wanted, path) = (read_open_options(py, verify, secret, max_bytes)?, read_path(path)?);
-        let file = py.detach(|| crate::files::open(&path)).or_raise(py)?;
+        let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
         Self::open_file(py, &file, &path, &wanted)
     }
 

@@ -32,7 +32,7 @@ fn stats_are_those_of_the_filter() -> Result<()> {
             add(&store, &entry, start..start + 10_000)?;
             let stats = entry.count_stats();
             assert_eq!((stats.fill, stats.fpr, stats.details.clone()), said(entry.read().as_ref()), "{}", spec.line());
-            // Without a change there is no second count.
+            // A filter that did not change is not counted again.
             assert!(Arc::ptr_eq(&stats, &entry.count_stats()));
         }
         store.clear(&entry).map(drop).or_else(|fault| if spec.kind == "redisbloom" { Ok(()) } else { Err(fault) })?;

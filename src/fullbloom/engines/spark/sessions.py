@@ -84,7 +84,7 @@ _KEYS = (
 
 def is_classic(frame_or_session: Any) -> bool:
     """Return whether the JVM is within reach, which it is not over Spark Connect."""
-    # A frame of Connect takes any name for a column, so hasattr is no help.
+    # A frame of Connect takes any name for a column, so hasattr would be true.
     return not type(frame_or_session).__module__.startswith("pyspark.sql.connect.")
 
 

@@ -73,4 +73,4 @@ class SlowDisk:
         try:
             yield
         finally:
-            file.unlink()
+            file.unlink(missing_ok=True)

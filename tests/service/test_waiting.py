@@ -12,7 +12,7 @@ from support import eventually
 
 #: Seconds in which a request is answered that need not wait, on a busy machine; in which another one is not.
 SOON, WAITS = 2.0, 0.5
-#: Kinds whose adds wait for a merge into their filter.
+#: Adds to a strict filter wait for a merge into it, whatever its kind.
 KINDS = ["counting", "cuckoo"]
 ADDS = 64
 
@@ -39,7 +39,7 @@ def paused_merge(start, slow_disk):
     def begin(kind, **environment):
         service = start("--durability", "everysec", **slow_disk.environment, **environment)
         for name in ("into", "from", "other"):
-            service.create(name, kind=kind, capacity=2_000_000, seed=7, keyed=False)
+            service.create(name, kind=kind, capacity=2_000_000, seed=7, keyed=False, strict=True)
         pause = slow_disk.paused("filters")
         pause.__enter__()
         merge = begun(lambda: post(service, "into/merge", {"source": "from"}))

@@ -44,7 +44,8 @@ impl Entry {
             return Arc::new(FilterStats::with_count(filter.as_ref(), filter.cell_stats()));
         }
         let asked = Instant::now();
-        let mut known = self.last_count.try_lock().unwrap_or_else(|| aside(|| self.last_count.lock()));
+        let last = &self.large().last_count;
+        let mut known = last.try_lock().unwrap_or_else(|| aside(|| last.lock()));
         let lsn = self.lsn.load(Ordering::Acquire);
         if let Some(known) = known.as_ref().filter(|known| known.begun >= asked || known.is_of(lsn)) {
             return known.value.clone();
@@ -80,7 +81,7 @@ impl Entry {
         if self.nbytes() < SMALL {
             return Some(filter.is_over_capacity());
         }
-        let fpr = self.last_fpr.try_lock()?.as_ref().filter(|known| self.is_usable(known))?.value;
+        let fpr = self.large().last_fpr.try_lock()?.as_ref().filter(|known| self.is_usable(known))?.value;
         Some(fpr > filter.target_fpr())
     }
 
@@ -91,7 +92,8 @@ impl Entry {
 
     /// The rate of a large filter, by the number of its keys or by the last count.
     fn fpr_of_large(&self) -> f64 {
-        let mut known = self.last_fpr.try_lock().unwrap_or_else(|| aside(|| self.last_fpr.lock()));
+        let last = &self.large().last_fpr;
+        let mut known = last.try_lock().unwrap_or_else(|| aside(|| last.lock()));
         if let Some(known) = known.as_ref().filter(|known| self.is_usable(known)) {
             return known.value;
         }

@@ -2,18 +2,20 @@
 //!
 //! Locks are taken in this order, each first by trying and then aside, so that no worker of a runtime blocks: the
 //! store's `transaction_lock`; `merge_lock` of one filter; [`Entry::read_upgradable`]; the store's `catalogue_lock`;
-//! `last_count` or `last_fpr` of one filter; `scan` of one filter; the filter's lock; the log's. The filter's lock is fair: a reader waits behind a waiting
-//! change. So no thread reads one filter twice at once (a nested [`Entry::read`] would wait for itself), and only the
-//! holder of `catalogue_lock` reads two filters. The holder of an upgradable lock excludes changes, never lookups.
+//! `last_count` or `last_fpr` of one filter; `scan` of one filter; the filter's lock; the log's. The filter's lock is
+//! fair: a reader waits behind a waiting change. So no thread reads one filter twice at once (a nested [`Entry::read`]
+//! would wait for itself), and only the holder of `catalogue_lock` reads two filters. The holder of an upgradable lock
+//! excludes changes, never lookups.
 //!
-//! Copies of most filters let changes through between slices (`slices`), and so do counts of their cells (`stats`). Other tasks over a whole filter hold `scan`,
-//! one at a time. If the filter is changing, each waits ten times as long as the one before it took: of a hundred
-//! changes at most one waits, no matter how many tasks are requested. A connection that would have to wait for such a
-//! task releases its thread in the meantime ([`Entry::wait_until_idle`]).
+//! Copies of most filters let changes through between slices (`slices`), and so do counts of their cells (`counts`).
+//! Other tasks over a whole filter hold `scan`, one at a time. If the filter is changing, each waits ten times as long
+//! as the one before it took: of a hundred changes at most one waits, no matter how many tasks are requested. A
+//! connection that would have to wait for such a task releases its thread in the meantime
+//! ([`Entry::wait_until_idle`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
@@ -107,13 +109,22 @@ pub struct Entry {
     /// The number of connections that wait for such a task.
     waiting: AtomicUsize,
     idle: Notify,
-    pub(super) scan: Mutex<ScanState>,
     /// Held during a merge into it.
     pub(super) merge_lock: Mutex<()>,
     /// The keys added while it is copied.
     pub(super) journals: Journals,
-    /// The last count of its cells, and its last rate without one.
+    /// Made once it is large: a service may have a million small filters.
+    large: OnceLock<Box<LargeState>>,
+}
+
+/// What only a large filter needs.
+#[derive(Default)]
+pub(super) struct LargeState {
+    /// Held by tasks over the whole filter that keep changes waiting.
+    pub(super) scan: Mutex<ScanState>,
+    /// The last count of its cells.
     pub(super) last_count: Mutex<Option<Known<Arc<FilterStats>>>>,
+    /// The last rate without a count.
     pub(super) last_fpr: Mutex<Option<Known<f64>>>,
 }
 
@@ -210,11 +221,9 @@ impl Entry {
             changing: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             idle: Notify::new(),
-            scan: Mutex::default(),
             merge_lock: Mutex::default(),
             journals: Journals::default(),
-            last_count: Mutex::default(),
-            last_fpr: Mutex::default(),
+            large: OnceLock::new(),
         }
     }
 
@@ -335,8 +344,14 @@ impl Entry {
         done
     }
 
+    /// What a large filter has beside its cells.
+    pub(super) fn large(&self) -> &LargeState {
+        self.large.get_or_init(Box::default)
+    }
+
     pub(super) fn lock_scan(&self) -> parking_lot::MutexGuard<'_, ScanState> {
-        let whole = self.scan.try_lock().unwrap_or_else(|| aside(|| self.scan.lock()));
+        let scan = &self.large().scan;
+        let whole = scan.try_lock().unwrap_or_else(|| aside(|| scan.lock()));
         self.pause(&whole);
         whole
     }

@@ -76,8 +76,13 @@ impl DirtyWords {
 impl Entry {
     /// A copy of the filter at one moment after the call.
     pub fn snapshot(&self, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
+        if self.nbytes() < SMALL {
+            let filter = self.read();
+            return Snapshot::new(filter.as_ref(), self.lsn.load(Ordering::Acquire), budget);
+        }
         let asked = Instant::now();
-        let mut whole = self.scan.try_lock().unwrap_or_else(|| aside(|| self.scan.lock()));
+        let scan = &self.large().scan;
+        let mut whole = scan.try_lock().unwrap_or_else(|| aside(|| scan.lock()));
         let lsn = self.lsn.load(Ordering::Acquire);
         if let Some(known) = whole.copy.upgrade().filter(|copy| copy.lsn == lsn || copy.taken_at >= asked) {
             return Ok(known);

@@ -1,10 +1,10 @@
-/** The plots of `plot.tsx`: the one file that loads uPlot. */
+/** Draws the plots of `plot.tsx`: the one file that loads uPlot. */
 
 import "uplot/dist/uPlot.min.css";
 
 import uPlot from "uplot";
 
-import { type PlotProps, toData } from "./plot";
+import { type PlotProps, toData } from "./series";
 
 const DAY = 86_400;
 /** Most labels of a logarithmic axis: more would overlap. */

@@ -577,20 +577,27 @@ class _StageCapacitiesMembers:
     def stages(self, /) -> int:
         """Number of stages."""
 
+class _ReduceMembers:
+    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
+        """Pickles as to_bytes(). With a secret it raises TypeError: a pickle must not contain the secret."""
+    def copy(self, /) -> Self:
+        """An independent copy in memory. Raises FormatError if the original is mapped and damaged."""
+    @property
+    def path(self, /) -> str | None:
+        """The absolute path of the file that it was opened from, or None for one in memory, such as a copy()."""
+    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """Writes a file of Fullbloom to `path`, atomically: the old file or the new one. Waits for the disk.
+
+        Raises OSError, FormatError if it is mapped and damaged, SecretError if the secret was not taken.
+        """
+    def to_bytes(self, /) -> bytes:
+        """The bytes that save() writes to a file. A secret is not included: SecretError if it was not taken."""
+
 class _ContainsMembersOf4:
     def __contains__(self, key: Key, /) -> bool: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """Pickles as its file's bytes."""
-    def copy(self, /) -> Self:
-        """An independent copy in memory."""
     @property
     def format(self, /) -> str:
         """Name of the format."""
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
-        """
-    def to_bytes(self, /) -> bytes:
-        """The filter as the bytes of a file of ours; to_foreign() returns those of its program."""
 
 class _AddMembersOf2:
     def add(self, /, key: Key) -> bool:
@@ -628,9 +635,6 @@ class _AddMembersOf2:
     def num_stages(self, /) -> int:
         """Layers or tables."""
     @property
-    def path(self, /) -> str | None:
-        """The absolute path of the file of ours that it was opened from, or None."""
-    @property
     def rule(self, /) -> str:
         """How a key takes cells, in words."""
     def scan_dump(self, /, iterator: int) -> tuple[int, bytes]:
@@ -661,16 +665,6 @@ class _AddManyMembers:
         """Model false-positive rate at the present fill: O(nbytes)."""
     def update(self, /, *keys: Keys) -> None:
         """Adds all keys of each batch. Nulls are skipped; keys before a refused one are added."""
-
-class _KeyTypeMembers:
-    @property
-    def key_type(self, /) -> str:
-        """The type of its keys."""
-    @property
-    def path(self, /) -> str | None:
-        """The absolute path of the file of ours that it was opened from, or None for a filter in memory."""
-    def to_foreign(self, /) -> bytes:
-        """The bytes that the filter's program writes and reads."""
 
 @final
 class AgingBloomFilter(
@@ -2249,7 +2243,7 @@ class DynamicCuckooFilter(
         """
 
 @final
-class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
+class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     """Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
 
     capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
@@ -2291,8 +2285,6 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         seed: int = 0,
         secret: bytes | bool | None = None,
     ) -> FilterBank: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """Pickles as its file's bytes. A keyed bank is refused: a pickle must not contain the secret."""
     def add(self, owner: Key, key: Key, /) -> bool:
         """Adds a key for an owner: True if it was certainly new.
 
@@ -2365,8 +2357,6 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def contains_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
     @overload
     def contains_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
-    def copy(self, /) -> FilterBank:
-        """An independent copy in memory, also of a mapped bank, which is checked: FormatError if it is damaged."""
     def discard_owner(self, /, owner: Key) -> bool:
         """As remove_owner, but returns False if the owner is not in the bank."""
     def export(self, /, owner: Key) -> BloomFilter | ScalableBloomFilter:
@@ -2386,8 +2376,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterBank:
-        """The bank in `data`, the bytes of a file, all of which is checked. Raises FormatError, and FilterMemoryError for a
-        bank of more than max_bytes; it does not grow beyond them either.
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
+        a bank grows. Raises FormatError, FilterMemoryError.
         """
     @property
     def growth(self, /) -> float:
@@ -2446,30 +2436,20 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> FilterBank:
-        """Opens the file of a FilterBank, mapped read-only; copy() it to change it.
+        """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and parameters, "full" every byte, and that tables and lines agree. max_bytes: a larger
-        bank is refused, and a copy() does not grow beyond them. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
+        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
     def owners(self, /) -> list[int]:
         """The hashes of all owners (see hash_key), in the order of their table: their names are not stored."""
-    @property
-    def path(self, /) -> str | None:
-        """The absolute path of the file that it was opened from, or None for a bank in memory."""
     def remove_owner(self, /, owner: Key) -> None:
         """Removes an owner and its keys; the next owners take its lines. Raises KeyError if it is not in the bank."""
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """Writes the bank to `path` atomically: the old file or the new one. Waits for the disk.
-
-        Raises OSError, FormatError for a mapped bank that is damaged, SecretError if the secret was not taken.
-        """
     def take_secret(self, /) -> bytes:
         """The 16 bytes that secret=True drew: see BloomFilter.take_secret."""
     @property
     def target_fpr(self, /) -> float:
         """Rate of an owner at its capacity."""
-    def to_bytes(self, /) -> bytes:
-        """The bank as the bytes of its file. A secret is not included: SecretError if it was not taken."""
     def update(self, /, owners: Keys | Key, keys: Keys) -> None:
         """Adds pairs in order: keys[i] for owners[i], or every key for one owner.
 
@@ -2642,7 +2622,9 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         """
 
 @final
-class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers):
+class ForeignCuckooFilter(
+    _CopyMembers, _ReprMembers, _ReduceMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers
+):
     """A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
 
     capacity, bucket_size, iterations, expansion: as for CF.RESERVE. Keys are str, as UTF-8, and bytes. add() adds a key that
@@ -2662,8 +2644,8 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
-        """
-        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
+        a bank grows. Raises FormatError, FilterMemoryError.
         """
     @staticmethod
     def from_chunks(
@@ -2692,9 +2674,10 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignCuckooFilter:
-        """Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
+        """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
+        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
@@ -2712,9 +2695,9 @@ class ForeignFilter(
     _FillMembers,
     _IorMembers,
     _NumBitsMembers,
+    _ReduceMembers,
     _ContainsMembersOf4,
     _AddManyMembers,
-    _KeyTypeMembers,
 ):
     """A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
 
@@ -2778,8 +2761,8 @@ class ForeignFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignFilter:
-        """
-        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
+        a bank grows. Raises FormatError, FilterMemoryError.
         """
     @staticmethod
     def from_foreign(
@@ -2798,6 +2781,9 @@ class ForeignFilter(
         filter is refused. Every length is compared with the bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
         FilterMemoryError.
         """
+    @property
+    def key_type(self, /) -> str:
+        """The type of its keys."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of the same format and shape: the union of both.
 
@@ -2815,10 +2801,10 @@ class ForeignFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
-        """Opens a file of ours, mapped read-only; copy() it to change it.
+        """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
-        FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
+        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
@@ -2838,6 +2824,8 @@ class ForeignFilter(
     @property
     def seed(self, /) -> int:
         """Seed of the hash; 0 in formats without one."""
+    def to_foreign(self, /) -> bytes:
+        """The bytes that the filter's program writes and reads."""
     @staticmethod
     def with_shape(
         format: str, num_bits: int, num_hashes: int, *, key_type: str | None = None, seed: int = 0
@@ -2848,7 +2836,9 @@ class ForeignFilter(
         """
 
 @final
-class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers):
+class ForeignScalableFilter(
+    _CopyMembers, _ReprMembers, _ReduceMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers
+):
     """A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
 
     capacity, fpr, expansion: as for BF.RESERVE. scaling: False for NONSCALING, which raises FilterFull when it is full. Keys
@@ -2879,8 +2869,8 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
-        """
-        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
+        a bank grows. Raises FormatError, FilterMemoryError.
         """
     @staticmethod
     def from_chunks(
@@ -2909,9 +2899,10 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignScalableFilter:
-        """Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
+        """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
+        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
@@ -2926,8 +2917,8 @@ class ForeignStaticFilter(
     _NbytesMembers,
     _FingerprintBitsMembers,
     _NumCellsMembers,
+    _ReduceMembers,
     _ContainsMembersOf4,
-    _KeyTypeMembers,
 ):
     """A static filter in the format of another program: built of all its keys at once, it takes no more.
 
@@ -2972,8 +2963,8 @@ class ForeignStaticFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignStaticFilter:
-        """
-        The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
+        a bank grows. Raises FormatError, FilterMemoryError.
         """
     @staticmethod
     def from_foreign(
@@ -2992,6 +2983,9 @@ class ForeignStaticFilter(
     def info(self, /) -> dict[str, Any]:
         """Parameters, as a dict of plain values."""
     @property
+    def key_type(self, /) -> str:
+        """The type of its keys."""
+    @property
     def num_keys(self, /) -> int | None:
         """Number of keys that it was built of; None in formats that do not record it."""
     @staticmethod
@@ -3003,10 +2997,10 @@ class ForeignStaticFilter(
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
-        """Opens a file of ours, mapped read-only.
+        """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
-        FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
+        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
@@ -3024,6 +3018,8 @@ class ForeignStaticFilter(
     @property
     def seed(self, /) -> int:
         """The seed with which its keys could be solved."""
+    def to_foreign(self, /) -> bytes:
+        """The bytes that the filter's program writes and reads."""
 
 @final
 class GolombSet(
@@ -4288,7 +4284,7 @@ class SetDifference(_ReprMembers):
         """Keys of the other side only."""
 
 @final
-class SignatureIndex(_CopyMembers, _ReprMembers):
+class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     """An index of signatures (superimposed codes): which rows may have all these terms?
 
     Each term sets bits_per_term distinct bits in the signature of its row, of num_bits bits. A row with all terms of a
@@ -4320,8 +4316,6 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         seed: int = 0,
         secret: bytes | None = None,
     ) -> SignatureIndex: ...
-    def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
-        """Pickles as its file's bytes; a keyed index does not, since they do not contain the secret."""
     def add(self, /, terms: Keys) -> int:
         """Appends a document with these terms, in any container that batches take; returns its row number.
 
@@ -4369,8 +4363,6 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     @property
     def columns(self, /) -> list[str]:
         """Names of the columns; empty for an index of documents."""
-    def copy(self, /) -> SignatureIndex:
-        """An independent copy in memory, which takes rows."""
     def count_candidates(self, /, query: Keys | Mapping[str, Any]) -> int:
         """The number of candidates(), without a list of them."""
     def expected_share(self, /, query: Keys | Mapping[str, Any]) -> float:
@@ -4409,7 +4401,8 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SignatureIndex:
-        """The index in `data`, the bytes of a file, all of which is checked. Raises FormatError, FilterMemoryError.
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
+        a bank grows. Raises FormatError, FilterMemoryError.
         """
     def info(self, /) -> dict[str, Any]:
         """Parameters, as a dict of plain values."""
@@ -4431,20 +4424,15 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         secret: bytes | None = None,
         max_bytes: int | None = None,
     ) -> SignatureIndex:
-        """Opens a file, mapped read-only: copy() it to append rows.
+        """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger index is refused. Raises
-        FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
+        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
-    @property
-    def path(self, /) -> str | None:
-        """The absolute path of the file that it was opened from, or None for an index in memory."""
     def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
         """The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms come
         behind num_bits[0].
         """
-    def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """Writes the index to `path`, atomically: the old file or the new one. Waits for the disk."""
     def search(
         self,
         /,
@@ -4468,8 +4456,6 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
     @property
     def seed(self, /) -> int:
         """Seed of the hash of terms."""
-    def to_bytes(self, /) -> bytes:
-        """The index as the bytes of a file."""
 
 @final
 class SpatialBloomFilter(

@@ -114,7 +114,7 @@ def test_forged_files_are_refused_or_answer(tmp_path):
 
 def test_a_file_of_another_structure_is_named(tmp_path):
     fullbloom.BloomFilter(10).save(tmp_path / "bloom")
-    with pytest.raises(FormatError, match=r"no FilterBank; use fullbloom\.open"):
+    with pytest.raises(FormatError, match=r"not hold a FilterBank; use fullbloom\.open"):
         FilterBank.open(tmp_path / "bloom")
     BANKS["bank"].save(tmp_path / "bank")
     with pytest.raises(FormatError, match="FilterBank"):

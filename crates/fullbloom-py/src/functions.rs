@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
-use fullbloom_core::container::{SIGNATURES, kind, tag, unreadable};
+use fullbloom_core::container::{kind, tag, unreadable};
 use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
@@ -12,17 +12,28 @@ use fullbloom_core::sizing::{self, check_fpr, largest_items};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::bank;
+use crate::bank::FilterBank;
 use crate::classes::bloom::BloomFilter;
 use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{self, Mode};
-use crate::foreign::opening;
+use crate::foreign::{ForeignCuckooFilter, ForeignFilter, ForeignScalableFilter, ForeignStaticFilter, opening};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
 use crate::parameters;
 use crate::python_objects::bytes::read_bytes;
 use crate::signature::SignatureIndex;
+use crate::stored::StoredClass;
+
+/// The classes of files that have no row in the registry.
+const STORED: [StoredClass; 6] = [
+    StoredClass::of::<FilterBank>(),
+    StoredClass::of::<SignatureIndex>(),
+    StoredClass::of::<ForeignFilter>(),
+    StoredClass::of::<ForeignStaticFilter>(),
+    StoredClass::of::<ForeignScalableFilter>(),
+    StoredClass::of::<ForeignCuckooFilter>(),
+];
 
 /// The `hash=` argument.
 fn hash_name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
@@ -117,12 +128,8 @@ pub(crate) fn open<'py>(
         opened => opened.or_raise(py)?,
     };
     let variant = file.parsed.header.variant;
-    let own = opening::open_own(py, &file, &path, &wanted);
-    if let Some(opened) = own.or_else(|| bank::opening::open_own(py, &file, &path, &wanted)) {
-        return opened;
-    }
-    if variant == SIGNATURES {
-        return Ok(Bound::new(py, SignatureIndex::open_file(py, &file, &path, &wanted)?)?.into_any());
+    if let Some(class) = STORED.iter().find(|class| class.variant == variant) {
+        return (class.open)(py, &file, &path, &wanted);
     }
     open_as(py, file, &path, &wanted).unwrap_or_else(|| Err(unreadable(variant)).or_raise(py))
 }
@@ -153,9 +160,8 @@ pub(crate) fn loads<'py>(
     options.set_item("secret", secret)?;
     options.set_item("max_bytes", max_bytes)?;
     let variant = parsed.header.variant;
-    let special = opening::class_of(py, variant).or_else(|| bank::opening::class_of(py, variant));
-    let index = || (variant == SIGNATURES).then(|| py.get_type::<SignatureIndex>().into_any());
-    let class = special.or_else(|| class_of(py, variant)).or_else(index);
+    let stored = STORED.iter().find(|class| class.variant == variant).map(|class| (class.class)(py));
+    let class = stored.or_else(|| class_of(py, variant));
     let class = class.ok_or_else(|| unreadable(variant)).or_raise(py)?;
     class.call_method("from_bytes", (data,), Some(&options))
 }

@@ -14,14 +14,16 @@
 //! | `operations` | what batches do with hashes; values that come with keys; warnings | keys |
 //! | `build` | structures that are built from all their keys at once | operations |
 //! | `files` | filters from bytes and files, filters to files | errors, parameters |
-//! | `classes` | one class per row of the registry | build, files |
+//! | `secrets` | secrets that `secret=True` drew | errors |
+//! | `stored` | files, bytes, copies and pickles of classes without a row | locking, python_objects, files, secrets |
+//! | `classes` | one class per row of the registry | build, files, secrets |
 //! | `reconcile` | coded symbols, and the differences of two sets | operations |
 //! | `extras` | methods that only some classes have | classes, reconcile |
-//! | `bank` | many filters in one, a key with its owner | classes |
+//! | `bank` | many filters in one, a key with its owner | classes, stored |
 //! | `text` | lines and records for the command line | classes |
 //! | `wire` | cells that a server holds: keys to commands, replies to results | classes |
-//! | `foreign` | filters of other programs | operations, files |
-//! | `signature` | signatures of rows: terms and tables in, row numbers out | operations, files |
+//! | `foreign` | filters of other programs | operations, stored |
+//! | `signature` | signatures of rows: terms and tables in, row numbers out | operations, stored |
 //! | `functions` | functions of the module | bank, classes, foreign, signature |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
@@ -46,7 +48,9 @@ mod operations;
 mod parameters;
 mod python_objects;
 mod reconcile;
+mod secrets;
 mod signature;
+mod stored;
 mod text;
 mod wire;
 

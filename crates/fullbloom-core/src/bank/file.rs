@@ -124,7 +124,7 @@ impl FilterBank {
     fn restore(parsed: &ContainerIndex, wanted: &OpenOptions, memory: impl Fn(Span) -> Result<Memory>) -> Result<Self> {
         let header = &parsed.header;
         if header.variant != BANK {
-            return Err(Error::format("the file holds no FilterBank; use fullbloom.open()"));
+            return Err(Error::format("the file does not hold a FilterBank; use fullbloom.open()"));
         }
         if header.scheme != Scheme::Columns as u16 || header.unclean || header.names_hash() {
             return Err(damaged("header"));

@@ -1,13 +1,12 @@
 //! [`FilterBank`] as a class: keys come in pairs with their owners, so it is made by hand rather than from the registry.
 //!
 //! * [`pairs`]: two columns to pairs of hashes;
-//! * [`files`]: banks to and from files and bytes, and copies; [`opening`]: a bank from a file that was opened already.
+//! * [`files`]: banks to and from files and bytes, and copies.
 
 mod files;
-pub(crate) mod opening;
 mod pairs;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fullbloom_core::bank::{Exported, FilterBank as Core, Plan};
 use fullbloom_core::key::{KeyDomains, KeyHasher};
@@ -66,11 +65,6 @@ mod arguments {
 impl FilterBank {
     fn wrap(bank: Core, max_bytes: u64) -> Self {
         FilterBank { hasher: bank.hasher().fresh(), lock: BiasedLock::new(bank, Core::nbytes), path: None, max_bytes }
-    }
-
-    fn wrap_file(bank: Core, path: &Path, max_bytes: u64) -> Self {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-        FilterBank { path: Some(path), ..Self::wrap(bank, max_bytes) }
     }
 
     /// The hash of an owner.
@@ -407,12 +401,6 @@ impl FilterBank {
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> u64 {
         self.lock.read(py, Core::nbytes)
-    }
-
-    /// The absolute path of the file that it was opened from, or None for a bank in memory.
-    #[getter]
-    fn path(&self) -> Option<&std::ffi::OsStr> {
-        self.path.as_deref().map(Path::as_os_str)
     }
 
     /// Seed of the key hash.

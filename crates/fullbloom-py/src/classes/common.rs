@@ -133,14 +133,14 @@ macro_rules! filter_methods {
             /// filter that was not created with secret=True.
             #[pyo3(signature = () -> "bytes")]
             fn take_secret<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-                shared::take_secret(py, &self.hasher)
+                crate::secrets::take_secret(py, &self.hasher)
             }
 
             /// The filter as the bytes of its file. A secret is not included: SecretError if it was not taken
             /// (see take_secret).
             #[pyo3(signature = () -> "bytes")]
             fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-                shared::check_secret_taken(py, &self.hasher)?;
+                crate::secrets::check_secret_taken(py, &self.hasher)?;
                 shared::to_bytes(py, &self.lock)
             }
 
@@ -173,7 +173,7 @@ macro_rules! filter_methods {
             #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
             fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
                 let (py, path) = (path.py(), files::path(path)?);
-                shared::check_secret_taken(py, &self.hasher)?;
+                crate::secrets::check_secret_taken(py, &self.hasher)?;
                 self.lock.detach(py, |session| session.read(|filter| files::save(filter, &path))).or_raise(py)
             }
 

@@ -14,7 +14,6 @@ use pyo3::types::PyBytes;
 
 use crate::build::{BuildOptions, record_domains};
 use crate::classes::cascade::FilterCascade;
-use crate::classes::shared;
 use crate::errors::{OrRaise, parameter};
 use crate::keys::batch::{self, Operation};
 use crate::locking::biased_lock::BiasedLock;
@@ -238,7 +237,7 @@ impl FilterCascade {
         py: Python<'py>,
         #[pyo3(from_py_with = parameters::other::<FilterCascade>)] other: Py<Self>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        shared::check_secret_taken(py, &self.hasher)?;
+        crate::secrets::check_secret_taken(py, &self.hasher)?;
         let delta = self.lock.look_both(&other.get().lock, py, Core::delta_to).or_raise(py)?;
         Ok(PyBytes::new(py, &delta))
     }

@@ -1,5 +1,6 @@
 //! Arguments, read under their names.
 
+use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::formats::{self, Format};
 use fullbloom_core::foreign::rules::Range;
 use pyo3::prelude::*;
@@ -48,9 +49,9 @@ pub(super) fn shape(
 }
 
 /// Refuses a secret.
-pub(super) fn check_no_secret(py: Python<'_>, wanted: &OpenOptions) -> PyResult<()> {
+pub(super) fn check_no_secret(wanted: &OpenOptions) -> Result<()> {
     match wanted.secret {
         None => Ok(()),
-        Some(_) => Err(parameter(py, "the filter was built without a secret; open it without secret=")),
+        Some(_) => Err(Error::parameter("the filter was built without a secret; open it without secret=")),
     }
 }

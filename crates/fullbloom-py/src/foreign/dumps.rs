@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use fullbloom_core::container::file::OpenFile;
-use fullbloom_core::container::{REDISBLOOM, REDISBLOOM_CUCKOO, save};
-use fullbloom_core::error::Error;
+use fullbloom_core::container::{Container, REDISBLOOM, REDISBLOOM_CUCKOO, save};
+use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::redisbloom::bloom::Chain;
 use fullbloom_core::foreign::redisbloom::cuckoo::{Cuckoo, Shape};
 use fullbloom_core::foreign::redisbloom::dump::{self, Asked, Dumped};
@@ -17,11 +17,12 @@ use super::arguments::check_no_secret;
 use super::batch::{Batch, Job};
 use super::pieces::{DumpPieces, load_pieces};
 use super::{files, keys};
-use crate::errors::{OrRaise, parameter, parameter_type};
-use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
+use crate::errors::{OrRaise, parameter};
+use crate::files::{OpenOptions, path as read_path};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, create, read_bytes};
+use crate::stored::{Stored, stored_methods};
 
 /// The most that the program takes.
 const MOST_EXPANSION: u16 = 32_768;
@@ -51,18 +52,6 @@ macro_rules! dump_class {
 
             fn batch(&self, job: Job) -> Batch<'_, $Filter> {
                 Batch { lock: &self.lock, hashing: <$Filter>::HASHING, job }
-            }
-
-            /// The filter in a file of ours that was opened as `path`; it is read, not mapped.
-            pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<Self> {
-                check_no_secret(py, wanted)?;
-                if file.parsed.header.variant != $variant {
-                    return Err(parameter_type(py, concat!("the file does not hold a ", $text, "; use fullbloom.open()")));
-                }
-                let opened = py.detach(|| dump::from_file::<$Filter>(&file.map(path)?, wanted.max_bytes));
-                let filter = fullbloom_core::structure::opening::named(opened, path).or_raise(py)?;
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-                Ok($Class { path: Some(path), ..Self::wrap(filter) })
             }
 
             /// The filter in the file at `path`, as [`dump::write`] writes it.
@@ -234,12 +223,6 @@ macro_rules! dump_class {
                 <$Filter>::ROW.rule_in_words
             }
 
-            /// The absolute path of the file of ours that it was opened from, or None.
-            #[getter]
-            fn path(&self) -> Option<&std::ffi::OsStr> {
-                self.path.as_deref().map(Path::as_os_str)
-            }
-
             /// Parameters and state, as a dict of plain values. Counts cells: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -263,85 +246,38 @@ macro_rules! dump_class {
                 let (keys, bytes, stages) = (self.num_added(py), self.nbytes(py), self.num_stages(py));
                 format!("{}({keys} keys, {bytes} bytes, {stages} stages)", $text)
             }
+        }
 
-            /// The filter as the bytes of a file of ours; to_foreign() returns those of its program.
-            #[pyo3(signature = () -> "bytes")]
-            fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-                let bytes = self
-                    .lock
-                    .look(py, |filter| {
-                        let (container, mut bytes) = (filter.container(), Vec::new());
-                        fullbloom_core::cells::allocation::reserve(&mut bytes, container.nbytes())?;
-                        let head = container.head()?;
-                        let written = container.write_with(&head, &mut bytes);
-                        written.map(|_| bytes).map_err(|error| Error::Io(error, "to_bytes".into()))
-                    })
-                    .or_raise(py)?;
-                create(py, &bytes)
+        stored_methods!($Class);
+
+        impl Stored for $Class {
+            type Value = $Filter;
+            const VARIANT: u16 = $variant;
+
+            fn wrap(filter: $Filter, path: Option<PathBuf>, _: u64) -> Self {
+                $Class { path, ..Self::wrap(filter) }
             }
-
-            /// The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
-            #[staticmethod]
-            #[pyo3(signature = (
-                data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
-            ))]
-            fn from_bytes(
-                data: &Bound<'_, PyAny>,
-                secret: Option<&Bound<'_, PyAny>>,
-                max_bytes: Option<&Bound<'_, PyAny>>,
-            ) -> PyResult<Self> {
-                let (py, bytes) = (data.py(), read_bytes("data", data)?);
-                let wanted = read_open_options(py, "full", secret, max_bytes)?;
-                check_no_secret(py, &wanted)?;
-                py.detach(|| dump::from_file::<$Filter>(&bytes, wanted.max_bytes)).or_raise(py).map(Self::wrap)
+            fn lock(&self) -> &BiasedLock<$Filter> {
+                &self.lock
             }
-
-            /// Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
-            #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
-            fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
-                let (py, path) = (path.py(), read_path(path)?);
-                self.lock.detach(py, |session| session.read(|filter| save(&filter.container(), &path))).or_raise(py)
+            fn read(bytes: &[u8], wanted: &OpenOptions) -> Result<$Filter> {
+                check_no_secret(wanted)?;
+                dump::from_file(bytes, wanted.max_bytes)
             }
-
-            /// Reads a file of ours into memory; every byte is checked. max_bytes: a larger filter is refused.
-            ///
-            /// Raises FormatError, OSError, FilterMemoryError.
-            #[staticmethod]
-            #[pyo3(signature = (
-                path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-                verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
-            ))]
-            fn open(
-                path: &Bound<'_, PyAny>,
-                #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
-                #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
-                secret: Option<&Bound<'_, PyAny>>,
-                max_bytes: Option<&Bound<'_, PyAny>>,
-            ) -> PyResult<Self> {
-                let py = path.py();
-                let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
-                Self::open_file(py, &file, &path, &wanted)
+            fn open(file: &OpenFile, path: &Path, wanted: &OpenOptions) -> Result<$Filter> {
+                Self::read(&file.map(path)?, wanted)
             }
-
-            /// An independent copy in memory.
-            fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                self.lock.look(py, <$Filter>::try_clone).or_raise(py).map(Self::wrap)
+            fn with_container(
+                filter: &$Filter,
+                take: &mut dyn FnMut(&Container<'_>) -> Result<()>,
+            ) -> Result<()> {
+                take(&filter.container())
             }
-
-            fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-                self.copy(py)
+            fn save(filter: &$Filter, path: &Path) -> Result<()> {
+                save(&filter.container(), path)
             }
-
-            #[pyo3(signature = (memo: "object", /))]
-            fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-                let _ = memo;
-                self.copy(py)
-            }
-
-            /// Pickles as its file's bytes.
-            #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
-            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-                Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
+            fn duplicate(filter: &$Filter) -> Result<$Filter> {
+                filter.try_clone()
             }
         }
     };

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use fullbloom_core::container::file::OpenFile;
-use fullbloom_core::container::{FOREIGN_STATIC, Verify};
-use fullbloom_core::error::Error;
+use fullbloom_core::container::{Container, FOREIGN_STATIC};
+use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::bits::Hashing;
 use fullbloom_core::foreign::fingerprints::{FingerprintFilter, FingerprintFormat, rows};
 use pyo3::prelude::*;
@@ -12,13 +12,14 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::arguments::check_no_secret;
 use super::batch::{Batch, Job};
-use super::target::Static;
+use super::target::Words;
 use super::{arguments, files, keys};
-use crate::errors::{OrRaise, parameter_type};
-use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
+use crate::errors::OrRaise;
+use crate::files::{OpenOptions, path as read_path};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, read_bytes};
+use crate::stored::{Stored, stored_methods};
 
 /// A static filter in the format of another program: built of all its keys at once, it takes no more.
 ///
@@ -33,44 +34,45 @@ use crate::python_objects::bytes::{Unwritten, read_bytes};
 /// True
 #[pyclass(frozen, module = "fullbloom")]
 pub(crate) struct ForeignStaticFilter {
-    lock: BiasedLock<Static>,
+    lock: BiasedLock<FingerprintFilter>,
     hashing: Hashing,
     format: &'static FingerprintFormat,
     path: Option<PathBuf>,
 }
 
-fn nbytes(held: &Static) -> u64 {
-    match held {
-        Static::Keys(keys) => keys.len() as u64 * 8,
-        Static::Filter(filter) => filter.nbytes(),
-    }
-}
-
 impl ForeignStaticFilter {
     pub(super) fn wrap(filter: FingerprintFilter) -> Self {
         let (hashing, format) = (filter.hashing(), filter.format());
-        ForeignStaticFilter { lock: BiasedLock::new(Static::Filter(filter), nbytes), hashing, format, path: None }
+        ForeignStaticFilter { lock: BiasedLock::new(filter, FingerprintFilter::nbytes), hashing, format, path: None }
     }
+}
 
-    /// `read` of the filter.
-    fn with<T: Default + Send>(&self, py: Python<'_>, read: impl FnOnce(&FingerprintFilter) -> T + Send) -> T {
-        self.lock.look(py, |held| match held {
-            Static::Filter(filter) => read(filter),
-            Static::Keys(_) => T::default(),
-        })
+impl Stored for ForeignStaticFilter {
+    type Value = FingerprintFilter;
+    const VARIANT: u16 = FOREIGN_STATIC;
+
+    fn wrap(filter: FingerprintFilter, path: Option<PathBuf>, _: u64) -> Self {
+        ForeignStaticFilter { path, ..Self::wrap(filter) }
     }
-
-    /// The filter in a file of ours that was opened as `path`.
-    pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<Self> {
-        check_no_secret(py, wanted)?;
-        if file.parsed.header.variant != FOREIGN_STATIC {
-            return Err(parameter_type(py, "the file does not hold a ForeignStaticFilter; use fullbloom.open()"));
-        }
-        let (verify, max_bytes): (Verify, u64) = (wanted.verify, wanted.max_bytes);
-        let opened = py.detach(|| FingerprintFilter::open(file, path, verify, max_bytes));
-        let filter = fullbloom_core::structure::opening::named(opened, path).or_raise(py)?;
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-        Ok(ForeignStaticFilter { path: Some(path), ..Self::wrap(filter) })
+    fn lock(&self) -> &BiasedLock<FingerprintFilter> {
+        &self.lock
+    }
+    fn read(bytes: &[u8], wanted: &OpenOptions) -> Result<FingerprintFilter> {
+        check_no_secret(wanted)?;
+        FingerprintFilter::from_file(bytes, wanted.max_bytes)
+    }
+    fn open(file: &OpenFile, path: &Path, wanted: &OpenOptions) -> Result<FingerprintFilter> {
+        check_no_secret(wanted)?;
+        FingerprintFilter::open(file, path, wanted.verify, wanted.max_bytes)
+    }
+    fn with_container(filter: &FingerprintFilter, take: &mut dyn FnMut(&Container<'_>) -> Result<()>) -> Result<()> {
+        take(&filter.container())
+    }
+    fn save(filter: &FingerprintFilter, path: &Path) -> Result<()> {
+        filter.save(path)
+    }
+    fn duplicate(filter: &FingerprintFilter) -> Result<FingerprintFilter> {
+        filter.try_clone()
     }
 }
 
@@ -92,16 +94,10 @@ impl ForeignStaticFilter {
         let py = keys.py();
         let format = rows::named(parameters::text("format", format)?).or_raise(py)?;
         let key_type = format.keys().named(arguments::key_type(key_type)?).or_raise(py)?;
-        let lock = BiasedLock::new(Static::Keys(Vec::new()), nbytes);
+        let lock = BiasedLock::new(Words::default(), |words| words.0.len() as u64 * 8);
         let hashing = Hashing::of_words(key_type);
         Batch { lock: &lock, hashing, job: Job::Update }.run(keys)?;
-        let taken = lock.detach(py, |session| {
-            session.write(|held| match held {
-                Static::Keys(keys) => Ok(std::mem::take(keys)),
-                Static::Filter(_) => Err(Error::read_only()),
-            })
-        });
-        let taken: Vec<u64> = taken.or_raise(py)?;
+        let taken = lock.detach(py, |session| session.write(|words| std::mem::take(&mut words.0)));
         py.detach(|| FingerprintFilter::build(format, key_type, taken)).or_raise(py).map(Self::wrap)
     }
 
@@ -148,21 +144,17 @@ impl ForeignStaticFilter {
     /// The bytes that the filter's program writes and reads.
     #[pyo3(signature = () -> "bytes")]
     fn to_foreign<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let len = self.with(py, FingerprintFilter::len_written) as usize;
+        let len = self.lock.look(py, FingerprintFilter::len_written) as usize;
         let created = Unwritten::new(py, len)?;
-        self.with(py, |filter| filter.write(&mut created.writer()).err())
-            .map_or(Ok(()), |error| Err(Error::Io(error, "to_foreign".into())))
-            .or_raise(py)?;
+        let written = self.lock.look(py, |filter| filter.write(&mut created.writer()));
+        written.map_err(|error| Error::Io(error, "to_foreign".into())).or_raise(py)?;
         created.finish(py, true)
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         crate::cpython::learn(key.py());
         let digest = keys::digest_key(&self.hashing, key)?;
-        Ok(self.lock.read(key.py(), |held| match held {
-            Static::Filter(filter) => filter.contains(digest),
-            Static::Keys(_) => false,
-        }))
+        Ok(self.lock.read(key.py(), |filter| filter.contains(digest)))
     }
 
     /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
@@ -174,35 +166,31 @@ impl ForeignStaticFilter {
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
-        let alike = |a: &Static, b: &Static| match (a, b) {
-            (Static::Filter(a), Static::Filter(b)) => a.equals(b),
-            _ => false,
-        };
-        other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, alike))
+        other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, FingerprintFilter::equals))
     }
 
     /// Rate of false positives.
     #[pyo3(signature = () -> "float")]
     fn fpr(&self, py: Python<'_>) -> f64 {
-        self.with(py, FingerprintFilter::fpr)
+        self.lock.look(py, FingerprintFilter::fpr)
     }
 
     /// Bytes of cells.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> u64 {
-        self.with(py, FingerprintFilter::nbytes)
+        self.lock.look(py, FingerprintFilter::nbytes)
     }
 
     /// Number of cells.
     #[getter]
     fn num_cells(&self, py: Python<'_>) -> u64 {
-        self.with(py, FingerprintFilter::num_cells)
+        self.lock.look(py, FingerprintFilter::num_cells)
     }
 
     /// Number of keys that it was built of; None in formats that do not record it.
     #[getter]
     fn num_keys(&self, py: Python<'_>) -> Option<u64> {
-        self.with(py, FingerprintFilter::num_keys)
+        self.lock.look(py, FingerprintFilter::num_keys)
     }
 
     /// Bits of a fingerprint.
@@ -226,19 +214,13 @@ impl ForeignStaticFilter {
     /// The type of its keys.
     #[getter]
     fn key_type(&self, py: Python<'_>) -> &'static str {
-        self.with(py, |filter| filter.key_type().name())
+        self.lock.look(py, |filter| filter.key_type().name())
     }
 
     /// The seed with which its keys could be solved.
     #[getter]
     fn seed(&self, py: Python<'_>) -> u64 {
-        self.with(py, FingerprintFilter::seed)
-    }
-
-    /// The absolute path of the file of ours that it was opened from, or None for a filter in memory.
-    #[getter]
-    fn path(&self) -> Option<&std::ffi::OsStr> {
-        self.path.as_deref().map(Path::as_os_str)
+        self.lock.look(py, FingerprintFilter::seed)
     }
 
     /// Parameters, as a dict of plain values.
@@ -264,94 +246,9 @@ impl ForeignStaticFilter {
             (self.num_cells(py), self.key_type(py), self.format.name, self.format.width);
         format!("ForeignStaticFilter({name:?}, key_type={key_type:?}: {cells} cells of {bits} bits)")
     }
-
-    /// The filter as the bytes of a file of ours; to_foreign() returns those of its program.
-    #[pyo3(signature = () -> "bytes")]
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let len = self.with(py, |filter| filter.container().nbytes());
-        let created = Unwritten::new(py, len)?;
-        self.with(py, |filter| {
-            let container = filter.container();
-            let written = container.head().and_then(|head| {
-                let written = container.write_with(&head, &mut created.writer());
-                written.map(drop).map_err(|error| Error::Io(error, "to_bytes".into()))
-            });
-            written.err()
-        })
-        .map_or(Ok(()), Err)
-        .or_raise(py)?;
-        created.finish(py, true)
-    }
-
-    /// The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
-    #[staticmethod]
-    #[pyo3(signature = (
-        data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
-    ))]
-    fn from_bytes(
-        data: &Bound<'_, PyAny>,
-        secret: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let (py, bytes) = (data.py(), read_bytes("data", data)?);
-        let wanted = read_open_options(py, "full", secret, max_bytes)?;
-        check_no_secret(py, &wanted)?;
-        py.detach(|| FingerprintFilter::from_file(&bytes, wanted.max_bytes)).or_raise(py).map(Self::wrap)
-    }
-
-    /// Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
-    #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
-    fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, path) = (path.py(), read_path(path)?);
-        self.with(py, |filter| filter.save(&path).err()).map_or(Ok(()), Err).or_raise(py)
-    }
-
-    /// Opens a file of ours, mapped read-only.
-    ///
-    /// verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
-    /// FormatError, OSError, FilterMemoryError.
-    #[staticmethod]
-    #[pyo3(signature = (
-        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-        verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
-    ))]
-    fn open(
-        path: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
-        #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
-        secret: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let py = path.py();
-        let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
-        Self::open_file(py, &file, &path, &wanted)
-    }
-
-    /// An independent copy in memory.
-    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        let copied = self.lock.look(py, |held| match held {
-            Static::Filter(filter) => filter.try_clone(),
-            Static::Keys(_) => Err(Error::read_only()),
-        });
-        copied.or_raise(py).map(Self::wrap)
-    }
-
-    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-        self.copy(py)
-    }
-
-    #[pyo3(signature = (memo: "object", /))]
-    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let _ = memo;
-        self.copy(py)
-    }
-
-    /// Pickles as its file's bytes.
-    #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
-    }
 }
+
+stored_methods!(ForeignStaticFilter);
 
 /// Reads `format=` that may be None.
 fn read_format(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<&'static FingerprintFormat>> {

@@ -29,19 +29,20 @@ pub(crate) use formats::{detect_foreign, foreign_formats, foreign_positions};
 use std::path::{Path, PathBuf};
 
 use fullbloom_core::container::file::OpenFile;
-use fullbloom_core::container::{FOREIGN, Verify};
-use fullbloom_core::error::Error;
+use fullbloom_core::container::{Container, FOREIGN};
+use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::bits::{BitFilter, Hashing};
 use fullbloom_core::foreign::formats::Format;
 use fullbloom_core::foreign::rules::Digest;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{OrRaise, parameter_type};
-use crate::files::{OpenOptions, open_read_only, path as read_path, read_open_options};
+use crate::errors::OrRaise;
+use crate::files::{OpenOptions, path as read_path};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::bytes::{Unwritten, read_bytes};
+use crate::stored::{Stored, stored_methods};
 
 use arguments::check_no_secret;
 use batch::{Batch, Job};
@@ -74,22 +75,6 @@ impl ForeignFilter {
         ForeignFilter { lock: BiasedLock::new(filter, BitFilter::nbytes), hashing, format, path: None }
     }
 
-    fn wrap_file(filter: BitFilter, path: &Path) -> Self {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-        ForeignFilter { path: Some(path), ..Self::wrap(filter) }
-    }
-
-    /// The filter in a file of ours that was opened as `path`.
-    pub(crate) fn open_file(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &OpenOptions) -> PyResult<Self> {
-        check_no_secret(py, wanted)?;
-        if file.parsed.header.variant != FOREIGN {
-            return Err(parameter_type(py, "the file does not hold a ForeignFilter; use fullbloom.open()"));
-        }
-        let (verify, max_bytes): (Verify, u64) = (wanted.verify, wanted.max_bytes);
-        let opened = py.detach(|| BitFilter::open(file, path, verify, max_bytes));
-        fullbloom_core::structure::opening::named(opened, path).or_raise(py).map(|filter| Self::wrap_file(filter, path))
-    }
-
     fn batch(&self, job: Job) -> Batch<'_, BitFilter> {
         Batch { lock: &self.lock, hashing: self.hashing, job }
     }
@@ -107,6 +92,35 @@ impl ForeignFilter {
             return Ok(());
         }
         self.lock.change_from(&other.lock, py, BitFilter::merge).or_raise(py)
+    }
+}
+
+impl Stored for ForeignFilter {
+    type Value = BitFilter;
+    const VARIANT: u16 = FOREIGN;
+
+    fn wrap(filter: BitFilter, path: Option<PathBuf>, _: u64) -> Self {
+        ForeignFilter { path, ..Self::wrap(filter) }
+    }
+    fn lock(&self) -> &BiasedLock<BitFilter> {
+        &self.lock
+    }
+    fn read(bytes: &[u8], wanted: &OpenOptions) -> Result<BitFilter> {
+        check_no_secret(wanted)?;
+        BitFilter::from_file(bytes, wanted.max_bytes)
+    }
+    fn open(file: &OpenFile, path: &Path, wanted: &OpenOptions) -> Result<BitFilter> {
+        check_no_secret(wanted)?;
+        BitFilter::open(file, path, wanted.verify, wanted.max_bytes)
+    }
+    fn with_container(filter: &BitFilter, take: &mut dyn FnMut(&Container<'_>) -> Result<()>) -> Result<()> {
+        take(&filter.container())
+    }
+    fn save(filter: &BitFilter, path: &Path) -> Result<()> {
+        filter.save(path)
+    }
+    fn duplicate(filter: &BitFilter) -> Result<BitFilter> {
+        filter.try_clone()
     }
 }
 
@@ -377,12 +391,6 @@ impl ForeignFilter {
         self.lock.read(py, BitFilter::seed)
     }
 
-    /// The absolute path of the file of ours that it was opened from, or None for a filter in memory.
-    #[getter]
-    fn path(&self) -> Option<&std::ffi::OsStr> {
-        self.path.as_deref().map(Path::as_os_str)
-    }
-
     /// Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
     #[pyo3(signature = () -> "dict[str, Any]")]
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -409,84 +417,6 @@ impl ForeignFilter {
         let (name, fill) = (self.format.name, 100.0 * self.fill(py));
         format!("ForeignFilter({name:?}, key_type={key_type:?}: {bits} bits, {hashes} hashes, {fill:.1} % full)")
     }
-
-    /// The filter as the bytes of a file of ours; to_foreign() returns those of its program.
-    #[pyo3(signature = () -> "bytes")]
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let len = self.lock.read(py, |filter| filter.container().nbytes());
-        let created = Unwritten::new(py, len)?;
-        self.lock
-            .look(py, |filter| {
-                let container = filter.container();
-                let head = container.head()?;
-                container.write_with(&head, &mut created.writer()).map_err(|error| Error::Io(error, "to_bytes".into()))
-            })
-            .or_raise(py)?;
-        created.finish(py, true)
-    }
-
-    /// The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError, FilterMemoryError.
-    #[staticmethod]
-    #[pyo3(signature = (
-        data: "bytes | bytearray | memoryview", *, secret: "bytes | None" = None, max_bytes: "int | None" = None
-    ))]
-    fn from_bytes(
-        data: &Bound<'_, PyAny>,
-        secret: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let (py, bytes) = (data.py(), read_bytes("data", data)?);
-        let wanted = read_open_options(py, "full", secret, max_bytes)?;
-        check_no_secret(py, &wanted)?;
-        py.detach(|| BitFilter::from_file(&bytes, wanted.max_bytes)).or_raise(py).map(Self::wrap)
-    }
-
-    /// Writes the filter to `path` in a file of ours, atomically: the old file or the new one. Waits for the disk.
-    #[pyo3(signature = (path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]") -> "None")]
-    fn save(&self, path: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, path) = (path.py(), read_path(path)?);
-        self.lock.detach(py, |session| session.read(|filter| filter.save(&path))).or_raise(py)
-    }
-
-    /// Opens a file of ours, mapped read-only; copy() it to change it.
-    ///
-    /// verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger filter is refused. Raises
-    /// FormatError, OSError, FilterMemoryError.
-    #[staticmethod]
-    #[pyo3(signature = (
-        path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-        verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
-    ))]
-    fn open(
-        path: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
-        #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
-        secret: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let py = path.py();
-        let (file, path, wanted) = open_read_only(path, mode, verify, secret, max_bytes)?;
-        Self::open_file(py, &file, &path, &wanted)
-    }
-
-    /// An independent copy in memory.
-    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        self.lock.look(py, BitFilter::try_clone).or_raise(py).map(Self::wrap)
-    }
-
-    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-        self.copy(py)
-    }
-
-    #[pyo3(signature = (memo: "object", /))]
-    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let _ = memo;
-        self.copy(py)
-    }
-
-    /// Pickles as its file's bytes.
-    #[pyo3(signature = () -> "tuple[object, tuple[bytes]]")]
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
-    }
 }
+
+stored_methods!(ForeignFilter);

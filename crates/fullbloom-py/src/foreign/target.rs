@@ -26,25 +26,26 @@ impl Target for BitFilter {
     }
 }
 
-/// The words of keys, collected for a filter that is built of all of them; or the filter.
-pub(super) enum Static {
-    /// Before.
-    Keys(Vec<u64>),
-    /// After.
-    Filter(FingerprintFilter),
+impl Target for FingerprintFilter {
+    fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
+        self.contains_many(digests, found);
+    }
+    fn add_keys(&mut self, _: &[Digest], _: Option<&mut [u8]>) -> Result<()> {
+        Err(Error::read_only())
+    }
 }
 
-impl Target for Static {
-    fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
-        match self {
-            Static::Filter(filter) => filter.contains_many(digests, found),
-            Static::Keys(_) => found.fill(0),
-        }
+/// The words of the keys of a filter that is built of all of them.
+#[derive(Default)]
+pub(super) struct Words(pub(super) Vec<u64>);
+
+impl Target for Words {
+    fn contains_keys(&self, _: &[Digest], found: &mut [u8]) {
+        found.fill(0);
     }
     fn add_keys(&mut self, digests: &[Digest], _: Option<&mut [u8]>) -> Result<()> {
-        let Static::Keys(keys) = self else { return Err(Error::read_only()) };
-        reserve(keys, digests.len())?;
-        keys.extend(digests.iter().map(|digest| digest[0]));
+        reserve(&mut self.0, digests.len())?;
+        self.0.extend(digests.iter().map(|digest| digest[0]));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Signatures of rows as a class: terms, tables and row numbers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::signature::query::Query;
@@ -416,12 +416,6 @@ impl SignatureIndex {
     #[getter]
     fn seed(&self) -> u64 {
         self.hasher.seed()
-    }
-
-    /// The absolute path of the file that it was opened from, or None for an index in memory.
-    #[getter]
-    fn path(&self) -> Option<&std::ffi::OsStr> {
-        self.path.as_deref().map(Path::as_os_str)
     }
 
     /// Parameters, as a dict of plain values.

@@ -1,4 +1,4 @@
-"""A bank in the service: pairs in every form, owners one by one, limits, figures, and kills."""
+"""A bank in the service: pairs in every form, limits, figures, and kills."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import struct
 import threading
 
 import pytest
+from service.banks import create, dumped, own, post
 from tests.support import eventually
 
 import fullbloom
@@ -21,39 +22,8 @@ def server(new_service):
     return new_service("--plain", "--durability", "off")
 
 
-@pytest.fixture
-def bank(server, request):
-    """A function that creates a bank under the test's name and returns its path."""
-
-    def create(**settings):
-        name = request.node.name.partition("[")[0][:100] + f".{random.getrandbits(32)}"
-        body = {"name": name, "kind": "bank", "capacity": 50, "seed": 7, **settings}
-        answer = server.http.post("/v1/filters", json=body)
-        assert answer.status_code == 201, answer.text
-        return f"/v1/filters/{name}"
-
-    return create
-
-
-def post(server, path, **body):
-    answer = server.http.post(path, json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def dumped(server, path):
-    return server.http.get(f"{path}/dump").content
-
-
-def own(pairs, **settings):
-    bank = fullbloom.FilterBank(50, seed=7, **settings)
-    for owner, key in pairs:
-        bank.add(owner, key)
-    return bank
-
-
-def test_pairs_of_every_type_of_key_equal_a_bank_in_a_process(server, bank):
-    path, expected = bank(), own([])
+def test_pairs_of_every_type_of_key_equal_a_bank_in_a_process(server):
+    path, expected = create(server), own([])
     new = [expected.add(*pair) for pair in (*PAIRS, *PAIRS[:2])]
     assert post(server, f"{path}/add", keys=[*PAIRS, *PAIRS[:2]])["new"] == new
     assert dumped(server, path) == expected.to_bytes()
@@ -63,7 +33,7 @@ def test_pairs_of_every_type_of_key_equal_a_bank_in_a_process(server, bank):
     assert post(server, f"{path}/add", key=["grace", 1]) == {"new": True}
 
 
-def test_every_form_of_a_body_adds_the_same_pairs(server, bank):
+def test_every_form_of_a_body_adds_the_same_pairs(server):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pairs = [(f"owner {at % 5}", f"key {at}") for at in range(200)]
     expected = own(pairs)
@@ -82,7 +52,7 @@ def test_every_form_of_a_body_adds_the_same_pairs(server, bank):
         "application/x-fullbloom-hashes": struct.pack(f"<{len(words)}Q", *words),
     }
     for form, body in forms.items():
-        path, headers = bank(), {"content-type": form, "accept": "application/json"}
+        path, headers = create(server), {"content-type": form, "accept": "application/json"}
         for action, member, right in (("add", "new", True), ("check", "found", True)):
             answer = server.http.post(f"{path}/{action}", content=body, headers=headers)
             assert answer.status_code == 200, (form, answer.text)
@@ -116,8 +86,8 @@ def test_every_form_of_a_body_adds_the_same_pairs(server, bank):
         ("application/vnd.apache.arrow.stream", b"no stream"),
     ],
 )
-def test_what_is_no_pair_is_refused_and_changes_nothing(server, bank, form, body):
-    path = bank()
+def test_what_is_no_pair_is_refused_and_changes_nothing(server, form, body):
+    path = create(server)
     post(server, f"{path}/add", key=["ada", "sorting"])
     before = dumped(server, path)
     for action in ("add", "check"):
@@ -126,9 +96,9 @@ def test_what_is_no_pair_is_refused_and_changes_nothing(server, bank, form, body
         assert dumped(server, path) == before
 
 
-def test_a_stream_of_one_column_is_refused(server, bank):
+def test_a_stream_of_one_column_is_refused(server):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    path = bank()
+    path = create(server)
     for columns in (
         {"key": ["a"]},
         {"owner": ["a", None], "key": ["b", "c"]},
@@ -159,78 +129,8 @@ def test_too_many_pairs_are_refused(new_service):
         assert server.http.post(f"{path}/owners/clear", json=owners).status_code == 413
 
 
-def test_owners_are_listed_described_cleared_removed_and_exported(server, bank):
-    path, expected = bank(), own([])
-    pairs = [(owner, n) for owner in ("ada", 7, 2.5, ("a", 1)) for n in range(30)]
-    pairs += [("heavy", n) for n in range(500)]
-    post(server, f"{path}/add", keys=pairs)
-    for pair in pairs:
-        expected.add(*pair)
-    listed, start = [], 0
-    while start is not None:
-        page = server.http.get(f"{path}/owners", params={"start": start, "limit": 2}).json()
-        assert (page["total"], len(page["owners"]) <= 2) == (5, True)
-        listed += [(one["hash"], one["num_added"]) for one in page["owners"]]
-        start = page["next"]
-    assert listed == sorted(listed)
-    assert dict(listed)[fullbloom.hash_key("heavy", seed=7)] == expected.info("heavy")["num_added"]
-    assert {owner for owner, _ in listed} == set(expected.owners())
-    for owner in ("ada", 7, 2.5, ("a", 1), "heavy"):
-        state, right = post(server, f"{path}/owners/info", owner=owner), expected.info(owner)
-        assert (state["num_added"], state["stages"], state["nbytes"]) == (
-            right["num_added"],
-            right["stages"],
-            right["nbytes"],
-        )
-        assert (state["fpr"], state["estimated"]) == (right["fpr"], right["approx_count"])
-        answer = server.http.post(f"{path}/owners/export", json={"owner": owner})
-        assert answer.content == expected.export(owner).to_bytes()
-    assert post(server, f"{path}/owners/clear", owner="heavy") == {"cleared": True}
-    assert post(server, f"{path}/owners/remove", owners=[7, "7", ["a", 1]]) == {
-        "removed": [True, False, True]
-    }
-    expected.clear_owner("heavy")
-    expected.remove_owner(7)
-    expected.remove_owner(("a", 1))
-    assert dumped(server, path) == expected.to_bytes()
-    for action in ("info", "export"):
-        answer = server.http.post(f"{path}/owners/{action}", json={"owner": "nobody"})
-        assert (answer.status_code, answer.json()["code"]) == (404, "missing"), answer.text
-
-
-def test_wrong_requests_about_owners_are_refused(server, bank):
-    path = bank()
-    post(server, f"{path}/add", key=["ada", 1])
-    before = dumped(server, path)
-    deep = "[" * 70 + "]" * 70
-    for action in ("info", "export", "clear", "remove"):
-        for body in (
-            "{}",
-            '{"owner": null}',
-            '{"owner": {"a": 1}}',
-            '{"owner": "a", "key": 1}',
-            '{"owner": "a", "owners": ["b"]}',
-            '{"owners": "a"}',
-            '{"owners": [null]}',
-            '{"owner": "\\ud800"}',
-            f'{{"owner": {"9" * 5000}}}',
-            f'{{"owner": {deep}}}',
-            f'{{"owner": {"[" * 20_000}',
-            f'{{"owner": "{"x" * 70_000}"}}',
-            "no json",
-        ):
-            answer = server.http.post(f"{path}/owners/{action}", content=body)
-            assert answer.status_code in (400, 413, 422), (action, body[:50], answer.text)
-    for params in ({"start": -1}, {"start": 1 << 64}, {"limit": 0}, {"limit": 10_001}, {"start": "x"}):
-        assert server.http.get(f"{path}/owners", params=params).status_code == 400
-    stale = server.http.post(f"{path}/owners/clear", json={"owner": "ada"}, headers={"if-match": '"1-1"'})
-    assert stale.status_code == 412
-    assert dumped(server, path) == before
-    assert server.http.post("/v1/filters/nothing/owners/clear", json={"owner": "a"}).status_code == 404
-
-
-def test_figures_are_those_of_the_bank(server, bank):
-    path, expected = bank(fpr=0.02, options={"growth": 3.0, "max_owners": 100}), None
+def test_figures_are_those_of_the_bank(server):
+    path, expected = create(server, fpr=0.02, options={"growth": 3.0, "max_owners": 100}), None
     assert server.http.get(path).json()["capacity"] == 50
     expected = own([], fpr=0.02, growth=3.0, max_owners=100)
     pairs = [(f"owner {at % 8}", at) for at in range(300)] + [("heavy", at) for at in range(900)]
@@ -268,15 +168,15 @@ def test_figures_are_those_of_the_bank(server, bank):
     ]
 
 
-def test_lookups_of_another_type_of_key_are_warned_about(server, bank):
-    path = bank()
+def test_lookups_of_another_type_of_key_are_warned_about(server):
+    path = create(server)
     post(server, f"{path}/add", keys=[["ada", 1], ["ada", 2]])
     assert "integer" in post(server, f"{path}/check", key=["ada", "1"])["key_domain_warning"]
     assert "key_domain_warning" not in post(server, f"{path}/check", key=["alan", 1])
 
 
-def test_banks_are_merged_cloned_cleared_and_swapped(server, bank):
-    one, other, expected = bank(), bank(), own([])
+def test_banks_are_merged_cloned_cleared_and_swapped(server):
+    one, other, expected = create(server), create(server), own([])
     first = [("ada", n) for n in range(40)] + [("alan", n) for n in range(90)]
     second = [("ada", n) for n in range(30, 70)] + [("grace", n) for n in range(10)]
     post(server, f"{one}/add", keys=first)
@@ -290,15 +190,15 @@ def test_banks_are_merged_cloned_cleared_and_swapped(server, bank):
     clone = server.http.post(f"{one}/clone", json={"name": name, "replace": True})
     assert clone.status_code == 201, clone.text
     assert dumped(server, other) == expected.to_bytes()
-    unlike = bank(capacity=51)
+    unlike = create(server, capacity=51)
     refused = server.http.post(f"{one}/merge", json={"source": unlike.rpartition("/")[2]})
     assert (refused.status_code, refused.json()["code"]) == (422, "incompatible"), refused.text
     assert server.http.post(f"{one}/clear").status_code == 204
     assert fullbloom.loads(dumped(server, one)).num_added == 0
 
 
-def test_what_a_bank_cannot_do_is_refused_with_the_name_of_its_class(server, bank):
-    path = bank()
+def test_what_a_bank_cannot_do_is_refused_with_the_name_of_its_class(server):
+    path = create(server)
     post(server, f"{path}/add", key=["ada", 1])
     for action in ("remove", "count", "values"):
         answer = server.http.post(f"{path}/{action}", json={"key": ["ada", 1]})
@@ -340,8 +240,8 @@ def test_owners_and_growth_beyond_a_limit_are_refused(new_service):
     assert server.http.get("/v1/service").json()["nbytes"] == total
 
 
-def test_a_dump_that_lies_is_refused_and_the_service_goes_on(server, bank):
-    path = bank()
+def test_a_dump_that_lies_is_refused_and_the_service_goes_on(server):
+    path = create(server)
     post(server, f"{path}/add", keys=[[n % 30, n] for n in range(900)])
     data, rng = dumped(server, path), random.Random(5)
     statuses = set()

@@ -60,7 +60,7 @@ class Owners:
     def describe(self, name: NameInPath, wanted: schemas.OneOwner) -> Any:
         """The number of keys of an owner, its bytes and its rate; reads its filter."""
         self._check(name)
-        return _found(self._service.owner_info(name, _encode(wanted.owner)))
+        return _require(self._service.owner_info(name, _encode(wanted.owner)))
 
     def clear(self, request: CurrentRequest, name: NameInPath, wanted: schemas.SomeOwners) -> dict[str, Any]:
         """Remove every key of an owner, or of several: for each whether it exists."""
@@ -73,7 +73,7 @@ class Owners:
     def export(self, request: CurrentRequest, name: NameInPath, wanted: schemas.OneOwner) -> Response:
         """The filter of an owner as a file, for fullbloom.open; a keyed one with the bank's secret."""
         self._check(name)
-        data: bytes = _found(self._service.export_owner(name, _encode(wanted.owner)))
+        data: bytes = _require(self._service.export_owner(name, _encode(wanted.owner)))
         request.budget.grow(len(data))
         return Response(data, media_type=CONTAINER)
 
@@ -100,7 +100,7 @@ def _encode(owner: Any) -> bytes:
     return json.dumps({"key": owner}).encode()
 
 
-def _found(result: Any) -> Any:
+def _require(result: Any) -> Any:
     if result is None:
         raise Refused("missing", "the bank has no such owner")
     return result

@@ -12,6 +12,8 @@ use crate::store::{Entry, Lsn, Store};
 /// The owners of a page, if the client does not say how many, and the most.
 const PAGE: usize = 1000;
 const MOST: usize = 100_000;
+/// The bytes of an owner in a reply: a hash of 20 digits, a number of 10, and their frames.
+const OWNER_BYTES: usize = 48;
 
 /// The bank of this name, and the hashes of owners in the session.
 fn hash_owners(session: &mut Session, name: &[u8], owners: Args<'_>) -> CommandResult<Arc<Entry>> {
@@ -68,6 +70,7 @@ pub(super) fn list(session: &mut Session, args: Args<'_>) -> CommandResult {
     let most = most.ok_or_else(|| CommandError::new(format!("ERR count is a number from 1 to {MOST}")))?;
     let page = session.get(args.at(1))?.owners(start, most)?;
     let reply = &mut session.reply;
+    reply.ensure(OWNER_BYTES * page.owners.len())?;
     reply.array(2);
     // Hashes are texts: not every client reads integers of 64 bits without a sign.
     match page.next {

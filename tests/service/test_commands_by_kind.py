@@ -1,7 +1,7 @@
 """Every RESP command on every kind of filter answers as a filter in a process does, or refuses.
 
-The commands are those that the service lists, the kinds those of the registry, of RedisBloom, and notes: a
-new kind is part of the test by itself, and a new command fails it.
+The commands are those that the service lists, the kinds those of the registry, of RedisBloom, banks, and
+notes: a new kind is part of the test by itself, and a new command fails it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hostile.container import File
+from service.banks import Bank, BankKind, pairs
 from support import Variant, variants_with
 
 import fullbloom
@@ -28,7 +29,7 @@ OTHERS = {
     "redisbloom": ("BF.ADD", "capacity", 1000, "fpr", 0.01),
     "redisbloom-cuckoo": ("CF.ADD", "capacity", 1000),
 }
-ABSENT, NOTE = "nothing", "note"
+ABSENT, NOTE, BANK = "nothing", "note", "bank"
 
 
 def kinds() -> list[Any]:
@@ -36,7 +37,7 @@ def kinds() -> list[Any]:
     for variant in [*variants_with(), *variants_with("numbers"), *variants_with("worlds")]:
         rows.setdefault(variant.name, variant)
     assert len(rows) == len(fullbloom.variants())
-    return [*rows.values(), *OTHERS, NOTE, ABSENT]
+    return [*rows.values(), *OTHERS, BANK, NOTE, ABSENT]
 
 
 def name_of(kind: Any) -> str:
@@ -60,6 +61,9 @@ class Subject:
             self.client.execute_command(
                 "BLOOM.RESTORE", self.name, self.variant.filled(own, 1000, seed=7, **options).to_bytes()
             )
+        elif self.kind == BANK:
+            own_pairs = BankKind().filled(pairs(KEYS), 1000, seed=7)
+            self.client.execute_command("BLOOM.RESTORE", self.name, own_pairs.to_bytes())
         elif self.kind in OTHERS:
             add, *options = OTHERS[self.kind]
             self.client.execute_command("BLOOM.CREATE", self.name, "KIND", self.kind, "keyed", "no", *options)
@@ -77,7 +81,13 @@ class Subject:
 
     def here(self) -> Any:
         """The same filter in this process; None where the kind is of no row."""
-        return None if self.variant is None else fullbloom.loads(self.bytes())
+        return self.load(self.bytes())
+
+    def load(self, data: bytes | None) -> Any:
+        """The filter of a file; None where the kind is of no row."""
+        if self.kind == BANK:
+            return BankKind().load(data)
+        return None if self.variant is None else fullbloom.loads(data)
 
     def tell(self, *keys: str) -> list[int]:
         """Whether the service finds keys, asked by the command of the kind's own family."""
@@ -105,12 +115,14 @@ def added(f: Any, keys: list[str]) -> list[Any]:
     return [f.add(key) for key in keys]
 
 
-def added_hashed(f: Any, keys: list[str]) -> list[Any]:
+def added_hashed(f: Any, keys: list[Any]) -> list[Any]:
+    if isinstance(f, Bank):
+        return [f.add_hashed(fullbloom.hash_many(pair, seed=7)) for pair in keys]
     return [f.add_hashed(key_hash) for key_hash in fullbloom.hash_many(keys, seed=7)]
 
 
 def added_absent(f: Any, keys: list[str]) -> list[Any]:
-    return [int(key not in f and [f.add(key)] != []) for key in keys]
+    return [int(not found(f, [key])[0] and [f.add(key)] != []) for key in keys]
 
 
 def removed(f: Any, keys: list[str]) -> list[Any]:
@@ -182,6 +194,9 @@ ASKING: dict[str, Callable[[str], list[Any]]] = {
     "bloom.stats": NAME,
     "bloom.dump": NAME,
     "bloom.positions": lambda name: [name, KEYS[0]],
+    "bloom.owners": NAME,
+    "bloom.ownerinfo": lambda name: [name, "heavy"],
+    "bloom.exportowner": lambda name: [name, "heavy"],
     "exists": NAME,
     "touch": NAME,
     "type": NAME,
@@ -216,8 +231,12 @@ WHOLE = {
     "bloom.clear",
     "bloom.advance",
     "bloom.merge",
+    "bloom.clearowner",
+    "bloom.removeowner",
     "cf.compact",
 }
+#: Commands that only a bank has.
+OWNERS = {"bloom.owners", "bloom.ownerinfo", "bloom.exportowner"}
 
 
 @pytest.fixture(scope="module")
@@ -266,12 +285,17 @@ def test_commands_on_keys_equal_a_filter_in_a_process(client, kind):
             keys = several[:1] if form in (ONE, STORED) else several
             subject.put()
             before, f = subject.bytes(), subject.here()
-            answer = ask(subject, command, *form[0](subject.name, keys))
+            # To a bank, an owner comes before each key.
+            words = [word for pair in pairs(keys) for word in pair] if kind == BANK else keys
+            answer = ask(subject, command, *form[0](subject.name, words))
             after, case = subject.bytes(), (name_of(kind), command, keys, answer)
             if is_refusal(answer):
                 assert after == before, case
             if f is not None:
-                right = in_process(operation, f, keys)
+                # Commands about one key do not take the two words of a pair.
+                is_single = kind == BANK and form in (ONE, STORED)
+                given = pairs(keys) if kind == BANK else keys
+                right = None if is_single else in_process(operation, f, given)
                 if right is None:
                     assert says_no(answer), case
                 else:
@@ -339,7 +363,7 @@ def test_read_commands_equal_a_filter_in_a_process(client, kind):
             client.execute_command("DEL", subject.name)
             continue
         assert subject.bytes() == before, command
-        if command in MAKING:
+        if command in MAKING or (command in OWNERS and kind != BANK):
             assert is_refusal(answer), command
     if f is None:
         return
@@ -403,13 +427,24 @@ def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
     ):
         words = [subject.name] * (2 if command == "BLOOM.MERGE" else 1)
         answer, before, after = done(command, *words)
-        f = None if subject.variant is None else fullbloom.loads(before)
+        f = subject.load(before)
         right = None if f is None else in_process(lambda f, _: [operation(f)], f, [])  # noqa: B023
         if right is None:
             assert is_refusal(answer), (name_of(kind), command)
         else:
             assert answer == b"OK", (name_of(kind), command, answer)
             assert after == f.to_bytes(), (name_of(kind), command)
+    for command, operation in (
+        ("BLOOM.CLEAROWNER", lambda f: f.clear_owner("heavy")),
+        ("BLOOM.REMOVEOWNER", lambda f: f.remove_owner("heavy")),
+    ):
+        answer, before, after = done(command, subject.name, "heavy", "absent")
+        if kind == BANK:
+            f = subject.load(before)
+            operation(f)
+            assert (answer, after) == ([1, 0], f.to_bytes()), command
+        else:
+            assert is_refusal(answer), (name_of(kind), command)
     answer, before, after = done("BLOOM.ADVANCE", subject.name, 10)
     window = subject.variant is not None and getattr(fullbloom.loads(before), "window", None)
     assert is_refusal(answer) or isinstance(window, float), (name_of(kind), answer)

@@ -181,6 +181,35 @@ class AsyncRemoteFilter:
         request, _ = batch_request(self.name, "values", keys, AS_JSON)
         return parse_values(await self._client.send(request))
 
+    async def owners(self) -> AsyncIterator[tuple[int, int]]:
+        """Yield the hash and the number of keys of each owner of a bank, in order of the hashes."""
+        params = {"start": "0", "limit": _PAGE_SIZE}
+        while True:
+            request = Request("GET", filter_path(self.name, "owners"), params=params)
+            page = (await self._client.send(request)).json()
+            for one in page["owners"]:
+                yield one["hash"], one["num_added"]
+            if page["next"] is None:
+                return
+            params["start"] = str(page["next"])
+
+    async def owner_info(self, owner: Key) -> dict[str, Any]:
+        """Return the present load of an owner of a bank; `ServiceError` with code "missing" without one."""
+        found: dict[str, Any] = (await self._owner("info", owner)).json()
+        return found
+
+    async def clear_owner(self, owner: Key) -> bool:
+        """Remove the keys of an owner of a bank; False if the bank does not have the owner."""
+        return bool((await self._owner("clear", owner)).json()["cleared"])
+
+    async def remove_owner(self, owner: Key) -> bool:
+        """Remove an owner of a bank with all keys; False if the bank does not have the owner."""
+        return bool((await self._owner("remove", owner)).json()["removed"])
+
+    async def export_owner(self, owner: Key) -> bytes:
+        """Return the filter of an owner of a bank as the bytes of a file, for `fullbloom.loads`."""
+        return (await self._owner("export", owner)).content
+
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
         response = await self._client.send(Request("GET", filter_path(self.name)))
@@ -210,6 +239,10 @@ class AsyncRemoteFilter:
         """Store the filter in the bytes of a file under this name."""
         params = {"replace": str(replace).lower()}
         await self._client.send(Request("PUT", filter_path(self.name, "dump"), content=data, params=params))
+
+    async def _owner(self, action: str, owner: Key) -> httpx.Response:
+        path = filter_path(self.name, f"owners/{action}")
+        return await self._client.send(Request("POST", path, json={"owner": owner}))
 
     async def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> Any:
         request = Request("POST", filter_path(self.name, action), json={"key": key}, headers=headers)

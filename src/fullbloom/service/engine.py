@@ -28,6 +28,8 @@ Fault = native.Fault
 Service = native.Service
 #: Keys of a body as hashes, and results as text, without the interpreter's lock.
 hash_body, flags_text, numbers_text = native.hash_body, native.flags_text, native.numbers_text
+#: Kinds that only the service has, as rows of the registry.
+more_kinds = native.more_kinds
 
 
 class Engine:

@@ -19,6 +19,8 @@ const DEEPEST_KEY: usize = 64;
 pub enum Hashing {
     /// The key rule.
     Own(KeyHasher),
+    /// The key rule, for a key and for its owner: each key is an array of both.
+    Pairs(KeyHasher),
     /// Another program's rule, which only accepts texts.
     Foreign(Keying),
 }
@@ -159,8 +161,30 @@ impl Reader<'_> {
         Ok(values)
     }
 
+    /// Hashes the owner and the key of the next pair; returns the domain of the key.
+    fn pair(&mut self, hasher: KeyHasher, caps: Caps, words: &mut Vec<u64>) -> Result<Domain> {
+        let wrong = || Fault::invalid("a key of a bank is a pair: an array of an owner and a key");
+        if self.peek() != Some(b'[') {
+            return Err(wrong());
+        }
+        self.at += 1;
+        let (own, mut parts, mut domain) = (Hashing::Own(hasher), 0, Domain::Text);
+        self.read_items(b']', |reader| {
+            parts += 1;
+            if parts > 2 {
+                return Err(wrong());
+            }
+            domain = reader.key(&own, caps, words)?;
+            Ok(())
+        })?;
+        if parts == 2 { Ok(domain) } else { Err(wrong()) }
+    }
+
     /// Hashes the next key; appends its words and returns its domain.
     fn key(&mut self, hashing: &Hashing, caps: Caps, words: &mut Vec<u64>) -> Result<Domain> {
+        if let Hashing::Pairs(hasher) = hashing {
+            return self.pair(*hasher, caps, words);
+        }
         let first = self.peek();
         if first == Some(b'"') {
             let place = self.string()?;
@@ -170,7 +194,7 @@ impl Reader<'_> {
             };
             caps.check_key(key.len())?;
             match hashing {
-                Hashing::Own(hasher) => words.push(hasher.text(key)),
+                Hashing::Own(hasher) | Hashing::Pairs(hasher) => words.push(hasher.text(key)),
                 Hashing::Foreign(keying) => keying.push(key, words),
             }
             return Ok(Domain::Text);

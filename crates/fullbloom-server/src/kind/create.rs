@@ -8,7 +8,7 @@ use fullbloom_core::key::KeyHasher;
 use super::rows::{by_name, takes_secret};
 use super::spec::Spec;
 use super::traits::Kind;
-use super::{declared, foreign};
+use super::{bank, declared, foreign};
 use crate::fault::{Fault, Result};
 
 /// Creates a filter and checks its options.
@@ -19,23 +19,27 @@ pub fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
             spec.kind
         )));
     }
-    foreign::create(spec).unwrap_or_else(|| declared::create(spec, hasher))
+    let other = foreign::create(spec).or_else(|| bank::create(spec, hasher));
+    other.unwrap_or_else(|| declared::create(spec, hasher))
 }
 
 /// The bytes of cells that it would take; 0 if that is unknown in advance.
 pub fn nbytes_for(spec: &Spec) -> Result<u64> {
-    foreign::nbytes_for(spec).unwrap_or_else(|| declared::nbytes_for(spec))
+    let other = foreign::nbytes_for(spec).or_else(|| bank::nbytes_for(spec));
+    other.unwrap_or_else(|| declared::nbytes_for(spec))
 }
 
 /// Loads a filter from the bytes of a file, and checks every byte.
 pub fn load(bytes: &[u8], secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
     let variant = ContainerIndex::new(bytes, Verify::Header)?.header.variant;
-    foreign::load(variant, bytes, max_bytes).unwrap_or_else(|| declared::load(bytes, secret, max_bytes))
+    let other = foreign::load(variant, bytes, max_bytes).or_else(|| bank::load(variant, bytes, secret, max_bytes));
+    other.unwrap_or_else(|| declared::load(bytes, secret, max_bytes))
 }
 
 /// Loads the filter in the file at `path` into memory, and checks every byte.
 pub fn open(path: &Path, secret: Option<[u8; 16]>, max_bytes: u64) -> Result<Box<dyn Kind>> {
-    foreign::open(path, max_bytes).unwrap_or_else(|| declared::open(path, secret, max_bytes))
+    let other = foreign::open(path, max_bytes).or_else(|| bank::open(path, secret, max_bytes));
+    other.unwrap_or_else(|| declared::open(path, secret, max_bytes))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use fullbloom_core::key::DomainHasher;
 
+use crate::fault::{Fault, Result};
+
 /// Appends the words of a key.
 pub type Words = fn(&[u8], &mut Vec<u64>);
 
@@ -12,17 +14,19 @@ pub type Words = fn(&[u8], &mut Vec<u64>);
 pub enum Keying {
     /// One word, the hash of the key rule.
     Own(DomainHasher),
+    /// The key rule's hashes of an owner and of a key: each key is two texts.
+    Pairs(DomainHasher),
     /// Several words, as another program computes them.
     Foreign(usize, Words),
 }
 
 impl Keying {
-    /// Appends the words of a key.
+    /// Appends the words of a text.
     #[inline(always)]
-    pub fn push(&self, key: &[u8], words: &mut Vec<u64>) {
+    pub fn push(&self, text: &[u8], words: &mut Vec<u64>) {
         match self {
-            Keying::Own(hasher) => words.push(hasher.bytes(key)),
-            Keying::Foreign(_, append) => append(key, words),
+            Keying::Own(hasher) | Keying::Pairs(hasher) => words.push(hasher.bytes(text)),
+            Keying::Foreign(_, append) => append(text, words),
         }
     }
 
@@ -31,8 +35,30 @@ impl Keying {
     pub fn width(&self) -> usize {
         match self {
             Keying::Own(_) => 1,
+            Keying::Pairs(_) => 2,
             Keying::Foreign(width, _) => *width,
         }
+    }
+
+    /// The number of texts per key.
+    #[inline(always)]
+    pub fn texts(&self) -> usize {
+        1 + usize::from(self.is_pairs())
+    }
+
+    /// True if each key comes with its owner.
+    #[inline(always)]
+    pub fn is_pairs(&self) -> bool {
+        matches!(self, Keying::Pairs(_))
+    }
+
+    /// Refuses words of which some belong to no whole key.
+    #[inline]
+    pub fn check_whole(&self, words: usize) -> Result<()> {
+        if words.is_multiple_of(self.width()) {
+            return Ok(());
+        }
+        Err(Fault::invalid("a key of a bank is a pair: give each key behind its owner"))
     }
 
     /// The position of a key's words among those of several keys.
@@ -43,6 +69,6 @@ impl Keying {
 
     /// True for the key rule: then clients may send hashes.
     pub fn is_own(&self) -> bool {
-        matches!(self, Keying::Own(_))
+        !matches!(self, Keying::Foreign(..))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! * `traits`: the trait; `keying`: how texts become keys; `rows`: the kinds by name; `create`: filters by name;
 //! * `declared`: the trait for each row of the registry, with the operations of its capabilities;
-//! * [`foreign`]: the trait for the filters of RedisBloom, and their dump format;
+//! * [`foreign`]: the trait for the filters of RedisBloom, and their dump format; [`bank`]: the trait for banks;
 //! * [`note`]: a small text, which is not a filter;
 //! * [`spec`]: the parameters of a filter; [`settings`]: how the service treats it.
 
@@ -19,6 +19,7 @@ macro_rules! forward {
     };
 }
 
+pub mod bank;
 mod create;
 mod declared;
 pub mod foreign;

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use fullbloom_core::bank::FilterBank;
 use fullbloom_core::container::Container;
 use fullbloom_core::growth::Growth;
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
@@ -91,6 +92,14 @@ pub trait Kind: Any + Send + Sync {
     /// [`Kind::dump_format`], for changes.
     fn dump_format_mut(&mut self) -> Option<&mut dyn DumpFormat> {
         None
+    }
+    /// Itself, if its keys have owners.
+    fn bank(&self) -> Result<&FilterBank> {
+        Err(self.unsupported("have owners: it is not a bank"))
+    }
+    /// [`Kind::bank`], for changes.
+    fn bank_mut(&mut self) -> Result<&mut FilterBank> {
+        Err(self.unsupported("have owners: it is not a bank"))
     }
     /// Adds keys in order; sets `new` to 1 for each key that was certainly new.
     fn add(&mut self, _hashes: &[u64], _new: Option<&mut [u8]>) -> Result<()> {

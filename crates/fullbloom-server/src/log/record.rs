@@ -40,6 +40,10 @@ pub enum Record<'a> {
     Piece { id: u64, number: i64, bytes: &'a [u8] },
     /// Freed the space of removed keys.
     Compact { id: u64 },
+    /// Removed all keys of owners of a bank.
+    ClearOwners { id: u64, owners: &'a [u64] },
+    /// Removed owners of a bank with their keys.
+    RemoveOwners { id: u64, owners: &'a [u64] },
     /// Set a note, replacing one of the same name: its settings as a line, its text, and its expiry, in milliseconds
     /// since 1970; 0 means never.
     Note { id: u64, expires: u64, line: &'a str, text: &'a [u8] },
@@ -87,6 +91,8 @@ pub mod op {
     /// [`ADD`] of keys of some domains; the number of the domains precedes the hashes.
     pub const ADD_TYPED: u8 = 19;
     pub const PAIRS_TYPED: u8 = 20;
+    pub const CLEAR_OWNERS: u8 = 21;
+    pub const REMOVE_OWNERS: u8 = 22;
 
     /// True for operations on names, not on the contents of a filter.
     pub fn is_catalogue_op(op: u8) -> bool {
@@ -173,6 +179,14 @@ impl Record<'_> {
                 (op::PIECE, *id)
             }
             Record::Compact { id } => (op::COMPACT, *id),
+            Record::ClearOwners { id, owners } => {
+                words(out, owners);
+                (op::CLEAR_OWNERS, *id)
+            }
+            Record::RemoveOwners { id, owners } => {
+                words(out, owners);
+                (op::REMOVE_OWNERS, *id)
+            }
             Record::Note { id, expires, line, text } => {
                 words(out, &[*expires, line.len() as u64]);
                 out.extend_from_slice(line.as_bytes());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::{Service, Versions};
 use crate::auth::covers;
@@ -17,6 +18,19 @@ pub(super) fn check_not_note(store: &Store, name: &str) -> Result<()> {
         Ok(entry) if entry.is_note() => Err(note_has_name()),
         _ => Ok(()),
     }
+}
+
+/// Kinds that have no row in the package's registry, in its form.
+#[pyfunction]
+pub(super) fn more_kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let (row, out) = (&kind::bank::ROW, PyDict::new(py));
+    out.set_item("name", row.name)?;
+    out.set_item("class", row.class)?;
+    out.set_item("adds", row.adds)?;
+    out.set_item("capabilities", row.capabilities)?;
+    out.set_item("parameters", kind::bank::PARAMETERS)?;
+    out.set_item("false_negatives", "never")?;
+    Ok(vec![out])
 }
 
 #[pymethods]

@@ -66,7 +66,7 @@ fn zeros_per_key<T: Clone + Default>(entry: &Entry, hashes: &[u64]) -> Vec<T> {
 /// Calls `push` with each line. Lines end in `
 /// ` or `\r
 /// `; the last may lack its end.
-fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()> {
+fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let (mut start, mut count) = (0, 0);
     while start < text.len() {
         let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at);
@@ -77,7 +77,7 @@ fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()>
         if count > caps.keys {
             return Err(caps.too_many());
         }
-        push(line);
+        push(line)?;
         start = end + 1;
     }
     Ok(())
@@ -86,7 +86,20 @@ fn each_line(caps: Caps, text: &[u8], mut push: impl FnMut(&[u8])) -> Result<()>
 fn hash_lines(entry: &Entry, limits: &Limits, text: &[u8]) -> Result<Vec<u64>> {
     let most = limits.batch_keys * entry.keying.width();
     let mut hashes = Vec::with_capacity((text.len() / 16).min(most));
-    each_line(limits.into(), text, |line| entry.keying.push(line, &mut hashes))?;
+    if !entry.keying.is_pairs() {
+        each_line(limits.into(), text, |line| {
+            entry.keying.push(line, &mut hashes);
+            Ok(())
+        })?;
+        return Ok(hashes);
+    }
+    // Each part has a limit of its own.
+    let caps = Caps { key_bytes: 2 * limits.key_bytes + 1, ..limits.into() };
+    each_line(caps, text, |line| {
+        let tab = memchr::memchr(b'\t', line).ok_or_else(|| Fault::invalid("a line is an owner, a tab and a key"))?;
+        push_hash(entry, limits, &line[..tab], &mut hashes)?;
+        push_hash(entry, limits, &line[tab + 1..], &mut hashes)
+    })?;
     Ok(hashes)
 }
 
@@ -111,15 +124,19 @@ fn key_hashing(entry: &Entry, wait: bool) -> Option<Hashing> {
     if !entry.keying.is_own() {
         return Some(Hashing::Foreign(entry.keying));
     }
-    let filter = if wait { entry.read() } else { entry.try_read()? };
-    Some(Hashing::Own(filter.hasher()))
+    let hasher = if wait { entry.read() } else { entry.try_read()? }.hasher();
+    Some(if entry.keying.is_pairs() { Hashing::Pairs(hasher) } else { Hashing::Own(hasher) })
 }
 
 /// Hashes the keys of a body; without `wait`, `None` while the filter is being changed.
 fn hash_keys(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) -> Result<Option<Body>> {
     let limits = &store.options.limits;
     let domains = KeyDomains::TEXT;
-    let texts = |words: Result<Vec<u64>>| words.map(|words| Some(Body { words, domains, ..Body::default() }));
+    let whole = |words: Vec<u64>, domains: KeyDomains| {
+        entry.keying.check_whole(words.len())?;
+        Ok(Some(Body { words, domains, ..Body::default() }))
+    };
+    let texts = |words: Result<Vec<u64>>| words.and_then(|words| whole(words, domains));
     match form {
         Form::Json | Form::JsonLines => {
             let Some(hashing) = key_hashing(entry, wait) else { return Ok(None) };
@@ -133,8 +150,8 @@ fn hash_keys(store: &Store, entry: &Entry, form: Form, body: &[u8], wait: bool) 
         Form::Packed => texts(hash_packed(entry, limits, body)),
         Form::Hashes(domains) => {
             entry.check_hashes()?;
-            let words = read_hashes(limits.into(), body)?;
-            Ok(Some(Body { words, domains, ..Body::default() }))
+            let most = limits.batch_keys * entry.keying.width();
+            whole(read_hashes(Caps { keys: most, ..limits.into() }, body)?, domains)
         }
     }
 }
@@ -285,7 +302,10 @@ pub(super) fn hash_body<'py>(
             Form::Hashes(_) => read_hashes(caps, body).map(|words| (words, false)),
             _ => {
                 let mut words = Vec::new();
-                each_line(caps, body, |line| words.push(hasher.text(line)))?;
+                each_line(caps, body, |line| {
+                    words.push(hasher.text(line));
+                    Ok(())
+                })?;
                 Ok((words, false))
             }
         }

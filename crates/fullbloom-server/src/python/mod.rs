@@ -5,7 +5,7 @@
 //!
 //! * `service`: the service, opened and closed; `port`, `listener`: the RESP port; `auth`: tokens;
 //! * `catalogue`: create, find and drop filters; `keys`: batches of keys, whose `results` are bytes or texts; `stats`: what a filter reports about itself;
-//! * `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python;
+//! * `owners`: owners of a bank; `files`: dump, restore, merge, clone, back up; `memory`: memory charged for Python;
 //! * `waiting`: waiting for a filter or the disk, without a thread or in one.
 
 use pyo3::create_exception;
@@ -21,6 +21,7 @@ mod files;
 mod keys;
 mod listener;
 mod memory;
+mod owners;
 mod port;
 mod results;
 mod service;
@@ -80,6 +81,8 @@ mod fullbloom_server {
     use super::Service;
     #[pymodule_export]
     use super::Waiting;
+    #[pymodule_export]
+    use super::catalogue::more_kinds;
     #[pymodule_export]
     use super::keys::hash_body;
     #[pymodule_export]

@@ -146,6 +146,11 @@ impl Service {
         self.call(py, |store| store.filter(name.as_bytes()).map(|entry| entry.keying.is_own()))
     }
 
+    /// True if each key comes with its owner.
+    fn takes_pairs(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.call(py, |store| store.filter(name.as_bytes()).map(|entry| entry.keying.is_pairs()))
+    }
+
     /// The secret of keyed filters with this seed.
     fn secret_of<'py>(&self, py: Python<'py>, seed: u64) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.store.master().secret_of(seed))

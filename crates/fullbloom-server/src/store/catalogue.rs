@@ -263,6 +263,11 @@ impl Store {
     ) -> Result<(Arc<Entry>, Lsn)> {
         self.log.admit()?;
         self.check_conflict(name, conflict)?;
+        if settings.strict && filter.keying().is_pairs() {
+            let text =
+                "a bank cannot be strict: its capacity is that of each owner; give max_fpr=fpr, so that none grows";
+            return Err(Fault::invalid(text));
+        }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let entry = Arc::new(Entry::new(id, name, self.interner.lock().intern(settings), now(), filter));
         entry.set_expires(expires);

@@ -40,15 +40,28 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
             store.restore(&other, entry.settings.clone(), copy, true).map(|(_, lsn)| Some(lsn))
         }
         (6, _) => store.set_note(b"note", &key.to_le_bytes(), None, NoteExpiry::Never).map(|done| done.lsn),
-        (7, Ok(entry)) => store.remove(&entry, &[key % 400], &mut [0]).map(Some),
+        (7, Ok(entry)) if !entry.keying.is_pairs() => store.remove(&entry, &[key % 400], &mut [0]).map(Some),
+        (7, Ok(entry)) if key % 3 == 0 => store.remove_owners(&entry, &[key % 7, key % 5], &mut [0; 2]).map(Some),
+        (7, Ok(entry)) => store.clear_owners(&entry, &[key % 7, key % 5], &mut [0; 2]).map(Some),
+        (_, Ok(entry)) if entry.keying.is_pairs() => {
+            // Few owners, so that some of them grow.
+            let pairs: Vec<[u64; 2]> = (0..1 + key % 20).map(|_| [draws.below(7), draws.next()]).collect();
+            store.add(&entry, pairs.as_flattened(), &mut vec![0; pairs.len()]).map(Some)
+        }
         (_, Ok(entry)) => {
             let hashes: Vec<u64> = (0..1 + key % 20).map(|_| draws.below(400)).collect();
             store.add(&entry, &hashes, &mut vec![0; hashes.len()]).map(Some)
         }
         (_, Err(_)) => {
-            let kind = ["bloom", "counting", "cuckoo", "scalable"][(key % 4) as usize];
-            // A large filter has its own file, others are in bundles.
-            let capacity = if what == 14 { 100_000 } else { 500 };
+            let kind = ["bloom", "counting", "cuckoo", "scalable", "bank"][(key % 5) as usize];
+            // A large filter has its own file, others are in bundles. Owners of a bank have few keys.
+            let capacity = if kind == "bank" {
+                10
+            } else if what == 14 {
+                100_000
+            } else {
+                500
+            };
             let named = if kind == "scalable" { "initial_capacity" } else { "capacity" };
             let spec = Spec { kind: kind.into(), seed: 5, ..Spec::default() }.with(named, capacity);
             store.create_with_expiry(&name, Settings::of(spec), (key % 5 == 0).then_some(FAR)).map(|(_, lsn)| Some(lsn))

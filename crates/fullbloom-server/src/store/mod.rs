@@ -4,7 +4,7 @@
 //!   filters;
 //! * `catalogue`: create, replace, drop, rename; `target`: conditions on a change; `notes`: small texts beside the
 //!   filters;
-//! * `operations`: batches of keys; `merge`: one filter into another; `secrets`: the secrets of keyed filters;
+//! * `operations`: batches of keys; `owners`: what is done to owners of a bank; `merge`: one filter into another; `secrets`: the secrets of keyed filters;
 //! * [`stats`]: what a filter says about itself; `counts`: its cells, counted in slices;
 //! * [`snapshot`]: a filter at one moment; `slices`: how it is copied; `journal`: keys added in the meantime;
 //! * `files`, `manifest`, [`checkpoint`]: files, checkpoints and backups;
@@ -26,6 +26,8 @@ use crate::kind;
 use crate::limits::Limits;
 use crate::log::{Durability, Log};
 
+#[cfg(test)]
+mod bank_tests;
 mod catalogue;
 mod cells;
 pub mod checkpoint;
@@ -44,6 +46,7 @@ mod notes;
 #[cfg(test)]
 mod notes_tests;
 mod operations;
+mod owners;
 #[cfg(test)]
 mod replace_tests;
 mod replay;
@@ -68,6 +71,7 @@ pub use catalogue::RenameOptions;
 pub use entry::{Counters, Entry, Waiting};
 pub use notes::{NoteExpiry, NoteUpdate};
 pub use operations::Lsn;
+pub use owners::{OwnerInfo, OwnerPage};
 pub use secrets::{Master, random};
 pub use snapshot::Snapshot;
 pub use stats::FilterStats;

@@ -23,6 +23,7 @@ fn is_long(record: &Record<'_>) -> bool {
         Record::Add { hashes, .. } | Record::Remove { hashes, .. } | Record::Pairs { hashes, .. } => {
             hashes.len() >= MANY
         }
+        Record::ClearOwners { owners, .. } | Record::RemoveOwners { owners, .. } => owners.len() >= MANY,
         _ => true,
     }
 }
@@ -152,7 +153,7 @@ impl Store {
 
     /// Makes a change and logs it. A change that fails may be made in part, so it is logged as well: on replay it fails
     /// at the same key.
-    fn apply(
+    pub(super) fn apply(
         &self,
         target: Target<'_>,
         record: &Record<'_>,

@@ -16,7 +16,7 @@ use super::manifest::{Manifest, Row};
 use super::salvage::Salvage;
 use super::secrets::FolderState;
 use super::segment_chain::{Chain, LSN_GAP};
-use super::{Entry, Master, Options, Store};
+use super::{Entry, Master, Options, Store, owners};
 use crate::budget::Budget;
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Flavour, Note, Settings, add_recorded};
@@ -273,6 +273,8 @@ impl Store {
             }
             op::ADVANCE => filter.advance(f64::from_bits(record.words().first().copied().unwrap_or(0))).map(drop),
             op::CLEAR => filter.clear(),
+            op::CLEAR_OWNERS => owners::clear(filter.as_mut(), &record.words(), &mut []),
+            op::REMOVE_OWNERS => owners::remove(filter.as_mut(), &record.words(), &mut []),
             op::PIECE => match (filter.dump_format_mut(), record.body.split_first_chunk::<8>()) {
                 (Some(filter), Some((number, bytes))) => filter.load(i64::from_le_bytes(*number), bytes),
                 _ => Err(Fault::new(Code::Format, "a chunk for a filter that is not loaded in chunks")),

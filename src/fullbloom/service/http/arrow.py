@@ -31,12 +31,17 @@ _PAIR = 16
 #: 0 for each byte but 0, and 1 for 0.
 _FLIPPED = bytes(number == 0 for number in range(256))
 _WORD = 8
+#: Why a stream with fewer columns is refused, by the number of columns wanted.
+_MISSING = {
+    1: "the stream has no column; the first holds the keys",
+    2: "the stream of a bank has two columns: owners and keys",
+}
 #: Bytes that a row takes during its request: its hash, in three places, and its result.
 _ROW = 48
 
 
-def read_columns(body: bytes, limits: Limits, budget: Any) -> Iterator[Any]:
-    """Yield the first column of each batch; nulls are refused.
+def read_columns(body: bytes, limits: Limits, budget: Any, width: int = 1) -> Iterator[list[Any]]:
+    """Yield the first ``width`` columns of each batch; nulls are refused.
 
     What the stream states is added up before anything is unpacked: rows are compared with ``batch_keys``,
     bytes with ``request_bytes``, and ``budget`` grows by them.
@@ -49,17 +54,17 @@ def read_columns(body: bytes, limits: Limits, budget: Any) -> Iterator[Any]:
                 f"a request may have {limits.request_bytes} bytes, unpacked; the stream states {unpacked}, "
                 f"send it in several",
             )
-        budget.grow(unpacked + _ROW * rows)
-        options = ipc.IpcReadOptions(included_fields=[0], use_threads=False)
+        budget.grow(unpacked + _ROW * width * rows)
+        options = ipc.IpcReadOptions(included_fields=[*range(width)], use_threads=False)
         with ipc.open_stream(pa.py_buffer(body), options=options) as stream:
-            if len(stream.schema) == 0:
-                raise Refused("invalid", "the stream has no column; the first holds the keys")
+            if len(stream.schema) < width:
+                raise Refused("invalid", _MISSING[width])
             for batch in stream:
                 batch.validate(full=True)
-                column = batch.column(0)
-                if column.null_count:
+                columns = [batch.column(at) for at in range(width)]
+                if any(column.null_count for column in columns):
                     raise Refused("invalid", "the column holds nulls, which are not keys")
-                yield column
+                yield columns
     except (pa.ArrowException, OSError) as error:
         raise Refused("invalid", f"the body is not an Arrow stream: {error}") from None
     except (struct.error, IndexError, ValueError):  # the last: names that are not UTF-8
@@ -163,6 +168,18 @@ def extract_words(column: Any) -> bytes:
         return b""
     start = whole.offset * _WORD
     return bytes(memoryview(whole.buffers()[1])[start : start + _WORD * len(whole)])
+
+
+def interleave_words(first: bytes, second: bytes) -> bytes:
+    r"""Return the 64-bit words of two equally long columns by turns.
+
+    >>> interleave_words(bytes(8) + b"\x01" * 8, b"\x02" * 8 + b"\x03" * 8).hex("-", 8)
+    '0000000000000000-0202020202020202-0101010101010101-0303030303030303'
+    """
+    words = bytearray(2 * len(first))
+    view = memoryview(words).cast("Q")
+    view[::2], view[1::2] = memoryview(first).cast("Q"), memoryview(second).cast("Q")
+    return bytes(words)
 
 
 def write_flags(bits: bytes, count: int) -> bytes:

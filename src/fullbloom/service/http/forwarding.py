@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Actions whose handlers read the body themselves, within limits of their own.
 _STREAMED_ACTIONS = frozenset({"dump", "freeze"})
 #: Actions that change the filter under its lock, for which they would wait in a thread.
-_CHANGES = frozenset({"", "clear", "advance", "merge"})
+_CHANGES = frozenset({"", "clear", "advance", "merge", "owners/clear", "owners/remove"})
 #: Most bytes of any other JSON body: names, settings. FastAPI parses it on the event loop.
 _MAX_JSON = 1 << 16
 _FORM = b"application/x-www-form-urlencoded"

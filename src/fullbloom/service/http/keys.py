@@ -58,23 +58,28 @@ def reserve_work(request: Request, body: bytes, limits: Limits) -> None:
 
 
 def parse_arrow(request: Request, store: Any, name: str, body: bytes, limits: Limits) -> Keys:
-    """Hash the first column of an Arrow IPC stream."""
-    from fullbloom.service.http.arrow import extract_words, read_columns
+    """Hash the first column of an Arrow IPC stream; for a bank, the first two: owners and keys."""
+    from fullbloom.service.http.arrow import extract_words, interleave_words, read_columns
 
     # The number is read before the hash: a filter that is created under the name meanwhile has another one.
     version = store.version(name)
     seed, secret, base = store.hashing(name)
+    width = 2 if store.takes_pairs(name) else 1
     parts = []
     form = "hashes"
     # The type of an Arrow column is that of its keys, so the first key says which it is.
     first = fullbloom.BloomFilter(1)
     try:
-        for column in read_columns(body, limits, request.budget):
-            hashes = fullbloom.hash_many(column, seed=seed, secret=secret, hash=base)
-            if form == "hashes" and len(column):
-                first.update(column.slice(0, 1))
+        for columns in read_columns(body, limits, request.budget, width):
+            keys = columns[-1]
+            hashed = [fullbloom.hash_many(one, seed=seed, secret=secret, hash=base) for one in columns]
+            if form == "hashes" and len(keys):
+                first.update(keys.slice(0, 1))
                 form = f"hashes of {first.key_domains}"
-            parts.append(array("Q", hashes).tobytes() if isinstance(hashes, list) else extract_words(hashes))
+            words = [
+                array("Q", one).tobytes() if isinstance(one, list) else extract_words(one) for one in hashed
+            ]
+            parts.append(words[0] if width == 1 else interleave_words(*words))
     except FullbloomError as error:
         raise Refused("invalid", str(error)) from None
     return Keys(form, b"".join(parts), None if version is None else version[0])

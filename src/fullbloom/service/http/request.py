@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: Methods that change nothing.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Actions that only read, although their method is POST.
-_READ_ACTIONS = frozenset({"check", "count", "values"})
+_READ_ACTIONS = frozenset({"check", "count", "values", "owners/info", "owners/export"})
 _FILTERS = "/v1/filters/"
 
 

@@ -101,12 +101,13 @@ class NewToken(Body):
     )
 
 
-_KEY = {"anyOf": [{"type": kind} for kind in ("string", "integer", "number", "boolean", "array")]}
+_KEY_TYPES = ("string", "integer", "number", "boolean", "array")
+_KEY: dict[str, Any] = {"anyOf": [{"type": kind} for kind in _KEY_TYPES]}
 #: A body with one key or several.
 SOME_KEYS = {
     "type": "object",
     "properties": {
-        "key": _KEY,
+        "key": {**_KEY, "description": "in a bank an array of an owner and a key"},
         "keys": {"type": "array", "items": _KEY},
         "values": {
             "type": "array",
@@ -178,6 +179,45 @@ class History(BaseModel):
     """Statistics over time."""
 
     samples: list[Sample]
+
+
+class OneOwner(Body):
+    """An owner of a bank."""
+
+    owner: Any = Field(json_schema_extra=_KEY)
+
+
+class SomeOwners(Body):
+    """An owner of a bank, or several."""
+
+    owner: Any = Field(None, json_schema_extra=_KEY)
+    owners: list[Any] = Field([], json_schema_extra={"items": _KEY})
+
+
+class OwnerCount(BaseModel):
+    """An owner by its hash."""
+
+    hash: int = Field(description="hash of the owner by the key rule")
+    num_added: int = Field(description="its keys that were new when they were added")
+
+
+class OwnerPage(BaseModel):
+    """One page of owners."""
+
+    owners: list[OwnerCount]
+    next: int | None = Field(description="the value of start for the next page; null at the end")
+    total: int = Field(description="owners on all pages")
+
+
+class OwnerInfo(BaseModel):
+    """State of an owner."""
+
+    num_added: int = Field(description="its keys that were new when they were added")
+    stages: int = Field(description="its filters: more than one if it has grown")
+    nbytes: int
+    fpr: float = Field(description="false-positive rate of the owner")
+    estimated: float | None
+    estimated_deviation: float | None
 
 
 class Choice(BaseModel):

@@ -41,6 +41,10 @@ class RedisFilter:
         """Return True: the key hash is the package's own."""
         return True
 
+    def takes_pairs(self, _name: str) -> bool:
+        """Return False: a filter in Redis is no bank."""
+        return False
+
     def hashing(self, _name: str) -> tuple[int, bytes | None, str]:
         """Return seed, secret and base of the key hash."""
         row = self.row

@@ -6,7 +6,7 @@ use fullbloom_core::registry::VARIANTS;
 use fullbloom_core::structure::Value;
 
 use super::arguments::{is, parse_integer, real, text};
-use crate::kind::{Settings, value_if_present};
+use crate::kind::{Settings, bank, value_if_present};
 use crate::resp::error::{CommandError, CommandResult, too_long, wrong_arity};
 use crate::resp::parser::Args;
 use crate::resp::reply::Reply;
@@ -136,8 +136,9 @@ pub(super) fn stats(session: &mut Session, args: Args<'_>) -> CommandResult {
 
 pub(super) fn kinds(session: &mut Session, _: Args<'_>) -> CommandResult {
     let reply = &mut session.reply;
-    reply.array(VARIANTS.len());
-    for row in VARIANTS {
+    let rows = VARIANTS.iter().chain([&bank::ROW]);
+    reply.array(rows.clone().count());
+    for row in rows {
         reply.map(4);
         for (name, value) in [("name", row.name), ("class", row.class), ("adds", row.adds)] {
             reply.text(name);

@@ -19,6 +19,7 @@ mod dump;
 mod introspection;
 mod keyspace;
 mod notes;
+mod owners;
 mod packed;
 mod service;
 mod transaction;
@@ -221,6 +222,21 @@ static COMMANDS: &[Command<Session>] = &[
         run: bloom::advance, syntax: "BLOOM.ADVANCE name [seconds]", summary: "Advances the time of a window" },
     Command { name: "bloom.merge", arity: -3, keys: ALL, scope: Write, flags: WRITE | SLOW,
         run: bloom::merge, syntax: "BLOOM.MERGE name source ...", summary: "Merges filters into the first" },
+    // Owners of a bank.
+    Command { name: "bloom.owners", arity: -2, keys: ONE, scope: Read, flags: SLOW,
+        run: owners::list, syntax: "BLOOM.OWNERS name [start [count]]",
+        summary: "Lists the hashes of owners, with the number of keys of each" },
+    Command { name: "bloom.ownerinfo", arity: 3, keys: ONE, scope: Read, flags: FAST,
+        run: owners::info, syntax: "BLOOM.OWNERINFO name owner", summary: "Describes an owner" },
+    Command { name: "bloom.clearowner", arity: -3, keys: ONE, scope: Write, flags: WRITE | FAST,
+        run: owners::clear, syntax: "BLOOM.CLEAROWNER name owner ...",
+        summary: "Removes all keys of owners and returns which owners exist" },
+    Command { name: "bloom.removeowner", arity: -3, keys: ONE, scope: Write, flags: WRITE | FAST,
+        run: owners::remove, syntax: "BLOOM.REMOVEOWNER name owner ...",
+        summary: "Removes owners and returns which existed" },
+    Command { name: "bloom.exportowner", arity: 3, keys: ONE, scope: Read, flags: SLOW,
+        run: owners::export, syntax: "BLOOM.EXPORTOWNER name owner",
+        summary: "Returns the file of an owner's filter" },
     // Packed batches.
     Command { name: "bloom.padd", arity: 3, keys: ONE, scope: Write, flags: WRITE | FAST,
         run: |s, a| packed::add(s, a, hash_keys, false), syntax: "BLOOM.PADD name keys",

@@ -1,5 +1,5 @@
 //! Batches that need no word per key. Keys arrive in one string, each preceded by its length (4 bytes, little-endian),
-//! or as hashes of 8 bytes, little-endian. Results are bits, the first in the lowest bit of the first byte.
+//! or as hashes of 8 bytes, little-endian. For a bank, an owner precedes each key. Results are bits, the first in the lowest bit of the first byte.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(super) fn take_hashes(hashes: &mut Vec<u64>, packed: &[u8], entry: &Entry, l
     if !rest.is_empty() {
         return Err(CommandError::new("ERR packed hashes are 8 bytes each, little-endian"));
     }
-    if words.len() > limits.batch_keys {
+    if words.len() > limits.batch_keys * entry.keying.width() {
         return Err(too_many(limits.batch_keys));
     }
     hashes.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
@@ -53,6 +53,7 @@ fn unpack(session: &mut Session, args: Args<'_>, unpack: Unpack) -> CommandResul
     let entry = session.get(args.at(1))?;
     session.hashes.clear();
     unpack(&mut session.hashes, args.at(2), &entry, &session.server.store.options.limits)?;
+    entry.keying.check_whole(session.hashes.len())?;
     session.clear_flags(&entry);
     Ok(entry)
 }

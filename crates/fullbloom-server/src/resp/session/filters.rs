@@ -113,12 +113,15 @@ impl Session {
     pub(in crate::resp) fn hash(&mut self, entry: &Arc<Entry>, keys: Args<'_>) -> CommandResult {
         self.check_not_changing(entry)?;
         let limits = &self.server.store.options.limits;
-        if keys.len() > limits.batch_keys {
+        let num_keys = keys.len() / entry.keying.texts();
+        if num_keys > limits.batch_keys {
             return Err(CommandError::new(format!(
-                "ERR a request has at most {} keys, not {}",
-                limits.batch_keys,
-                keys.len()
+                "ERR a request has at most {} keys, not {num_keys}",
+                limits.batch_keys
             )));
+        }
+        if num_keys * entry.keying.texts() != keys.len() {
+            return Err(CommandError::new("ERR keys of a bank are pairs: owner key [owner key ...]"));
         }
         self.hashes.clear();
         for key in keys.iter() {

@@ -3,6 +3,7 @@
 * ``about``: the service itself;
 * ``filters``: create, list, change and delete filters;
 * ``keys``: the description of requests about keys, which the gateway serves without FastAPI;
+* ``owners``: owners of a bank;
 * ``files``: filters as files, and backups;
 * ``plans``: advice before a filter is created, and about its load;
 * ``tokens``: create, list and revoke tokens.
@@ -24,6 +25,7 @@ from fullbloom.service.http.api.about import About
 from fullbloom.service.http.api.files import Files
 from fullbloom.service.http.api.filters import Filters
 from fullbloom.service.http.api.keys import Keys
+from fullbloom.service.http.api.owners import Owners
 from fullbloom.service.http.api.plans import Plans
 from fullbloom.service.http.api.tokens import Tokens
 from fullbloom.service.http.asgi import make_problem
@@ -52,6 +54,7 @@ def build(node: Node, metrics: Metrics) -> FastAPI:
         About(app, node, metrics),
         Filters(node),
         Keys(node),
+        Owners(node),
         Files(node),
         Plans(node),
         Tokens(node),

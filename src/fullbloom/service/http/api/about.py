@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI, Path, Response
 
 import fullbloom
 from fullbloom import registry as structures
+from fullbloom.service.engine import more_kinds
 from fullbloom.service.failures import STATUS
 from fullbloom.service.http.page import render_page
 from fullbloom.service.http.pages import NOT_BUILT, find_folders
@@ -93,7 +94,7 @@ class About:
 
     def kinds(self) -> dict[str, Any]:
         """The kinds of filters, what they can do, and their parameters."""
-        return {"kinds": [_describe_kind(row) for row in structures.rows()]}
+        return {"kinds": [_describe_kind(row) for row in [*structures.rows(), *more_kinds()]]}
 
     def nodes(self) -> dict[str, Any]:
         """The nodes of the registry; silent is the number of seconds since a node last reported.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONTAINER = "application/vnd.fullbloom"
 TAR = "application/x-tar"
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
 _KEYS = {
     keys.JSON: {"schema": schemas.ALL_KEYS},
     keys.TEXT: {"schema": {"type": "string", "description": "one key per line"}},
@@ -43,7 +43,7 @@ class Files:
         router.add_api_route(
             dump,
             self.dump,
-            responses={200: {"content": {CONTAINER: _BINARY}, "description": "a file"}},
+            responses={200: {"content": {CONTAINER: BINARY}, "description": "a file"}},
             **file,
         )
         router.add_api_route(
@@ -53,7 +53,7 @@ class Files:
             status_code=201,
             response_model=schemas.Filter,
             openapi_extra={
-                "requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}
+                "requestBody": {"required": True, "content": {"application/octet-stream": BINARY}}
             },
         )
         router.add_api_route(
@@ -68,7 +68,7 @@ class Files:
         router.add_api_route(
             "/v1/backup",
             self.backup,
-            responses={200: {"content": {TAR: _BINARY}, "description": "a tar"}},
+            responses={200: {"content": {TAR: BINARY}, "description": "a tar"}},
             **file,
         )
 

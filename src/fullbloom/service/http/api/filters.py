@@ -202,7 +202,7 @@ def _options(new: schemas.NewFilter, kind: str) -> dict[str, str]:
     except KeyError:
         known = set()
     options = {name: _format(value) for name, value in new.options.items()}
-    sized = "capacity" if "capacity" in known else "initial_capacity"
+    sized = "initial_capacity" if "initial_capacity" in known else "capacity"
     for name, value in ((sized, new.capacity), ("fpr", new.fpr), ("window", new.window)):
         if value is not None:
             options[name] = _format(value)

@@ -45,6 +45,16 @@ struct Pending {
     len: usize,
 }
 
+/// Pairs, with the lines of the keys that have places in first stages.
+#[derive(Clone, Copy)]
+struct Placed<'a> {
+    owners: &'a [u64],
+    keys: &'a [u64],
+    lines: &'a [u32],
+    /// The slots of the owners when they were found.
+    slots: &'a [usize; PART],
+}
+
 impl FilterBank {
     /// One answer (0 or 1) for each of the keys `start..start + found.len()`, on up to `threads` threads.
     pub fn contains_columns(
@@ -184,12 +194,14 @@ impl FilterBank {
 
     /// Adds pairs up to one that has to wait for those before it; returns how many were added, and why no more can be.
     fn add_part(&mut self, owners: &[u64], keys: &[u64], new: &mut [u8]) -> (usize, Option<Error>) {
-        let (mut lines, mut full, mut num_full) = ([NOWHERE; PART], [0u16; PART], 0);
+        let (mut lines, mut slots) = ([NOWHERE; PART], [0; PART]);
+        let (mut full, mut num_full) = ([0u16; PART], 0);
         let (mut end, mut refused, first, grows) = (0, None, self.stages[0], self.plan.grows());
         loop {
             let words = self.pool.words().as_ptr();
             // Each key takes its place now, and returns it below if it was not new.
-            let counted = self.owners.count_each(&owners[end..], first.capacity, |i, line| {
+            let counted = self.owners.count_each(&owners[end..], first.capacity, |i, at, line| {
+                slots[end + i] = at;
                 if let Some(line) = line {
                     lines[end + i] = Self::line(&first, line, keys[end + i]);
                     placed::fetch(words, lines[end + i]);
@@ -213,11 +225,11 @@ impl FilterBank {
                 break;
             }
         }
-        let (owners, keys, lines, new) = (&owners[..end], &keys[..end], &lines[..end], &mut new[..end]);
+        let pairs = Placed { owners: &owners[..end], keys: &keys[..end], lines: &lines[..end], slots: &slots };
         let added = if num_full > 0 {
-            self.add_with_full(owners, keys, lines, new, &full[..num_full])
+            self.add_with_full(pairs, &mut new[..end], &full[..num_full])
         } else {
-            self.add_first(owners, keys, lines, new).map_err(|error| (0, error))
+            self.add_first(pairs, &mut new[..end]).map_err(|error| (0, error))
         };
         match added {
             Ok(()) => (end, refused),
@@ -229,27 +241,25 @@ impl FilterBank {
     /// whose number it comes with.
     fn add_with_full(
         &mut self,
-        owners: &[u64],
-        keys: &[u64],
-        lines: &[u32],
+        pairs: Placed<'_>,
         new: &mut [u8],
         full: &[u16],
     ) -> std::result::Result<(), (usize, Error)> {
         let first = usize::from(full[0]);
         let mut before = [[0u64; LINE_WORDS]; PART];
-        for (before, &line) in before.iter_mut().zip(&lines[first..]) {
+        for (before, &line) in before.iter_mut().zip(&pairs.lines[first..]) {
             if let Some(words) = self.pool.filter(line, 1).first_chunk() {
                 *before = *words;
             }
         }
-        self.add_first(owners, keys, lines, new).map_err(|error| (0, error))?;
-        self.fetch_later(owners, keys, full);
+        self.add_first(pairs, new).map_err(|error| (0, error))?;
+        self.fetch_later(pairs.owners, pairs.keys, full);
         for &pair in full {
             let pair = usize::from(pair);
-            match self.add(owners[pair], keys[pair]) {
+            match self.add(pairs.owners[pair], pairs.keys[pair]) {
                 Ok(fresh) => new[pair] = u8::from(fresh),
                 Err(error) => {
-                    let taken_back = self.take_back(owners, keys, lines, new, (first, &before), pair);
+                    let taken_back = self.take_back(pairs, new, (first, &before), pair);
                     return Err((pair, taken_back.err().unwrap_or(error)));
                 }
             }
@@ -262,46 +272,44 @@ impl FilterBank {
     #[cold]
     fn take_back(
         &mut self,
-        owners: &[u64],
-        keys: &[u64],
-        lines: &[u32],
+        pairs: Placed<'_>,
         new: &mut [u8],
         (first, before): (usize, &[[u64; LINE_WORDS]; PART]),
         end: usize,
     ) -> Result<()> {
-        for pair in end..lines.len() {
-            if let Some(words) = self.pool.filter_mut(lines[pair], 1)?.first_chunk_mut() {
+        for pair in end..pairs.lines.len() {
+            if let Some(words) = self.pool.filter_mut(pairs.lines[pair], 1)?.first_chunk_mut() {
                 *words = before[pair - first];
             }
-            if new[pair] == 1 && lines[pair] != NOWHERE {
-                self.uncount(owners[pair])?;
+            if new[pair] == 1 && pairs.lines[pair] != NOWHERE {
+                self.uncount(pairs.slots[pair], pairs.owners[pair])?;
                 self.added -= 1;
             }
             new[pair] = 0;
         }
         // The lines have lost keys of the pairs before, too.
         let words = self.pool.words_mut()?;
-        let (lines, keys, mut again) = (&lines[..end], &keys[..end], [0; PART]);
+        let (lines, keys, mut again) = (&pairs.lines[..end], &pairs.keys[..end], [0; PART]);
         by_columns!(self.stages[0].per_column(), S => placed::add::<S>(words, lines, keys, &mut again[..end]));
         Ok(())
     }
 
-    /// Returns the place of a key of an owner.
-    fn uncount(&mut self, owner: u64) -> Result<()> {
-        let Some(at) = self.owners.find(owner) else { return Ok(()) };
-        let Some(entry) = self.owners.entry(at) else { return Ok(()) };
+    /// Returns the place of a key of an owner, whose slot was `at` unless others were created since.
+    fn uncount(&mut self, at: usize, owner: u64) -> Result<()> {
+        let of_owner = |at| self.owners.entry(at).filter(|entry| entry.owner == owner).map(|entry| (at, entry));
+        let Some((at, entry)) = of_owner(at).or_else(|| of_owner(self.owners.find(owner)?)) else { return Ok(()) };
         self.owners.set_count(at, entry.count.saturating_sub(1))
     }
 
     /// Adds keys that have places in first stages, and returns the places of those that were not new.
-    fn add_first(&mut self, owners: &[u64], keys: &[u64], lines: &[u32], new: &mut [u8]) -> Result<()> {
+    fn add_first(&mut self, pairs: Placed<'_>, new: &mut [u8]) -> Result<()> {
         let words = self.pool.words_mut()?;
-        by_columns!(self.stages[0].per_column(), S => placed::add::<S>(words, lines, keys, new));
+        by_columns!(self.stages[0].per_column(), S => placed::add::<S>(words, pairs.lines, pairs.keys, new));
         let mut added = 0;
         for (i, &new) in new.iter().enumerate() {
             added += u64::from(new);
-            if new == 0 && lines[i] != NOWHERE {
-                self.uncount(owners[i])?;
+            if new == 0 && pairs.lines[i] != NOWHERE {
+                self.uncount(pairs.slots[i], pairs.owners[i])?;
             }
         }
         self.added += added;

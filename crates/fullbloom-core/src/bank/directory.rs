@@ -12,11 +12,13 @@
 //! The multiplication spreads ready hashes that are small numbers. Entries of one owner lie side by side, in the order in
 //! which they came: later stages of an owner are entries of a second table.
 
+mod search;
+
+use self::search::{BLOCK, fetch_block, find_from, search};
 use super::mixing::{MIX, UNMIX};
 use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};
-use crate::isa::prefetch;
 use crate::scheme::fastrange;
 
 /// Slots behind the last home.
@@ -33,16 +35,6 @@ const FAR: usize = 1024;
 /// Slots that an insertion may move. A table of millions that is nine tenths full has runs of thousands of slots (more than
 /// x with probability exp(-x / 190) or so), though every search in them is short.
 const MOST_MOVED: usize = 1 << 14;
-
-/// Slots that are compared at once: from the home, and from the first slot with an entry of that home, where nearly all
-/// searches end. A window of six slots lay on up to three lines of memory, of which two were fetched.
-const WINDOW: usize = 8;
-const NEAR: usize = 3;
-/// Owners whose slots are fetched while those of as many before them are compared.
-const BLOCK: usize = 64;
-
-/// Where the search of a block of owners begins.
-type Starts = [usize; BLOCK];
 
 /// An entry: where the first line of a filter is, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,67 +71,6 @@ fn is_free(slot: &Slot) -> bool {
 fn state(slot: &Slot) -> Option<(u32, u32)> {
     let state = u64::from_le(slot[1]);
     Some(((state as u32).checked_sub(1)?, (state >> 32) as u32))
-}
-
-/// The slot of a mixed hash among the `N` from `start` on, which are compared without a branch each: a mispredicted branch
-/// costs as much as all of them.
-#[inline(always)]
-fn find_among<const N: usize>(slots: &[Slot], start: usize, mixed: u64) -> Option<usize> {
-    let window = slots.get(start..)?.first_chunk::<N>()?;
-    let mut equal = 1u32 << N;
-    for (at, slot) in window.iter().enumerate() {
-        equal |= u32::from(u64::from_le(slot[0]) == mixed) << at;
-    }
-    let hit = equal.trailing_zeros() as usize;
-    // The hash 0 equals that of a free slot.
-    (hit < N && !is_free(&window[hit])).then_some(start + hit)
-}
-
-/// The slot of an owner whose search begins at `start`; `is_near` if an index told where.
-#[inline(always)]
-fn find_from(slots: &[Slot], homes: u64, start: usize, owner: u64, is_near: bool) -> Option<usize> {
-    let mixed = owner.wrapping_mul(MIX);
-    let found =
-        if is_near { find_among::<NEAR>(slots, start, mixed) } else { find_among::<WINDOW>(slots, start, mixed) };
-    found.or_else(|| find_far(slots, homes, start, owner))
-}
-
-/// [`find_from`] beyond the slots that are compared at once.
-#[inline(never)]
-fn find_far(slots: &[Slot], homes: u64, start: usize, owner: u64) -> Option<usize> {
-    find_among::<WINDOW>(slots, start, owner.wrapping_mul(MIX)).or_else(|| {
-        let (at, found) = search(slots, homes, owner);
-        found.then_some(at)
-    })
-}
-
-/// Finds where the searches of `owners` begin, and prefetches the slots from there on.
-#[inline(always)]
-fn fetch_block(slots: &[Slot], homes: u64, positions: &Positions, owners: &[u64], starts: &mut Starts) {
-    for (start, &owner) in starts.iter_mut().zip(owners) {
-        *start = positions.start(fastrange(owner.wrapping_mul(MIX), homes) as usize);
-        let address = slots.as_ptr().wrapping_add(*start);
-        prefetch(address.cast());
-        prefetch(address.wrapping_add(if positions.is_empty() { WINDOW / 2 } else { NEAR - 1 }).cast());
-    }
-}
-
-/// Where the first entry of `owner` is, or else would be inserted: true if it is there.
-#[inline(always)]
-fn search(slots: &[Slot], homes: u64, owner: u64) -> (usize, bool) {
-    let mixed = owner.wrapping_mul(MIX);
-    let mut at = fastrange(mixed, homes) as usize;
-    while let Some(slot) = slots.get(at) {
-        let held = u64::from_le(slot[0]);
-        if is_free(slot) || held > mixed {
-            return (at, false);
-        }
-        if held == mixed {
-            return (at, true);
-        }
-        at += 1;
-    }
-    (at, false)
 }
 
 /// The table.
@@ -243,19 +174,19 @@ impl Directory {
     /// Prefetches the slots where the search of an owner begins.
     #[inline(always)]
     pub fn fetch(&self, owner: u64) {
-        prefetch(self.slots().as_ptr().wrapping_add(self.start(owner)).cast());
+        search::fetch(self.slots(), self.start(owner));
     }
 
     /// Where the first entry of `owner` is, or else would be inserted: true if it is there.
     #[inline(always)]
     fn search(&self, owner: u64) -> (usize, bool) {
-        search(self.slots(), self.homes, owner)
+        search(self.slots(), self.start(owner), owner.wrapping_mul(MIX))
     }
 
     /// The slot of an owner.
     #[inline(always)]
     pub fn find(&self, owner: u64) -> Option<usize> {
-        find_from(self.slots(), self.homes, self.start(owner), owner, !self.positions.is_empty())
+        find_from(self.slots(), self.start(owner), owner, !self.positions.is_empty())
     }
 
     /// Passes first line and number of keys of each of `owners` to `take`, with the number of the pair; nothing for an owner
@@ -271,7 +202,7 @@ impl Directory {
             let behind = owners.get(first + BLOCK..).unwrap_or_default();
             fetch_block(slots, homes, positions, &behind[..behind.len().min(BLOCK)], &mut next);
             for (i, (&owner, &start)) in some.iter().zip(&starts).enumerate() {
-                if let Some(at) = find_from(slots, homes, start, owner, is_near)
+                if let Some(at) = find_from(slots, start, owner, is_near)
                     && let Some((line, count)) = state(&slots[at])
                 {
                     take(first + i, line, count);
@@ -282,14 +213,14 @@ impl Directory {
     }
 
     /// Counts one more key for each of `owners` with fewer than `capacity`, up to the first owner without an entry; passes
-    /// the number of each pair to `take`, with the first line of its owner if a key was counted, until that returns
-    /// false. Returns how many were passed.
+    /// the number of each pair to `take`, with the slot of its owner, and its first line if a key was counted, until that
+    /// returns false. Returns how many were passed.
     #[inline(always)]
     pub fn count_each(
         &mut self,
         owners: &[u64],
         capacity: u64,
-        mut take: impl FnMut(usize, Option<u32>) -> bool,
+        mut take: impl FnMut(usize, usize, Option<u32>) -> bool,
     ) -> Result<usize> {
         let (homes, positions, is_near) = (self.homes, &self.positions, !self.positions.is_empty());
         let slots: &mut [Slot] = match &mut self.memory {
@@ -303,13 +234,13 @@ impl Directory {
             let behind = owners.get(first + BLOCK..).unwrap_or_default();
             fetch_block(slots, homes, positions, &behind[..behind.len().min(BLOCK)], &mut next);
             for (i, (&owner, &start)) in some.iter().zip(&starts).enumerate() {
-                let Some(at) = find_from(slots, homes, start, owner, is_near) else { return Ok(first + i) };
+                let Some(at) = find_from(slots, start, owner, is_near) else { return Ok(first + i) };
                 let Some((line, count)) = state(&slots[at]) else { return Ok(first + i) };
                 let has_room = u64::from(count) < capacity;
                 if has_room {
                     slots[at][1] = ((u64::from(line) + 1) | (u64::from(count + 1) << 32)).to_le();
                 }
-                if !take(first + i, has_room.then_some(line)) {
+                if !take(first + i, at, has_room.then_some(line)) {
                     return Ok(first + i + 1);
                 }
             }

@@ -13,9 +13,13 @@
 //! which they came: later stages of an owner are entries of a second table.
 
 mod search;
+mod slot;
+
+pub use self::slot::Entry;
 
 use self::search::{BLOCK, fetch_block, find_from, search};
-use super::mixing::{MIX, UNMIX};
+use self::slot::{Slot, is_free, pack, state, unpack};
+use super::mixing::MIX;
 use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};
@@ -35,43 +39,6 @@ const FAR: usize = 1024;
 /// Slots that an insertion may move. A table of millions that is nine tenths full has runs of thousands of slots (more than
 /// x with probability exp(-x / 190) or so), though every search in them is short.
 const MOST_MOVED: usize = 1 << 14;
-
-/// An entry: where the first line of a filter is, and a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The hash of the owner.
-    pub owner: u64,
-    /// The first line of the filter.
-    pub line: u32,
-    /// Keys of the owner, or the number of the stage.
-    pub count: u32,
-}
-
-type Slot = [u64; 2];
-
-fn pack(entry: Entry) -> Slot {
-    let line = u64::from(entry.line) + 1;
-    [entry.owner.wrapping_mul(MIX).to_le(), (line | u64::from(entry.count) << 32).to_le()]
-}
-
-#[inline(always)]
-fn unpack(slot: Slot) -> Option<Entry> {
-    let state = u64::from_le(slot[1]);
-    let line = (state as u32).checked_sub(1)?;
-    Some(Entry { owner: u64::from_le(slot[0]).wrapping_mul(UNMIX), line, count: (state >> 32) as u32 })
-}
-
-#[inline(always)]
-fn is_free(slot: &Slot) -> bool {
-    u64::from_le(slot[1]) as u32 == 0
-}
-
-/// First line and number of keys of a slot; `None` for a free one.
-#[inline(always)]
-fn state(slot: &Slot) -> Option<(u32, u32)> {
-    let state = u64::from_le(slot[1]);
-    Some(((state as u32).checked_sub(1)?, (state >> 32) as u32))
-}
 
 /// The table.
 pub struct Directory {

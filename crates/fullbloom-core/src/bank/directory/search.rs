@@ -2,7 +2,7 @@
 
 use super::super::mixing::MIX;
 use super::super::positions::Positions;
-use super::{Slot, is_free};
+use super::slot::{Slot, is_free};
 use crate::isa::prefetch;
 use crate::scheme::fastrange;
 

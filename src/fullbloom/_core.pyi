@@ -2350,21 +2350,21 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     @overload
     def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
+    def contains_many(self, /, owners: Keys | Key, keys: _Series, *, threads: int = 1) -> _Series:
         """One result per pair, in the same container type as the keys; the GIL is released.
 
-        owners, keys: as for update.
+        owners, keys: as for update. threads: how many may be used.
         """
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: Frame[_Series]) -> _Series: ...
+    def contains_many(self, /, owners: Keys | Key, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: ArrowArray) -> ArrowArray: ...
+    def contains_many(self, /, owners: Keys | Key, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    def contains_many(self, /, owners: Keys | Key, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
+    def contains_many(self, /, owners: Keys | Key, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
+    def contains_many(self, /, owners: Keys | Key, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def copy(self, /) -> FilterBank:
         """An independent copy in memory, also of a mapped bank, which is checked: FormatError if it is damaged."""
     def discard_owner(self, /, owner: Key) -> bool:
@@ -2475,7 +2475,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
 
         owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
         owners may be one key that is not a container, such as a text or an int. Raises as add() and ParameterError for
-        batches of different lengths; pairs before a refused one are added.
+        batches of different lengths; pairs before a refused one are added, and none behind it.
 
         >>> from fullbloom import FilterBank
         >>> bank = FilterBank(100)

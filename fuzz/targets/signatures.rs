@@ -32,7 +32,10 @@ fn check(data: &[u8]) -> bool {
     }
     match read {
         Ok(index) => {
-            assert!(mapped.is_ok_and(|mapped| mapped.equals(&index)), "mapped and read, a file holds different indexes");
+            assert!(
+                mapped.is_ok_and(|mapped| mapped.equals(&index)),
+                "mapped and read, a file holds different indexes"
+            );
             exercise(index, wanted(Verify::Full));
         }
         Err(Error::Format(_) | Error::Memory(_)) => {}

@@ -245,6 +245,10 @@ fn read_stages(header: &Header, plan: &Plan) -> Result<Vec<Stage>> {
             return Err(damaged("shape"));
         }
         let stage = Stage { shape, ..plan.describe(index.into(), before, shape) };
+        // The next rate of an owner that may not grow, which no filter has.
+        if stage.fpr <= 0.0 {
+            return Err(damaged("number of stages"));
+        }
         before = stage.total;
         stages.push(stage);
     }

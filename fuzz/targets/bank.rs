@@ -69,10 +69,13 @@ fn tells(bank: &FilterBank) {
             continue;
         }
         assert_eq!(found[i] == 1, bank.contains(owner, keys[i]), "batch and single look differ");
-        let held = match bank.export(owner).expect("memory") {
-            None => false,
-            Some(Exported::One(filter)) => filter.contains_hash(keys[i]),
-            Some(Exported::Grown(filter)) => filter.contains_hash(keys[i]),
+        let held = match bank.export(owner) {
+            Ok(None) => false,
+            Ok(Some(Exported::One(filter))) => filter.contains_hash(keys[i]),
+            Ok(Some(Exported::Grown(filter))) => filter.contains_hash(keys[i]),
+            // A rate that no filter of its own has is found by the filter alone.
+            Err(Error::Format(_) | Error::Memory(_)) => continue,
+            Err(error) => panic!("export: {error}"),
         };
         assert_eq!(found[i] == 1, held, "an exported owner answers otherwise");
         let fpr = bank.owner_fpr(owner).expect("memory");

@@ -58,7 +58,11 @@ run() {
         command=(.venv/bin/python "fuzz/python/$target.py")
     fi
     # Files of every structure are inputs as they are.
-    [[ "$target" == container ]] && corpora+=(tests/golden) && length=3072
+    case "$target" in
+    container) corpora+=(tests/golden) && length=3072 ;;
+    bank) corpora+=(tests/golden/banks) && length=6144 ;;
+    signatures) corpora+=(tests/golden/signatures) && length=6144 ;;
+    esac
     echo "fuzz: $target, $seconds s"
     ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
         FULLBLOOM_FUZZ_DRIVER="$build/libdriver.so" FULLBLOOM_FUZZ_LAST="fuzz/work/$target.last" \
@@ -74,7 +78,7 @@ run() {
 
 targets=("$@")
 if ((${#targets[@]} == 0)); then
-    targets=(container delta text resp foreign keys arrow buffers readers)
+    targets=(container bank signatures delta text resp foreign keys arrow buffers readers)
 fi
 build_rust
 for target in "${targets[@]}"; do

@@ -13,21 +13,26 @@ OPERATIONS = ("update", "contains_many (hit)", "contains_many (miss)")
 
 
 def run(definition: Definition, quick: bool) -> Result:
-    """Two fresh processes."""
+    """Three fresh processes."""
     result = Result(definition.name, definition.title)
     settings = definition.effective(quick)
     essay = settings.pop("essay")
     cpu = {clock.one_cpu()}
     pairs = isolated("benchmarks.measure.bank:compare", settings, cpu, keeps_memory=True)
+    texts = isolated("benchmarks.measure.bank:compare", {**settings, "text": True}, cpu, keeps_memory=True)
     essays = isolated("benchmarks.measure.bank:measure_essay", essay, cpu, keeps_memory=True)
-    result.raw = {"pairs": pairs, "essay": essays}
+    result.raw = {"pairs": pairs, "texts": texts, "essay": essays}
     _report_pairs(result, settings, pairs)
+    _report_times(result, f"{_title(settings)}, of texts", "text", texts["times"], [])
     _report_essay(result, essay, essays)
     return result
 
 
-def compare(owners: int, keys: int, fpr: float, batch: int) -> dict[str, Any]:
-    """CPU time of bank and plain filter in ns a pair, batch by batch; their bytes; the rate of the bank."""
+def compare(owners: int, keys: int, fpr: float, batch: int, text: bool = False) -> dict[str, Any]:
+    """CPU time of bank and plain filter in ns a pair, batch by batch; their bytes; the rate of the bank.
+
+    text: owners and keys are Arrow columns of texts rather than NumPy columns of integers.
+    """
     import numpy as np
 
     import fullbloom
@@ -44,6 +49,8 @@ def compare(owners: int, keys: int, fpr: float, batch: int) -> dict[str, Any]:
             # Keys differ from owner to owner: with equal ones, all filters would be one.
             absent = 1 << 40 if op == OPERATIONS[2] else 0
             columns = (some // keys, some + absent)
+            if text:
+                columns = (_texts("user ", columns[0]), _texts("article ", columns[1]))
             calls: dict[str, Any] = {
                 "bank": lambda c=columns, op=op: (
                     bank.update(*c) if op == "update" else bank.contains_many(*c)
@@ -59,8 +66,8 @@ def compare(owners: int, keys: int, fpr: float, batch: int) -> dict[str, Any]:
                     spent = clock.wall_and_cpu(lambda: kept.append(calls[name]()), len(some))[1]  # noqa: B023
                     times[op][name].append(spent)
                     if name == "bank" and absent:
-                        found += int(kept[0].sum())
-                    elif name == "bank" and op != "update" and not kept[0].all():
+                        found += int(np.sum(np.asarray(kept[0])))
+                    elif name == "bank" and op != "update" and not np.all(np.asarray(kept[0])):
                         raise AssertionError("a key of the bank was not found")
     info = bank.info()
     return {
@@ -70,6 +77,14 @@ def compare(owners: int, keys: int, fpr: float, batch: int) -> dict[str, Any]:
         "owners": len(bank),
         "later": info["later_stages"],
     }
+
+
+def _texts(prefix: str, numbers: Any) -> Any:
+    """Return an Arrow column of the numbers as texts."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    return compute.binary_join_element_wise(prefix, pa.array(numbers).cast(pa.string()), "")
 
 
 def measure_essay(users: int, articles: int, fpr: float, batch: int) -> dict[str, Any]:
@@ -121,28 +136,42 @@ def _resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-def _report_pairs(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:
+def _title(settings: dict[str, Any]) -> str:
+    return f"{settings['owners']:,} owners of {settings['keys']} keys at {settings['fpr']:.0%}"
+
+
+def _report_times(
+    result: Result,
+    title: str,
+    prefix: str,
+    all_times: dict[str, dict[str, list[float]]],
+    more: list[list[str]],
+) -> None:
     rows = []
-    for op, times in answer["times"].items():
+    for op, times in all_times.items():
         middles = {name: clock.median(some) for name, some in times.items()}
         ratio = middles["bank"] / middles["plain"]
         for name, some in times.items():
             label = f"{op}, {name}"
-            result.figures[f"bank/{op}/{name}/ns"] = Figure(middles[name], "ns", label, min(some))
-        result.figures[f"bank/{op}/ratio"] = Figure(round(ratio, 3), "x", op)
+            result.figures[f"{prefix}/{op}/{name}/ns"] = Figure(middles[name], "ns", label, min(some))
+        result.figures[f"{prefix}/{op}/ratio"] = Figure(round(ratio, 3), "x", op)
         rows.append([op, *(f"{number(middles[name])} ({number(min(some))})" for name, some in times.items())])
         rows[-1].append(f"{ratio:.2f}")
-    size = answer["bytes"]
-    ratio = size["bank"] / size["plain"]
-    result.figures["bank/bytes/ratio"] = Figure(round(ratio, 4), "x", "bytes")
-    result.figures["bank/rate"] = Figure(round(answer["rate"] / settings["fpr"], 4), "x", "measured rate")
-    rows.append(["bytes", f"{size['bank']:,}", f"{size['plain']:,}", f"{ratio:.3f}"])
-    rows.append(["of these, tables", f"{size['tables']:,}", "", ""])
-    title = f"{settings['owners']:,} owners of {settings['keys']} keys at {settings['fpr']:.0%}"
+    rows += more
     note = "ns a pair: median (minimum), CPU time"
     result.tables.append(Table(title, ["", "bank", "one plain filter", "ratio"], rows, note))
     for row in rows:
         say("  ".join(row))
+
+
+def _report_pairs(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:
+    size = answer["bytes"]
+    ratio = size["bank"] / size["plain"]
+    result.figures["bank/bytes/ratio"] = Figure(round(ratio, 4), "x", "bytes")
+    result.figures["bank/rate"] = Figure(round(answer["rate"] / settings["fpr"], 4), "x", "measured rate")
+    rows = [["bytes", f"{size['bank']:,}", f"{size['plain']:,}", f"{ratio:.3f}"]]
+    rows.append(["of these, tables", f"{size['tables']:,}", "", ""])
+    _report_times(result, _title(settings), "bank", answer["times"], rows)
 
 
 def _report_essay(result: Result, settings: dict[str, Any], answer: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ use fullbloom_core::structure::{Addable, Countable, Declared, Filter, Intersecta
 use fullbloom_core::{Error, Result};
 
 /// The secret of the keyed golden file.
-const SECRET: &[u8; 16] = b"sixteen secrets!";
+pub const SECRET: &[u8; 16] = b"sixteen secrets!";
 
 /// The structure in `file`, as `loads` has it: every section used, and as long as it should be.
 fn load<F: Loadable>(parsed: &ContainerIndex, file: &[u8]) -> Result<F> {

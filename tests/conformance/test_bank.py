@@ -68,6 +68,7 @@ def test_every_container_of_pairs_gives_the_same_bank():
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     forms.append((pyarrow.array(numbers), pyarrow.chunked_array([keys[:1000], keys[1000:]])))
     forms.append((np.array(numbers), pyarrow.array(keys)))
+    forms.append((pyarrow.chunked_array([numbers[:7], numbers[7:1500], numbers[1500:]]), np.array(keys)))
     for some_owners, some_keys in forms:
         bank = FilterBank(60, 0.02)
         bank.update(some_owners, some_keys)
@@ -335,6 +336,35 @@ def test_a_lookup_of_another_type_warns_once():
 def test_a_bank_is_no_batch_of_keys():
     with pytest.raises((fullbloom.KeyTypeError, TypeError)):
         fullbloom.BloomFilter(10).update(FilterBank(10))
+
+
+def test_lookups_on_several_threads_answer_as_on_one():
+    bank = FilterBank(200)
+    owners, keys = np.arange(700_000) % 1777, np.arange(700_000)
+    bank.update(owners[::2], keys[::2])
+    one = bank.contains_many(owners, keys)
+    assert one[::2].all()
+    assert not one.all()
+    assert (bank.contains_many(owners, keys, threads=2) == one).all()
+    assert (bank.contains_many(5, keys, threads=3) == bank.contains_many(5, keys)).all()
+    assert bank.contains_many(owners[:9].tolist(), keys[:9].tolist(), threads=2) == one[:9].tolist()
+    with pytest.raises(fullbloom.ParameterError, match="threads"):
+        bank.contains_many(owners, keys, threads=0)
+
+
+def test_pairs_are_added_up_to_one_that_memory_does_not_allow():
+    start, owners = FilterBank(20), np.arange(9_000) % 40
+    start.update(owners[:40], np.arange(40))
+    bank, one = (
+        FilterBank.from_bytes(start.to_bytes(), max_bytes=len(start.to_bytes()) + 6_400) for _ in range(2)
+    )
+    with pytest.raises(fullbloom.FilterMemoryError):
+        bank.update(owners, np.arange(9_000))
+    with pytest.raises(fullbloom.FilterMemoryError):
+        for owner, key in zip(owners.tolist(), range(9_000), strict=True):
+            one.add(owner, key)
+    assert bank.num_added > start.num_added
+    assert bank.to_bytes() == one.to_bytes()
 
 
 def test_threads_lose_no_pair():

@@ -12,11 +12,17 @@
 //! The multiplication spreads ready hashes that are small numbers. Entries of one owner lie side by side, in the order in
 //! which they came: later stages of an owner are entries of a second table.
 
-use super::mixing::{MIX, UNMIX};
+mod search;
+mod slot;
+
+pub use self::slot::Entry;
+
+use self::search::{BLOCK, fetch_block, find_from, search};
+use self::slot::{Slot, is_free, pack, state, unpack};
+use super::mixing::MIX;
 use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};
-use crate::isa::prefetch;
 use crate::scheme::fastrange;
 
 /// Slots behind the last home.
@@ -30,111 +36,9 @@ pub const SLOT_BYTES: u64 = 16;
 /// Slots that a search may pass. Hashes of keys pass a few dozen (more than x with probability exp(-x / 5) or so); only
 /// hashes made to collide pass as many.
 const FAR: usize = 1024;
-
-/// Slots that are compared at once: from the home, and from the first slot of its pair of homes, where nearly all
-/// searches end.
-const WINDOW: usize = 8;
-const NEAR: usize = 6;
-/// Owners whose slots are fetched while those of as many before them are compared.
-const BLOCK: usize = 64;
-
-/// Where the search of a block of owners begins.
-type Starts = [usize; BLOCK];
-
-/// An entry: where the first line of a filter is, and a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The hash of the owner.
-    pub owner: u64,
-    /// The first line of the filter.
-    pub line: u32,
-    /// Keys of the owner, or the number of the stage.
-    pub count: u32,
-}
-
-type Slot = [u64; 2];
-
-fn pack(entry: Entry) -> Slot {
-    let line = u64::from(entry.line) + 1;
-    [entry.owner.wrapping_mul(MIX).to_le(), (line | u64::from(entry.count) << 32).to_le()]
-}
-
-#[inline(always)]
-fn unpack(slot: Slot) -> Option<Entry> {
-    let state = u64::from_le(slot[1]);
-    let line = (state as u32).checked_sub(1)?;
-    Some(Entry { owner: u64::from_le(slot[0]).wrapping_mul(UNMIX), line, count: (state >> 32) as u32 })
-}
-
-#[inline(always)]
-fn is_free(slot: &Slot) -> bool {
-    u64::from_le(slot[1]) as u32 == 0
-}
-
-/// First line and number of keys of a slot; `None` for a free one.
-#[inline(always)]
-fn state(slot: &Slot) -> Option<(u32, u32)> {
-    let state = u64::from_le(slot[1]);
-    Some(((state as u32).checked_sub(1)?, (state >> 32) as u32))
-}
-
-/// The slot of a mixed hash among the `N` from `start` on, which are compared without a branch each: a mispredicted branch
-/// costs as much as all of them.
-#[inline(always)]
-fn find_among<const N: usize>(slots: &[Slot], start: usize, mixed: u64) -> Option<usize> {
-    let window = slots.get(start..)?.first_chunk::<N>()?;
-    let mut hit = N;
-    for at in (0..N).rev() {
-        hit = if u64::from_le(window[at][0]) == mixed { at } else { hit };
-    }
-    // The hash 0 equals that of a free slot.
-    (hit < N && !is_free(&window[hit])).then_some(start + hit)
-}
-
-/// The slot of an owner whose search begins at `start`.
-#[inline(always)]
-fn find_from(slots: &[Slot], homes: u64, start: usize, owner: u64) -> Option<usize> {
-    find_among::<NEAR>(slots, start, owner.wrapping_mul(MIX)).or_else(|| find_far(slots, homes, owner))
-}
-
-/// [`find_from`] beyond the slots that are compared at once.
-#[inline(never)]
-fn find_far(slots: &[Slot], homes: u64, owner: u64) -> Option<usize> {
-    let mixed = owner.wrapping_mul(MIX);
-    find_among::<WINDOW>(slots, fastrange(mixed, homes) as usize, mixed).or_else(|| {
-        let (at, found) = search(slots, homes, owner);
-        found.then_some(at)
-    })
-}
-
-/// Finds where the searches of `owners` begin, and prefetches the slots from there on.
-#[inline(always)]
-fn fetch_block(slots: &[Slot], homes: u64, positions: &Positions, owners: &[u64], starts: &mut Starts) {
-    for (start, &owner) in starts.iter_mut().zip(owners) {
-        *start = positions.start(fastrange(owner.wrapping_mul(MIX), homes) as usize);
-        let address: *const u64 = slots.as_ptr().wrapping_add(*start).cast();
-        prefetch(address);
-        prefetch(address.wrapping_add(2 * NEAR - 1));
-    }
-}
-
-/// Where the first entry of `owner` is, or else would be inserted: true if it is there.
-#[inline(always)]
-fn search(slots: &[Slot], homes: u64, owner: u64) -> (usize, bool) {
-    let mixed = owner.wrapping_mul(MIX);
-    let mut at = fastrange(mixed, homes) as usize;
-    while let Some(slot) = slots.get(at) {
-        let held = u64::from_le(slot[0]);
-        if is_free(slot) || held > mixed {
-            return (at, false);
-        }
-        if held == mixed {
-            return (at, true);
-        }
-        at += 1;
-    }
-    (at, false)
-}
+/// Slots that an insertion may move. A table of millions that is nine tenths full has runs of thousands of slots (more than
+/// x with probability exp(-x / 190) or so), though every search in them is short.
+const MOST_MOVED: usize = 1 << 14;
 
 /// The table.
 pub struct Directory {
@@ -237,19 +141,19 @@ impl Directory {
     /// Prefetches the slots where the search of an owner begins.
     #[inline(always)]
     pub fn fetch(&self, owner: u64) {
-        prefetch(self.slots().as_ptr().wrapping_add(self.start(owner)).cast());
+        search::fetch(self.slots(), self.start(owner));
     }
 
     /// Where the first entry of `owner` is, or else would be inserted: true if it is there.
     #[inline(always)]
     fn search(&self, owner: u64) -> (usize, bool) {
-        search(self.slots(), self.homes, owner)
+        search(self.slots(), self.start(owner), owner.wrapping_mul(MIX))
     }
 
     /// The slot of an owner.
     #[inline(always)]
     pub fn find(&self, owner: u64) -> Option<usize> {
-        find_from(self.slots(), self.homes, self.start(owner), owner)
+        find_from(self.slots(), self.start(owner), owner, !self.positions.is_empty())
     }
 
     /// Passes first line and number of keys of each of `owners` to `take`, with the number of the pair; nothing for an owner
@@ -257,6 +161,7 @@ impl Directory {
     #[inline(always)]
     pub fn find_each(&self, owners: &[u64], mut take: impl FnMut(usize, u32, u32)) {
         let (slots, homes, positions) = (self.slots(), self.homes, &self.positions);
+        let is_near = !positions.is_empty();
         let (mut starts, mut next) = ([0; BLOCK], [0; BLOCK]);
         fetch_block(slots, homes, positions, &owners[..owners.len().min(BLOCK)], &mut starts);
         for (block, some) in owners.chunks(BLOCK).enumerate() {
@@ -264,7 +169,7 @@ impl Directory {
             let behind = owners.get(first + BLOCK..).unwrap_or_default();
             fetch_block(slots, homes, positions, &behind[..behind.len().min(BLOCK)], &mut next);
             for (i, (&owner, &start)) in some.iter().zip(&starts).enumerate() {
-                if let Some(at) = find_from(slots, homes, start, owner)
+                if let Some(at) = find_from(slots, start, owner, is_near)
                     && let Some((line, count)) = state(&slots[at])
                 {
                     take(first + i, line, count);
@@ -275,16 +180,16 @@ impl Directory {
     }
 
     /// Counts one more key for each of `owners` with fewer than `capacity`, up to the first owner without an entry; passes
-    /// the number of each pair to `take`, with the first line of its owner if a key was counted, until that returns
-    /// false. Returns how many were passed.
+    /// the number of each pair to `take`, with the slot of its owner, and its first line if a key was counted, until that
+    /// returns false. Returns how many were passed.
     #[inline(always)]
     pub fn count_each(
         &mut self,
         owners: &[u64],
         capacity: u64,
-        mut take: impl FnMut(usize, Option<u32>) -> bool,
+        mut take: impl FnMut(usize, usize, Option<u32>) -> bool,
     ) -> Result<usize> {
-        let (homes, positions) = (self.homes, &self.positions);
+        let (homes, positions, is_near) = (self.homes, &self.positions, !self.positions.is_empty());
         let slots: &mut [Slot] = match &mut self.memory {
             Some(memory) => memory.writable()?.as_chunks_mut().0,
             None => &mut [],
@@ -296,13 +201,13 @@ impl Directory {
             let behind = owners.get(first + BLOCK..).unwrap_or_default();
             fetch_block(slots, homes, positions, &behind[..behind.len().min(BLOCK)], &mut next);
             for (i, (&owner, &start)) in some.iter().zip(&starts).enumerate() {
-                let Some(at) = find_from(slots, homes, start, owner) else { return Ok(first + i) };
+                let Some(at) = find_from(slots, start, owner, is_near) else { return Ok(first + i) };
                 let Some((line, count)) = state(&slots[at]) else { return Ok(first + i) };
                 let has_room = u64::from(count) < capacity;
                 if has_room {
                     slots[at][1] = ((u64::from(line) + 1) | (u64::from(count + 1) << 32)).to_le();
                 }
-                if !take(first + i, has_room.then_some(line)) {
+                if !take(first + i, at, has_room.then_some(line)) {
                     return Ok(first + i + 1);
                 }
             }
@@ -403,14 +308,18 @@ impl Directory {
         loop {
             let home = self.home(entry.owner.wrapping_mul(MIX));
             let at = self.search(entry.owner).0 + self.of(entry.owner).count();
-            let slots = self.slots();
-            let Some(free) = (at..slots.len()).find(|&at| is_free(&slots[at])) else {
+            let run = self.slots().get(at..).unwrap_or_default();
+            let Some(moved) = run.iter().take(MOST_MOVED).position(is_free) else {
+                if run.len() > MOST_MOVED {
+                    return Err(colliding());
+                }
                 self.grow()?;
                 continue;
             };
-            if free - home > FAR {
+            if at + moved - home > FAR && self.is_far(home, at, moved) {
                 return Err(colliding());
             }
+            let free = at + moved;
             let slots = self.slots_mut()?;
             slots.copy_within(at..free, at + 1);
             slots[at] = pack(entry);
@@ -418,6 +327,13 @@ impl Directory {
             self.entries += 1;
             return Ok(());
         }
+    }
+
+    /// True if a search would pass too many slots once an entry of `home` is at slot `at` and `moved` entries moved by one.
+    #[cold]
+    fn is_far(&self, home: usize, at: usize, moved: usize) -> bool {
+        let behind = self.slots().iter().enumerate().skip(at).take(moved);
+        at - home > FAR || behind.into_iter().any(|(at, slot)| at + 1 - self.home(u64::from_le(slot[0])) > FAR)
     }
 
     /// Removes the entry at slot `at` and closes the gap.

@@ -113,7 +113,8 @@ impl FilterBank {
             let bank = Self::restore(parsed, wanted, |span| {
                 Memory::from_map(&map, span.offset, span.len / 8, Some(span.crc))
             })?;
-            if wanted.verify == Verify::Full {
+            // An empty bank has nothing that is mapped, and is not checked later.
+            if wanted.verify == Verify::Full || !bank.is_mapped() {
                 bank.check_cells()?;
             }
             Ok(bank)
@@ -245,6 +246,10 @@ fn read_stages(header: &Header, plan: &Plan) -> Result<Vec<Stage>> {
             return Err(damaged("shape"));
         }
         let stage = Stage { shape, ..plan.describe(index.into(), before, shape) };
+        // The next rate of an owner that may not grow, which no filter has.
+        if stage.fpr <= 0.0 {
+            return Err(damaged("number of stages"));
+        }
         before = stage.total;
         stages.push(stage);
     }

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod pool;
 pub mod positions;
 
+pub use batch::Owners;
 pub use owners::Exported;
 pub use plan::Plan;
 
@@ -297,14 +298,19 @@ impl FilterBank {
             return self.put(stage, newest.line, key);
         }
         self.check_grows(owner, index + 1)?;
-        if self.stages.len() == index + 1 {
+        let known = self.stages.len();
+        if known == index + 1 {
             let next = self.plan.stage(index + 1, stage.total).map_err(|error| match error {
                 Error::Parameter(why) => Error::Capacity(format!("an owner cannot grow further: {why}")),
                 other => other,
             })?;
             self.stages.push(next);
         }
-        let line = self.take_lines(index + 1, self.later.growth())?;
+        let taken = self.take_lines(index + 1, self.later.growth());
+        if taken.is_err() {
+            self.stages.truncate(known);
+        }
+        let line = taken?;
         let entry = Entry { owner: owner.owner, line, count: index as u32 + 1 };
         if let Err(error) = self.later.insert(entry) {
             self.pool.give_back(index + 1, line, self.stages[index + 1].lines())?;

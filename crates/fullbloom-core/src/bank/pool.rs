@@ -3,7 +3,7 @@
 
 use crate::cells::{LINE_WORDS, Memory};
 use crate::error::{Error, Result};
-use crate::isa::prefetch;
+use crate::scheme::placed;
 
 /// Lines that a bank can have: their numbers fit 32 bits, and one number means none.
 pub const MAX_LINES: u64 = u32::MAX as u64 - 1;
@@ -59,7 +59,7 @@ impl Pool {
     /// Prefetches a line.
     #[inline(always)]
     pub fn fetch(&self, line: u32) {
-        prefetch(self.words().as_ptr().wrapping_add(line as usize * LINE_WORDS));
+        placed::fetch(self.words().as_ptr(), line);
     }
 
     /// The words of `lines` lines from `first` on; empty if they are not in the pool.

@@ -244,6 +244,28 @@ fn limits_give_one_error_and_change_nothing() {
     bank.check_cells().unwrap();
 }
 
+#[test]
+fn a_batch_without_memory_adds_the_pairs_before_and_none_behind() {
+    let (mut random, mut taken_back) = (Random(8), 0);
+    for round in 0..60 {
+        let mut many = bank(10 + round % 7, 0.03);
+        let (owners, keys) = pairs(&mut random, 2000, 25);
+        many.add_pairs(&owners[..300], &keys[..300], None).unwrap();
+        let mut one = many.try_clone().unwrap();
+        let most = many.nbytes() + LINE_BYTES as u64 * random.below(40);
+        [&mut many, &mut one].into_iter().for_each(|bank| bank.limit(most));
+        let error = many.add_pairs(&owners[300..], &keys[300..], None).unwrap_err();
+        let refused = (300..2000).find(|&i| one.add(owners[i], keys[i]).is_err()).unwrap();
+        assert!(matches!(error, Error::Memory(why) if why.contains("max_bytes")));
+        assert_eq!(file(&many), file(&one));
+        many.check_cells().unwrap();
+        let room =
+            |&i: &usize| one.owners.get(owners[i]).is_some_and(|entry| u64::from(entry.count) < one.plan.capacity);
+        taken_back += (refused + 1..2000.min(refused + 20)).filter(room).count();
+    }
+    assert!(taken_back > 0);
+}
+
 /// A bank with grown owners and free lines of two sizes.
 fn used() -> FilterBank {
     let mut random = Random(6);

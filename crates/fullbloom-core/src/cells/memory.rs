@@ -14,6 +14,8 @@ use crate::isa::Isa;
 /// From this size on, memory comes in 2 MiB pages if the kernel has them: batch lookups gain 1.4x at 128 MB and 2x at
 /// 1.2 GB, and nothing below the size of the L2 cache.
 const HUGE_FROM_BYTES: usize = 4 << 20;
+/// Bytes of a huge page.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// Bytes that the kernel supplies in one call: two huge pages.
 #[cfg(target_os = "linux")]
 const SUPPLIED_AT_ONCE: usize = 4 << 20;
@@ -142,12 +144,18 @@ impl Memory {
         }
     }
 
-    /// Adds zeroed words behind the present ones, up to `words` rounded up to whole lines. On Linux pages are moved rather
-    /// than copied, so that a large memory never exists twice. After an error nothing has changed.
+    /// Adds zeroed words behind the present ones, up to `words` rounded up to whole lines, or to whole huge pages. On Linux
+    /// pages are moved rather than copied, so that a large memory never exists twice. After an error nothing has changed.
+    ///
+    /// The kernel aligns only mappings of whole huge pages, and splits the huge pages of one that it moves to an address
+    /// that is not aligned: a bank of 63 MB kept 22 of them.
     pub(crate) fn lengthen(&mut self, words: u64) -> Result<()> {
         if self.is_read_only() {
             return Err(Error::read_only());
         }
+        let is_huge = words >= (HUGE_FROM_BYTES / 8) as u64;
+        let words =
+            if is_huge { words.div_ceil(HUGE_PAGE_BYTES / 8).saturating_mul(HUGE_PAGE_BYTES / 8) } else { words };
         #[cfg(target_os = "linux")]
         if let Backing::Pages { owner, supplied } = &mut self.backing {
             let bytes = words.div_ceil(LINE_WORDS as u64).saturating_mul(LINE_BYTES as u64);

@@ -1,11 +1,9 @@
-//! Line kernels over lines that the caller chooses: many small filters in one array, of which each key has its own.
+//! Line kernels over lines that the caller chooses: many small filters in one array, of which each key has its own. The
+//! caller has prefetched the lines ([`fetch`]) while it looked for those of later keys.
 
 use super::pattern::{InstructionSet, LineScheme, Portable};
 use crate::cells::LINE_WORDS;
 use crate::isa::{Isa, prefetch};
-
-/// How far ahead of the current key its line is fetched.
-const AHEAD: usize = 32;
 
 /// A line beyond every array: its key is in no filter.
 pub const NOWHERE: u32 = u32::MAX;
@@ -27,7 +25,7 @@ impl Array {
         Array { base: words.as_ptr().cast_mut(), lines: words.len() / LINE_WORDS }
     }
 
-    /// Any address for a line beyond the array, which is only fetched.
+    /// Any address for a line beyond the array, which is not read.
     #[inline(always)]
     fn address(self, line: u32) -> *mut u64 {
         self.base.wrapping_add(line as usize * LINE_WORDS)
@@ -37,6 +35,12 @@ impl Array {
     fn holds(self, line: u32) -> bool {
         (line as usize) < self.lines
     }
+}
+
+/// Prefetches a line of the array whose words begin at `words`.
+#[inline(always)]
+pub fn fetch(words: *const u64, line: u32) {
+    prefetch(words.wrapping_add(line as usize * LINE_WORDS));
 }
 
 /// Checks each of `hashes` in its line of `words`; one answer each, 0 for lines beyond the words.
@@ -76,13 +80,7 @@ unsafe fn contains_loop<S: CacheLineScheme>(
     hashes: &[u64],
     found: &mut [u8],
 ) {
-    for &line in lines.iter().take(AHEAD) {
-        prefetch(array.address(line));
-    }
-    for (i, ((&line, &hash), found)) in lines.iter().zip(hashes).zip(found).enumerate() {
-        if let Some(&next) = lines.get(i + AHEAD) {
-            prefetch(array.address(next));
-        }
+    for ((&line, &hash), found) in lines.iter().zip(hashes).zip(found) {
         // SAFETY: the line is one of the array, whose lines are aligned as its base is.
         *found = u8::from(array.holds(line) && unsafe { set.contains::<S>(array.address(line), hash) });
     }
@@ -98,13 +96,7 @@ unsafe fn add_loop<S: CacheLineScheme>(
     hashes: &[u64],
     new: &mut [u8],
 ) {
-    for &line in lines.iter().take(AHEAD) {
-        prefetch(array.address(line));
-    }
-    for (i, ((&line, &hash), new)) in lines.iter().zip(hashes).zip(new).enumerate() {
-        if let Some(&next) = lines.get(i + AHEAD) {
-            prefetch(array.address(next));
-        }
+    for ((&line, &hash), new) in lines.iter().zip(hashes).zip(new) {
         // SAFETY: as in `contains_loop`; the caller vouches for writing.
         *new = u8::from(array.holds(line) && unsafe { set.add::<S>(array.address(line), hash) });
     }

@@ -9,7 +9,7 @@ use crate::structure::{Filter, HashSource};
 const KEYS_PER_THREAD: usize = 1 << 17;
 
 /// Keys that a thread looks up at a time: 0.15 to 0.8 ms in a Bloom filter, some ten times the start of a thread.
-const KEYS_A_PART: usize = 1 << 15;
+pub const KEYS_A_PART: usize = 1 << 15;
 
 /// The number of threads worth using for `keys` if `asked` are allowed.
 pub fn useful_threads(asked: usize, keys: usize) -> usize {

@@ -24,7 +24,7 @@ use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::lists;
 
-use pairs::{Job, Owners, Pairs};
+use pairs::{Job, Pairs};
 
 /// Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
 ///
@@ -74,15 +74,17 @@ impl FilterBank {
 
     fn pairs<'py>(
         &self,
-        owners: Owners,
-        keys: &Bound<'py, PyAny>,
-        job: Job,
+        (owners, keys): (&Bound<'py, PyAny>, &Bound<'py, PyAny>),
+        (job, threads): (Job, usize),
         (hashed, wanted): (bool, bool),
     ) -> PyResult<Bound<'py, PyAny>> {
-        let pairs = Pairs::new(&self.lock, owners, job);
-        let answers = if hashed { ready::run(&pairs, keys)? } else { batch::run(&pairs, &self.hasher, keys, wanted)? };
-        pairs.finish(keys.py())?;
-        Ok(answers)
+        pairs::with_owners(&self.hasher, owners, hashed, &|owners| {
+            let pairs = Pairs::new(&self.lock, owners, job, threads);
+            let answers =
+                if hashed { ready::run(&pairs, keys)? } else { batch::run(&pairs, &self.hasher, keys, wanted)? };
+            pairs.finish(keys.py())?;
+            Ok(answers)
+        })
     }
 
     /// The error for an owner that is not in the bank.
@@ -172,7 +174,7 @@ impl FilterBank {
     ///
     /// owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
     /// owners may be one key that is not a container, such as a text or an int. Raises as add() and ParameterError for
-    /// batches of different lengths; pairs before a refused one are added.
+    /// batches of different lengths; pairs before a refused one are added, and none behind it.
     ///
     /// >>> from fullbloom import FilterBank
     /// >>> bank = FilterBank(100)
@@ -182,27 +184,32 @@ impl FilterBank {
     /// (3, 5)
     #[pyo3(signature = (owners: "Keys | Key", keys: "Keys") -> "None")]
     fn update(&self, owners: &Bound<'_, PyAny>, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.pairs(Owners::read(&self.hasher, owners)?, keys, Job::Add, (false, false)).map(drop)
+        self.pairs((owners, keys), (Job::Add, 1), (false, false)).map(drop)
     }
 
     /// As update; one result per pair, True if it was new, in the same container type as the keys.
     #[pyo3(signature = (owners: "Keys | Key", keys: "Keys") -> "Answers[bool]")]
     fn add_many<'py>(&self, owners: &Bound<'py, PyAny>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs(Owners::read(&self.hasher, owners)?, keys, Job::Add, (false, true))
+        self.pairs((owners, keys), (Job::Add, 1), (false, true))
     }
 
     /// One result per pair, in the same container type as the keys; the GIL is released.
     ///
-    /// owners, keys: as for update.
-    #[pyo3(signature = (owners: "Keys | Key", keys: "Keys") -> "Answers[bool]")]
-    fn contains_many<'py>(&self, owners: &Bound<'py, PyAny>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs(Owners::read(&self.hasher, owners)?, keys, Job::Check, (false, true))
+    /// owners, keys: as for update. threads: how many may be used.
+    #[pyo3(signature = (owners: "Keys | Key", keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+    fn contains_many<'py>(
+        &self,
+        owners: &Bound<'py, PyAny>,
+        keys: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = parameters::threads)] threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.pairs((owners, keys), (Job::Check, threads), (false, true))
     }
 
     /// add_many for ready 64-bit hashes of owners and keys (see hash_many, with the bank's seed and secret).
     #[pyo3(signature = (owners: "Hashes | SupportsIndex", keys: "Hashes") -> "Answers[bool]")]
     fn add_hashed<'py>(&self, owners: &Bound<'py, PyAny>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs(Owners::read_hashed(owners)?, keys, Job::Add, (true, true))
+        self.pairs((owners, keys), (Job::Add, 1), (true, true))
     }
 
     /// contains_many for ready 64-bit hashes of owners and keys.
@@ -212,7 +219,7 @@ impl FilterBank {
         owners: &Bound<'py, PyAny>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs(Owners::read_hashed(owners)?, keys, Job::Check, (true, true))
+        self.pairs((owners, keys), (Job::Check, 1), (true, true))
     }
 
     /// Number of owners.

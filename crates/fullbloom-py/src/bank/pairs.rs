@@ -1,9 +1,8 @@
 //! Pairs of owners and keys: two columns, or one owner for all keys.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use fullbloom_core::bank::FilterBank;
-use fullbloom_core::key::source::CHUNK;
+use fullbloom_core::bank::{FilterBank, Owners};
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
 use fullbloom_core::structure::HashSource;
 use pyo3::prelude::*;
@@ -15,30 +14,37 @@ use crate::keys::ready;
 use crate::keys::scalar::hash_key_in;
 use crate::locking::biased_lock::BiasedLock;
 use crate::locking::slices;
-use crate::operations::Hash;
+use crate::operations::{Hash, keys_per_lock};
 
-/// Pairs for which the bank stays locked: 1 to 3 ms.
-const LOCKED: usize = 1 << 16;
-
-/// The hashes of owners.
-pub(super) enum Owners {
-    /// One for all keys.
-    One(u64),
-    /// One a key.
-    Each(Vec<u64>),
+/// Owners of a batch, none of which may be null: rows with and without one would be shifted against keys.
+///
+/// Owners that come as one column are hashed beside their keys, a chunk at a time. Others are hashed and collected first.
+struct Reader<'a, 'py> {
+    /// What is done with the owners and their keys.
+    work: &'a dyn Fn(Owners<'_>) -> PyResult<Bound<'py, PyAny>>,
+    /// Number of owners, where it is known before they are hashed.
+    number: Cell<usize>,
+    hashes: RefCell<Vec<u64>>,
+    done: RefCell<Option<PyResult<Bound<'py, PyAny>>>>,
 }
 
-/// Collects the hashes of owners, none of which may be null: rows with and without one would be shifted against keys.
-#[derive(Default)]
-struct CollectOwners(std::cell::RefCell<Vec<u64>>);
-
-impl Operation for CollectOwners {
+impl Operation for Reader<'_, '_> {
     type Out = u8;
     const SKIPS_NULLS: bool = true;
     const REFUSES_NULLS: bool = true;
 
+    fn expect(&self, _: Python<'_>, owners: usize) -> PyResult<()> {
+        self.number.set(owners);
+        Ok(())
+    }
+
     fn run(&self, py: Python<'_>, source: &dyn HashSource, _: Option<&mut [u8]>) -> PyResult<()> {
-        let mut all = self.0.borrow_mut();
+        let mut all = self.hashes.borrow_mut();
+        if !source.is_empty() && source.len() == self.number.get() && all.is_empty() {
+            let answers = (self.work)(Owners::Each(source, 0));
+            *self.done.borrow_mut() = Some(answers);
+            return Ok(());
+        }
         let first = all.len();
         fullbloom_core::cells::allocation::reserve(&mut all, source.len()).or_raise(py)?;
         all.resize(first + source.len(), 0);
@@ -58,26 +64,29 @@ fn is_single(owners: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!iterable && !owners.hasattr("__arrow_c_array__")? && !owners.hasattr("__arrow_c_stream__")?)
 }
 
-impl Owners {
-    /// Reads `owners=`: one key, or any batch of keys.
-    pub(super) fn read(hasher: &KeyHasher, owners: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if is_single(owners)? {
-            return hash_key_in(hasher, owners).map(|(hash, _)| Owners::One(hash));
-        }
-        let hashes = CollectOwners::default();
-        batch::run(&hashes, hasher, owners, false)?;
-        Ok(Owners::Each(hashes.0.into_inner()))
+/// Passes the owners in `owners=` to `work`: one key, or any batch of keys; of ready hashes if `hashed`.
+pub(super) fn with_owners<'py>(
+    hasher: &KeyHasher,
+    owners: &Bound<'py, PyAny>,
+    hashed: bool,
+    work: &dyn Fn(Owners<'_>) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let single = match hashed {
+        true => ready::read_single(owners)?,
+        false if is_single(owners)? => Some(hash_key_in(hasher, owners)?.0),
+        false => None,
+    };
+    if let Some(owner) = single {
+        return work(Owners::One(owner));
     }
-
-    /// Reads `owners=` of ready hashes: one, or a batch.
-    pub(super) fn read_hashed(owners: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Some(hash) = ready::read_single(owners)? {
-            return Ok(Owners::One(hash));
-        }
-        let hashes = CollectOwners::default();
-        ready::run(&hashes, owners)?;
-        Ok(Owners::Each(hashes.0.into_inner()))
-    }
+    let reader = Reader { work, number: Cell::new(0), hashes: RefCell::default(), done: RefCell::default() };
+    if hashed {
+        ready::run(&reader, owners)?
+    } else {
+        batch::run(&reader, hasher, owners, false)?
+    };
+    let Reader { hashes, done, .. } = reader;
+    done.into_inner().unwrap_or_else(|| work(Owners::Each(&hashes.into_inner(), 0)))
 }
 
 /// What is done with pairs.
@@ -92,21 +101,23 @@ pub(super) enum Job {
 /// A batch of pairs.
 pub(super) struct Pairs<'a> {
     pub(super) lock: &'a BiasedLock<FilterBank>,
-    pub(super) owners: Owners,
+    pub(super) owners: Owners<'a>,
     pub(super) job: Job,
+    /// How many may be used for lookups.
+    pub(super) threads: usize,
     /// Keys processed so far.
     done: Cell<usize>,
 }
 
 impl<'a> Pairs<'a> {
-    pub(super) fn new(lock: &'a BiasedLock<FilterBank>, owners: Owners, job: Job) -> Self {
-        Pairs { lock, owners, job, done: Cell::new(0) }
+    pub(super) fn new(lock: &'a BiasedLock<FilterBank>, owners: Owners<'a>, job: Job, threads: usize) -> Self {
+        Pairs { lock, owners, job, threads, done: Cell::new(0) }
     }
 
     /// Refuses another number of keys than of owners.
     fn check_number(&self, py: Python<'_>, keys: usize) -> PyResult<()> {
         match &self.owners {
-            Owners::Each(owners) if owners.len() != keys => {
+            Owners::Each(owners, _) if owners.len() != keys => {
                 let owners = owners.len();
                 Err(parameter(py, format!("there must be as many owners as keys, got {owners} owners for {keys} keys")))
             }
@@ -131,65 +142,44 @@ impl Operation for Pairs<'_> {
     }
 
     fn needs_count(&self) -> PyResult<bool> {
-        Ok(matches!(self.owners, Owners::Each(_)))
+        Ok(matches!(self.owners, Owners::Each(..)))
     }
 
     fn run(&self, py: Python<'_>, source: &dyn HashSource, mut out: Option<&mut [u8]>) -> PyResult<()> {
         let before = self.done.get();
         let end = before + source.len();
-        if let Owners::Each(owners) = &self.owners
-            && end > owners.len()
-        {
-            return self.check_number(py, end);
-        }
-        let owners = &self.owners;
-        let (mut keys, mut one) = ([0u64; CHUNK], [0u64; CHUNK]);
-        if let Owners::One(owner) = owners {
-            one = [*owner; CHUNK];
-        }
+        let owners = match self.owners {
+            Owners::Each(owners, _) if end > owners.len() => return self.check_number(py, end),
+            Owners::Each(owners, _) => Owners::Each(owners, before),
+            one => one,
+        };
         let (job, domains) = (self.job, source.domains());
         if job == Job::Check {
             expect(py, self.lock, source)?;
         }
+        let threads = if job == Job::Check { self.threads } else { 1 };
+        let locked = keys_per_lock(source.len(), threads);
         slices::run_locked(self.lock, py, source.len(), |session, first| {
-            let last = source.len().min(first + LOCKED);
-            let mut step = |start: usize, bank: Access<'_>| {
-                let keys = &mut keys[..CHUNK.min(last - start)];
-                source.fill(start, keys);
-                let owners = match owners {
-                    Owners::One(_) => &one[..keys.len()],
-                    Owners::Each(owners) => &owners[before + start..before + start + keys.len()],
-                };
-                let out = out.as_deref_mut().map(|out| &mut out[start..start + keys.len()]);
-                match (bank, out) {
-                    (Access::Read(bank), Some(out)) => bank.contains_pairs(owners, keys, out),
-                    (Access::Read(_), None) => {}
-                    (Access::Write(bank), out) => return bank.add_pairs(owners, keys, out),
+            let last = source.len().min(first + locked);
+            let out = out.as_deref_mut().map(|out| &mut out[first..last]);
+            match (job, out) {
+                (Job::Check, None) => {}
+                (Job::Check, Some(out)) => {
+                    session.read(|bank| bank.contains_columns(owners, source, first, out, threads));
                 }
-                Ok(())
-            };
-            let chunks = (first..last).step_by(CHUNK);
-            match job {
-                Job::Check => session.read(|bank| chunks.into_iter().try_for_each(|at| step(at, Access::Read(bank)))),
-                Job::Add => session.write(|bank| {
-                    let added = chunks.into_iter().try_for_each(|at| step(at, Access::Write(bank)));
+                (Job::Add, out) => session.write(|bank| {
+                    let added = bank.add_columns(owners, source, (first, last), out);
                     if bank.num_added() > 0 && !bank.is_read_only() {
                         bank.hasher_mut().added_mut().insert(domains);
                     }
                     added
-                }),
-            }?;
+                })?,
+            }
             Ok(last)
         })?;
         self.done.set(end);
         Ok(())
     }
-}
-
-/// The bank, as the job sees it.
-enum Access<'a> {
-    Read(&'a FilterBank),
-    Write(&'a mut FilterBank),
 }
 
 /// Warns if no key of the domains of a lookup was added.

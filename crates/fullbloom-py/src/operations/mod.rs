@@ -30,7 +30,7 @@ const LOCKED: usize = 1 << 17;
 const LOCKED_THREADED: usize = 1 << 22;
 
 /// How many of `keys` keys are processed per lock.
-fn keys_per_lock(keys: usize, threads: usize) -> usize {
+pub(crate) fn keys_per_lock(keys: usize, threads: usize) -> usize {
     let most = if threads > 1 { LOCKED_THREADED } else { LOCKED };
     // Equal parts: starting threads is not worth it for a short last one.
     keys.div_ceil(keys.div_ceil(most).max(1)).max(1)

@@ -1,4 +1,6 @@
+use super::super::mixing::UNMIX;
 use super::*;
+use crate::hash::splitmix::mix;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::Vacant;
 
@@ -56,6 +58,39 @@ fn large_tables_are_at_least_eight_tenths_full() {
             assert!(table.nbytes() <= 20 * (i + 1) + 1100, "{i} {}", table.nbytes());
         }
     }
+}
+
+#[test]
+fn millions_of_owners_fit_whose_runs_are_long() {
+    let mut table = Directory::empty();
+    let (mut longest, mut run, mut owners) = (0, 0, 0);
+    // As full as it gets.
+    while owners < 1_000_000 || table.has_room() {
+        table.insert(Entry { owner: mix(owners), line: owners as u32, count: 0 }).unwrap();
+        owners += 1;
+    }
+    for slot in table.slots() {
+        run = if is_free(slot) { 0 } else { run + 1 };
+        longest = longest.max(run);
+    }
+    assert!(longest > FAR && table.check(true));
+    assert!((0..owners).all(|i| table.get(mix(i)).is_some_and(|entry| entry.line == i as u32)));
+}
+
+#[test]
+fn an_insertion_that_would_move_a_run_of_any_length_is_refused() {
+    let homes = 100_000;
+    let memory = Memory::unsupplied(Directory::words(homes).unwrap()).unwrap();
+    let mut table = Directory::over(Some(memory), homes, 0);
+    // Each entry is at its home, so that no search is far.
+    let owner = |home: u64| (u64::MAX / homes * home + (1 << 30)).wrapping_mul(UNMIX);
+    for home in 1..=MOST_MOVED as u64 {
+        table.insert(Entry { owner: owner(home), line: 0, count: 0 }).unwrap();
+    }
+    table.insert(Entry { owner: owner(2).wrapping_sub(UNMIX), line: 0, count: 0 }).unwrap();
+    let refused = table.insert(Entry { owner: owner(1).wrapping_sub(UNMIX), line: 0, count: 0 });
+    assert!(matches!(refused, Err(Error::Capacity(message)) if message.contains("secret")));
+    assert!(table.check(true) && table.len() == MOST_MOVED as u64 + 1);
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! A slot of a directory, and the entry in it.
+
+use super::super::mixing::{MIX, UNMIX};
+
+/// An entry: where the first line of a filter is, and a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The hash of the owner.
+    pub owner: u64,
+    /// The first line of the filter.
+    pub line: u32,
+    /// Keys of the owner, or the number of the stage.
+    pub count: u32,
+}
+
+/// Words of a slot.
+pub(super) type Slot = [u64; 2];
+
+/// The slot of an entry.
+pub(super) fn pack(entry: Entry) -> Slot {
+    let line = u64::from(entry.line) + 1;
+    [entry.owner.wrapping_mul(MIX).to_le(), (line | u64::from(entry.count) << 32).to_le()]
+}
+
+/// The entry of a slot; `None` for a free one.
+#[inline(always)]
+pub(super) fn unpack(slot: Slot) -> Option<Entry> {
+    let state = u64::from_le(slot[1]);
+    let line = (state as u32).checked_sub(1)?;
+    Some(Entry { owner: u64::from_le(slot[0]).wrapping_mul(UNMIX), line, count: (state >> 32) as u32 })
+}
+
+/// True for a slot without an entry.
+#[inline(always)]
+pub(super) fn is_free(slot: &Slot) -> bool {
+    u64::from_le(slot[1]) as u32 == 0
+}
+
+/// First line and number of keys of a slot; `None` for a free one.
+#[inline(always)]
+pub(super) fn state(slot: &Slot) -> Option<(u32, u32)> {
+    let state = u64::from_le(slot[1]);
+    Some(((state as u32).checked_sub(1)?, (state >> 32) as u32))
+}

@@ -95,8 +95,9 @@ class PreCheck:
 
         Statements of SQLAlchemy are read from their parameters: flushes, ``insert()`` and ``update()`` of
         both ORM and Core. A statement whose keys cannot be read so (``insert().from_select()``, an expression
-        as a key, SQL as text) makes the filter incomplete once it commits: `load` again. Triggers, and
-        programs that do not use these engines, are not seen.
+        as a key, SQL as text, a change of the table's definition) makes the filter incomplete once it
+        commits: `load` again. Triggers, cursors of the driver, and programs that do not use these engines are
+        not seen.
         """
         engine = getattr(engine, "sync_engine", engine)
         if not isinstance(engine, sqlalchemy.Engine):

@@ -15,7 +15,9 @@ Needs Dask with dataframes, and distributed for worker processes (``pip install 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import fullbloom
 from fullbloom.engines.kinds import create_filter, create_mergeable
@@ -45,6 +47,8 @@ _MOST_KEPT, _SAMPLED_PARTITIONS, _SAMPLED_ROWS = 0.5, 8, 2000
 _SPREAD, _ROWS_PER_OWNER, _FPR = 256, 1 << 22, 0.001
 #: Kinds of NumPy types whose equal values are equal keys: integers, floats, booleans, timestamps.
 _EXACT_KINDS = "iufbM"
+#: Kinds of NumPy types whose values are the keys of plain values of Python.
+_PLAIN_KINDS = frozenset("biufSU")
 
 
 def build(
@@ -189,17 +193,27 @@ def identify(item: Any) -> Any:
     >>> identify(1) == identify(True), identify(1) == identify(1.0), identify("a") == identify(b"a")
     (True, False, True)
     """
-    if isinstance(item, str):
-        return "text", item.encode("utf-8", "surrogatepass")
-    if isinstance(item, bytes | bytearray | memoryview):
-        return "text", bytes(item)
+    # Numbers and texts of NumPy are the keys of plain ones. Its times are compared by hash, like all times.
+    if getattr(getattr(item, "dtype", None), "kind", "") in _PLAIN_KINDS:
+        item = item.item()
+    if isinstance(item, str | bytes | bytearray | memoryview | UUID):
+        return "text", _read_bytes(item)
     if isinstance(item, int):
         return "integer", int(item)
     if isinstance(item, float):
         return "float", "nan" if math.isnan(item) else float(item)
     if isinstance(item, tuple):
         return "tuple", tuple(identify(part) for part in item)
-    return type(item).__name__, item
+    if item is None or isinstance(item, Decimal):
+        return type(item).__name__, item
+    # Dates, times and durations are eight bytes, of which this hash maps no two to one value.
+    return "time", fullbloom.hash_key(item)
+
+
+def _read_bytes(item: str | bytes | bytearray | memoryview | UUID) -> bytes:
+    if isinstance(item, UUID):
+        return item.bytes
+    return item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item)
 
 
 def _check_workers() -> None:
@@ -261,6 +275,8 @@ def _check_frame(frame: Any, columns: list[str]) -> list[Any]:
         if column not in frame.columns:
             known = ", ".join(map(str, frame.columns))[:_SHOWN]
             raise ParameterError(f"column {str(column)[:_SHOWN]!r} does not exist; the columns are {known}")
+        if [*frame.columns].count(column) > 1:
+            raise ParameterError(f"column {str(column)[:_SHOWN]!r} is ambiguous; rename one of them")
     return [frame.dtypes[column] for column in columns]
 
 

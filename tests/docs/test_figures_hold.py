@@ -123,6 +123,18 @@ def test_points_of_the_grid_have_not_drifted() -> None:
         assert abs(again.deviation) <= bound(len(points)), (seed, point)
 
 
+def test_a_share_of_zero_is_written_with_its_error() -> None:
+    rows = {row.what: row for some in RECORD.rows.values() for row in some}
+    row = next(row for row in rows.values() if row.error)
+    for measured, error, text in (
+        (0.0, 0.024, "0.000 ± 0.024"),
+        (0.0, 2e-6, "(0.0 ± 2.0)e-6"),
+        (4e-4, 0.01, "0.000 ± 0.010"),
+        (4e-4, 1e-5, "(4.00 ± 0.10)e-4"),
+    ):
+        assert page.format_measured(replace(row, measured=measured, error=error)) == text
+
+
 def test_a_drift_is_detected() -> None:
     """The test above must be able to fail: a rate that is doubled is beyond its bound."""
     name, at, case = next(item for item in list_cases() if item[2].what == "rate with k = 7")

@@ -141,6 +141,22 @@ def test_parameters_are_refused_before_anything_runs():
         deduplicate(frame, [])
 
 
+def test_keys_of_another_type_are_an_error_of_the_query():
+    known = BloomFilter(10)
+    known.update([1, 2])
+    texts = dask.bag.from_sequence(["1", None, "2"], npartitions=1)
+    for keys in (frame_of({"k": ["1", "2"]}, parts=1)["k"], frame_of({"a": [1], "b": [2]}, parts=1), texts):
+        for _ in range(2):  # also in a process that has warned
+            with pytest.raises(KeyTypeError, match="in a filter that holds keys of type integer"):
+                contains(keys, known).compute()
+    mixed = dask.bag.from_sequence(["1", 2, None], npartitions=1)
+    assert contains(mixed, known).compute() == [False, True, None]
+    ready, empty = BloomFilter(10), BloomFilter(10)
+    ready.add_hashed([fullbloom.hash_key("1")])
+    assert contains(texts, ready).compute() == [True, None, False]
+    assert contains(texts, empty).compute() == [False, None, False]
+
+
 def test_values_that_are_no_keys_are_an_error():
     with pytest.raises(KeyTypeError):
         build(dask.bag.from_sequence([["a list"]], npartitions=1), capacity=10)

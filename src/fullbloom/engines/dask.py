@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import fullbloom
+from fullbloom import BloomFilter
 from fullbloom.engines.kinds import create_filter, create_mergeable
-from fullbloom.errors import EngineError, ParameterError, ParameterTypeError, SecretError
+from fullbloom.errors import EngineError, KeyTypeError, ParameterError, ParameterTypeError, SecretError
 from fullbloom.extras import require_extra
 
 with require_extra("dask"):
@@ -41,6 +42,8 @@ __all__ = ["bloom_join", "build", "contains", "deduplicate"]
 _SHOWN = 200
 #: Filters, or sets of hashes, that one task merges.
 _FAN_IN = 8
+#: Keys of a partition whose types are compared with those of the filter.
+_CHECKED = 100
 #: A filter that keeps more of the rows costs more than it saves; its sample reads rows of some partitions.
 _MOST_KEPT, _SAMPLED_PARTITIONS, _SAMPLED_ROWS = 0.5, 8, 2000
 #: Digits that a hash has per row at least, rows per owner of hashes, and the rate of the filter of repeats.
@@ -89,7 +92,9 @@ def contains(keys: Any, filter_: Any) -> Any:
 
     ``keys`` is a series, a bag, or a dataframe whose rows are looked up as tuples. A null gives ``<NA>`` in
     the series, of type ``boolean``, and None in the bag. Each worker process receives the filter once, as it
-    is now. Raises ParameterTypeError for another collection or what is not a filter.
+    is now. Raises ParameterTypeError for another collection or what is not a filter; the result raises
+    KeyTypeError if the first keys of a partition are of types that the filter does not hold, because the
+    warning of a worker would not be seen.
 
     >>> import pandas as pd
     >>> from fullbloom import BloomFilter
@@ -331,6 +336,7 @@ def _merge_filters(parts: list[Any]) -> Any:
 
 
 def _look_up(keys: Any, known: Any) -> Any:
+    _check_domains(keys.head(_CHECKED).dropna(), known)
     marks = known.contains_many(keys).astype("boolean")
     if hasattr(keys, "isna"):
         missing = keys.isna() if not hasattr(keys, "columns") else keys.isna().any(axis=1)
@@ -338,8 +344,23 @@ def _look_up(keys: Any, known: Any) -> Any:
     return marks.rename(None if hasattr(keys, "columns") else keys.name)
 
 
+def _check_domains(keys: Any, known: Any) -> None:
+    """Raise KeyTypeError if no key is of a type that the filter holds, so that it would find none of them."""
+    held = {*getattr(known, "key_domains", "unknown").split(", ")}
+    if held & {"none", "hashed", "unknown"} or not len(keys):
+        return
+    probe = BloomFilter(_CHECKED)
+    probe.update(keys)
+    if not held & {*probe.key_domains.split(", ")}:
+        raise KeyTypeError(
+            f"keys of type {probe.key_domains} were looked up in a filter that holds keys of type "
+            f"{known.key_domains}; cast the keys"
+        )
+
+
 def _look_up_items(items: Any, known: Any) -> list[bool | None]:
     listed = [*items]
+    _check_domains([item for item in listed[:_CHECKED] if item is not None], known)
     marks = iter(known.contains_many([item for item in listed if item is not None]))
     return [None if item is None else next(marks) for item in listed]
 

@@ -268,7 +268,7 @@ def _or_dash(value: Any) -> str:
 
 MISSING = """## Figures that are elsewhere, or nowhere
 
-* Rates of 1e-12 and below (count thresholds of 3 and more) are only computed: no machine can measure them.
+* Rates of 1e-11 and below (count thresholds of 3 and more) are only computed: no machine can measure them.
 * The bytes of foreign formats (Bitcoin, Ethereum, Spark, Guava, RedisBloom, Parquet) are golden files of the
   tests, since they are equal or wrong: [formats](formats.md).
 * Figures of production systems (Akamai: three quarters of the objects are requested once, writes nearly

@@ -69,6 +69,23 @@ def test_deviations_are_those_of_chance() -> None:
     assert max(abs(point.deviation) for point in points) < bound(len(points))
 
 
+def test_a_reason_excuses_neither_a_bound_that_is_broken_nor_a_law_that_is_missed() -> None:
+    """A reason explains a difference from the published figure; what a row claims must hold all the same."""
+    bounds = laws = 0
+    for name, subject in SUBJECTS.items():
+        for case, row in zip(subject.cases, RECORD.rows[name], strict=True):
+            beyond = row.measured - read_number(row.published)
+            if row.what.endswith(("at most", "at least")):
+                bounds += 1
+                assert (beyond if row.what.endswith("most") else -beyond) <= 3 * row.error, row.what
+            if row.law is not None and row.error:
+                laws += 1
+                allowed = case.law_error * abs(row.law) + bound(len(RECORD.chances)) * row.error
+                assert abs(row.measured - row.law) <= allowed, (row.what, row.parameters)
+    assert bounds >= 4
+    assert laws > 80
+
+
 def test_figures_without_chance_are_computed_again() -> None:
     checked = 0
     for name, at, case in list_cases():

@@ -9,6 +9,7 @@ import uuid
 import weakref
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hostile.container import File
 
@@ -290,6 +291,21 @@ def test_the_default_collation_counts_and_a_binary_one_does_no_harm(connection):
     connection.execute("create table u as select 'A' as x; pragma default_collation = 'nocase'")
     with pytest.raises(ParameterError, match="collation"):
         semi_join(connection, connection.table("u"), connection.sql("select 'a' as x"), on="x")
+
+
+def test_a_large_side_that_can_be_read_once_is_read_with_the_result(connection):
+    read = []
+
+    def batches():
+        for number in range(3):
+            read.append(number)
+            yield pa.record_batch({"x": pa.array([f"t{number}", "other"])})
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("x", pa.string())]), batches())
+    joined = semi_join(connection, connection.from_arrow(reader), connection.sql("select 't1' as x"), on="x")
+    assert read == []
+    assert joined.fetchall() == [("t1",)]
+    assert read == [0, 1, 2]
 
 
 def test_an_empty_small_side_has_no_partners(connection):

@@ -121,10 +121,11 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
     """Return a relation of the rows of ``big`` that have a partner in ``small``: exactly, each at most once.
 
     ``big`` and ``small`` are relations of ``connection``, and ``on`` names the columns that both have. The
-    keys of the small side are read now, for a filter, and again with the result, for the join: keys that it
-    gets in between have no partners, so call this again after a change. The plan of the result applies the
-    filter to ``big`` below the join. It pays if what lies between the two is expensive; the ``semi`` join of
-    tables in memory is faster. A null has no partner.
+    keys of the small side are read now, for a filter, and again with the result, for the join: it must give
+    the same rows each time, so materialize a sample or a limit without an order, and call this again after a
+    change. The large side is read once, with the result. The plan of the result applies the filter to ``big``
+    below the join. It pays if what lies between the two is expensive; the ``semi`` join of tables in memory
+    is faster. A null has no partner.
 
     The filter is released with the returned relation, so keep it while a relation derived from it is in use.
     Raises ParameterError if a column does not exist, has different types on the two sides, or a collation in

@@ -97,8 +97,8 @@ class PreCheck:
         Statements of SQLAlchemy are read from their parameters: flushes, ``insert()`` and ``update()`` of
         both ORM and Core. A statement whose keys cannot be read so (``insert().from_select()``, an expression
         as a key, SQL as text, a change of the table's definition) makes the filter incomplete once it
-        commits: `load` again. Triggers, cursors of the driver, and programs that do not use these engines are
-        not seen.
+        commits: `load` again. Writes by triggers and functions of the database, through views, by cursors of
+        the driver, and by programs that do not use these engines are not seen.
         """
         engine = getattr(engine, "sync_engine", engine)
         if not isinstance(engine, sqlalchemy.Engine):

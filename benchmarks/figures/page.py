@@ -100,7 +100,7 @@ def format_measured(row: Row) -> str:
             return f"{int(row.measured):,}"
         return f"{row.measured:.{digits}g}" if abs(row.measured) < 10**digits else f"{row.measured:,.0f}"
     places = max(0, 1 - math.floor(math.log10(row.error)))
-    if abs(row.measured) < 1e-3:
+    if abs(row.measured) < 1e-3 and row.error < 1e-3:
         power = math.floor(math.log10(row.measured)) if row.measured > 0 else -6
         scaled = 10.0**-power
         places = max(0, places + power)
@@ -255,8 +255,8 @@ def _render_speed(record: Record) -> str:
             wrap(
                 "The service design reports 250,000 insertions a second into a filter in Redis with "
                 "pipelining (published). "
-                f"`RedisBloomFilter.update` made {times['redis']:,.0f} a second here, with a server on "
-                "the same machine."
+                f"`RedisBloomFilter.update` made {times['redis'] / 1e6:.1f} million a second here, "
+                "in one run, with a server on the same machine."
             )
         )
     return "\n\n".join(parts)
@@ -268,7 +268,7 @@ def _or_dash(value: Any) -> str:
 
 MISSING = """## Figures that are elsewhere, or nowhere
 
-* Rates of 1e-12 and below (count thresholds of 3 and more) are only computed: no machine can measure them.
+* Rates of 1e-11 and below (count thresholds of 3 and more) are only computed: no machine can measure them.
 * The bytes of foreign formats (Bitcoin, Ethereum, Spark, Guava, RedisBloom, Parquet) are golden files of the
   tests, since they are equal or wrong: [formats](formats.md).
 * Figures of production systems (Akamai: three quarters of the objects are requested once, writes nearly

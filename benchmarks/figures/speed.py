@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -25,15 +26,6 @@ def texts(prefix: str, count: int = COUNT) -> list[str]:
     return [f"{prefix}-{number}" for number in range(count)]
 
 
-def best(call: Callable[[], Any], count: int = COUNT) -> float:
-    """The least wall time of some runs, in ns a key."""
-    samples = []
-    for _ in range(ROUNDS):
-        with clock.no_gc():
-            samples.append(clock.wall(call, count))
-    return min(samples)
-
-
 def list_makers() -> dict[str, Callable[[], Any]]:
     """Filters for 100,000 keys at 1 %, by name."""
     makers: dict[str, Callable[[], Any]] = {
@@ -53,26 +45,37 @@ def list_makers() -> dict[str, Callable[[], Any]]:
 
 
 def measure_throughput() -> list[dict[str, Any]]:
-    """ns a key by single calls and by batch, and the rate on 100,000 absent keys."""
+    """ns a key by single calls and by batch, and the rate on 100,000 absent keys; the filters by turns."""
     present, absent = texts("present"), texts("absent")
-    rows = []
-    for name, make in list_makers().items():
-        held = make()
-        add = best(lambda make=make: _add_each(make(), present))
-        held.update(present)
-        row = {
-            "name": name,
-            "add": add,
-            "update": best(lambda make=make: make().update(present)),
-            "contains": best(lambda held=held: [key in held for key in absent]),
-            "contains_many": best(lambda held=held: held.contains_many(absent))
-            if hasattr(held, "contains_many")
-            else None,
-            "rate": sum(key in held for key in absent) / COUNT,
-            "missed": sum(key not in held for key in present),
+    makers = list_makers()
+    held = {name: make() for name, make in makers.items()}
+    calls: dict[str, dict[str, Callable[[], Any]]] = {}
+    for name, make in makers.items():
+        known = held[name]
+        known.update(present)
+        calls[name] = {
+            "add": lambda make=make: _add_each(make(), present),
+            "update": lambda make=make: make().update(present),
+            "contains": lambda known=known: [key in known for key in absent],
         }
-        rows.append(row)
-    return rows
+        if hasattr(known, "contains_many"):
+            calls[name]["contains_many"] = lambda known=known: known.contains_many(absent)
+    best: dict[str, dict[str, float]] = {name: {} for name in makers}
+    for round_ in range(ROUNDS):
+        for name in clock.rotated([*makers], round_):
+            for what, call in calls[name].items():
+                with clock.no_gc():
+                    best[name][what] = min(best[name].get(what, math.inf), clock.wall(call, COUNT))
+    return [
+        {
+            "name": name,
+            "contains_many": None,
+            **best[name],
+            "rate": sum(key in known for key in absent) / COUNT,
+            "missed": sum(key not in known for key in present),
+        }
+        for name, known in held.items()
+    ]
 
 
 def _add_each(held: Any, keys: list[str]) -> None:

@@ -8,10 +8,10 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.compose.networked import SocketElement
+from fullbloom.errors import PeerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from multiprocessing.queues import SimpleQueue
 
 TIMEOUT = 400.0
 
@@ -22,7 +22,7 @@ def work(
     secret: bytes,
     job: Callable[..., Any],
     arguments: tuple[Any, ...],
-    results: SimpleQueue[Any],
+    pipe: Any,
 ) -> None:
     addresses = [listener.getsockname() for listener in listeners]
     for other, listener in enumerate(listeners):
@@ -35,9 +35,9 @@ def work(
             result = job(element, *arguments)
             element.barrier()
     except BaseException as error:
-        results.put((rank, error))
+        pipe.send(error)
         raise
-    results.put((rank, result))
+    pipe.send(result)
 
 
 def run_processes(size: int, job: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -45,18 +45,32 @@ def run_processes(size: int, job: Callable[..., Any], *arguments: Any) -> list[A
     # Forked children inherit the listeners, so no port can be taken by another program in between.
     context = multiprocessing.get_context("fork")
     listeners = [socket.create_server(("127.0.0.1", 0), backlog=size) for _ in range(size)]
-    results, secret = context.SimpleQueue(), os.urandom(16)
+    pipes, secret = [context.Pipe(duplex=False) for _ in range(size)], os.urandom(16)
     processes = [
-        context.Process(target=work, args=(rank, listeners, secret, job, arguments, results))
+        context.Process(target=work, args=(rank, listeners, secret, job, arguments, pipes[rank][1]))
         for rank in range(size)
     ]
-    for process in processes:
-        process.start()
-    found = dict(results.get() for _ in processes)
-    for process, listener in zip(processes, listeners, strict=True):
-        process.join()
-        listener.close()
-    for result in found.values():
-        if isinstance(result, BaseException):
-            raise result
-    return [found[rank] for rank in range(size)]
+    found = []
+    try:
+        for process in processes:
+            process.start()
+        for _, pipe in pipes:
+            pipe.close()
+        for rank, (pipe, _) in enumerate(pipes):
+            try:
+                found.append(pipe.recv())
+            except EOFError:  # killed: its end of the pipe closed, so this does not wait forever
+                processes[rank].join()
+                message = f"rank {rank} ended with status {processes[rank].exitcode}"
+                raise ChildProcessError(message) from None
+    finally:
+        for process, listener in zip(processes, listeners, strict=True):
+            if len(found) < size:
+                process.kill()
+            process.join()
+            listener.close()
+    errors = [result for result in found if isinstance(result, BaseException)]
+    if errors:
+        # The errors of the others only report the first one.
+        raise next((error for error in errors if not isinstance(error, PeerError)), errors[0])
+    return found

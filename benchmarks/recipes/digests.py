@@ -11,7 +11,7 @@ from fullbloom.recipes.digests import Neighbours, make_digest
 from fullbloom.recipes.traces import draw_zipf
 
 PROXIES, SIZE, OBJECTS, EXPONENT, REQUESTS, SEED = 4, 5_000, 100_000, 0.8, 400_000, 7
-#: Requests between two digests of a proxy; 0 keeps them up to date, to separate age from false positives.
+#: Requests between two digests of a proxy.
 PERIODS = (1_000, 10_000)
 #: Bytes of a query of ICP for a URL and of its reply: 20 of header, 4 of address, the URL of 50 letters.
 QUERY, REPLY = 75, 71
@@ -59,7 +59,8 @@ def exchange(period: int, bits: int = 5, num_hashes: int = 4) -> dict[str, float
             false_hits += bool(wrong) and not has
             false_positives += not has and any(key not in published[int(name)] for name in wrong)
             missed += not has and any(key in cache.objects for cache in caches)
-            sent += (QUERY + REPLY) * bool(asked)
+            # All that may have it are asked at once, as the hits above are those of any of them.
+            sent += (QUERY + REPLY) * len(asked)
         own.request(key)
         if at // PROXIES % period == period - 1:
             published[me] = set(own.objects)

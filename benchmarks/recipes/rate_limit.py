@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import random
 import sys
+from array import array
 from collections import deque
 
 from benchmarks.recipes.outcome import Outcome, Table
 from fullbloom.recipes.rate_limit import RateLimiter
 
 SEED, CLIENTS, BUSY, LIMIT, WINDOW, EVENTS, SECONDS = 17, 50_000, 50, 20, 60.0, 500_000, 300.0
-COLUMNS = ["limiter", "bytes per client", "events refused", "of clients within the limit"]
+COLUMNS = ["limiter", "bytes per client", "events refused", "events of other than busy clients refused"]
 
 
 class ExactLimiter:
-    """The times of the allowed events of each client."""
+    """The times of the allowed events of each client, 8 bytes each: a `deque` would take 600 bytes empty."""
 
     def __init__(self) -> None:
-        self.times: dict[str, deque[float]] = {}
+        self.times: dict[str, array[float]] = {}
 
     def allow(self, client: str, now: float) -> bool:
-        times = self.times.setdefault(client, deque())
+        times = self.times.setdefault(client, array("d"))
         while times and times[0] <= now - WINDOW:
-            times.popleft()
+            del times[0]
         if len(times) >= LIMIT:
             return False
         times.append(now)
         return True
 
     def size(self) -> float:
-        held = sum(
-            sys.getsizeof(client) + sys.getsizeof(times) + 24 * len(times)
-            for client, times in self.times.items()
-        )
+        held = sum(sys.getsizeof(client) + sys.getsizeof(times) for client, times in self.times.items())
         return (sys.getsizeof(self.times) + held) / CLIENTS
 
 
@@ -41,7 +39,7 @@ def measure() -> Outcome:
     draw = random.Random(SEED)
     now = 0.0
     limiter, exact = RateLimiter(LIMIT, WINDOW, CLIENTS, clock=lambda: now), ExactLimiter()
-    refused = exactly = wrongly = 0
+    refused = exactly = wrongly = rightly = events = 0
     most: dict[str, deque[float]] = {}
     beyond = 0
     for event in range(EVENTS):
@@ -51,7 +49,10 @@ def measure() -> Outcome:
         is_allowed, is_right = limiter.allow(client), exact.allow(client, now)
         refused += not is_allowed
         exactly += not is_right
+        # Of the others, hardly any is above the limit.
+        events += number >= BUSY
         wrongly += not is_allowed and number >= BUSY
+        rightly += not is_right and number >= BUSY
         if is_allowed:
             times = most.setdefault(client, deque(maxlen=LIMIT + 1))
             times.append(now)
@@ -59,18 +60,24 @@ def measure() -> Outcome:
     figures = {
         "refused": refused / EVENTS,
         "exactly": exactly / EVENTS,
-        "wrongly": wrongly / EVENTS,
+        "wrongly": wrongly / events,
+        "rightly": rightly / events,
         "beyond": beyond,
         "bytes": limiter.nbytes / CLIENTS,
         "exact_bytes": exact.size(),
     }
     rows = [
-        ["exact times", f"{figures['exact_bytes']:.0f}", f"{figures['exactly']:.2%}", "0.00%"],
+        [
+            "exact times",
+            f"{figures['exact_bytes']:.0f}",
+            f"{figures['exactly']:.2%}",
+            f"{figures['rightly']:.3%}",
+        ],
         [
             "`RateLimiter`",
             f"{figures['bytes']:.0f}",
             f"{figures['refused']:.2%}",
-            f"{figures['wrongly']:.2%}",
+            f"{figures['wrongly']:.3%}",
         ],
     ]
     parameters = {"clients": CLIENTS, "limit": LIMIT, "window": WINDOW, "events": EVENTS, "seed": SEED}

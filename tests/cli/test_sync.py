@@ -7,6 +7,7 @@ import json
 import random
 import shlex
 import sys
+import tracemalloc
 import zlib
 
 import pytest
@@ -185,6 +186,7 @@ class Scripted:
 
 
 HELLO = (b"H", b"fullbloom sync 1" + bytes(16))
+MANY = sync.pack_lines([b"ab"] * 300_000)
 BOMB = zlib.compress(b"a\n" * (1 << 20))
 
 
@@ -201,6 +203,7 @@ BOMB = zlib.compress(b"a\n" * (1 << 20))
         ([HELLO, (b"W", bytes(80))], "announces 80 bytes where 16"),
         ([HELLO, (b"W", b""), (b"L", bytes(8) + b"junk")], "do not unpack"),
         ([HELLO, (b"W", b""), (b"L", bytes(8) + BOMB)], "longer than 1,000,000 bytes"),
+        ([HELLO, (b"W", b""), (b"L", bytes(8) + MANY)], "300,000 lines where 1,024 may be missing"),
         ([HELLO, (b"W", b""), (b"L", bytes(8) + sync.pack_lines([b"c"]))], "checksums"),
     ],
 )
@@ -209,6 +212,18 @@ def test_a_serving_side_refuses_forged_frames(frames, result):
     with pytest.raises(sync.FormatError, match=result):
         sync.serve([b"a", b"b"], Scripted(*frames), take=taken.append, limit=1_000_000)
     assert not taken
+
+
+def test_many_short_lines_take_no_more_memory_than_their_text():
+    """A line of two bytes is an object of fifty, so their number is checked before they are cut apart."""
+    peer = Scripted(HELLO, (b"W", b""), (b"L", bytes(8) + MANY))
+    tracemalloc.start()
+    try:
+        with pytest.raises(sync.FormatError, match="may be missing"):
+            sync.serve([b"a"], peer, take=print, limit=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_line_is_sent_once_and_no_more_lines_than_the_limit():

@@ -69,6 +69,23 @@ def test_deviations_are_those_of_chance() -> None:
     assert max(abs(point.deviation) for point in points) < bound(len(points))
 
 
+def test_a_reason_excuses_neither_a_bound_that_is_broken_nor_a_law_that_is_missed() -> None:
+    """A reason explains a difference from the published figure; what a row claims must hold all the same."""
+    bounds = laws = 0
+    for name, subject in SUBJECTS.items():
+        for case, row in zip(subject.cases, RECORD.rows[name], strict=True):
+            beyond = row.measured - read_number(row.published)
+            if row.what.endswith(("at most", "at least")):
+                bounds += 1
+                assert (beyond if row.what.endswith("most") else -beyond) <= 3 * row.error, row.what
+            if row.law is not None and row.error:
+                laws += 1
+                allowed = case.law_error * abs(row.law) + bound(len(RECORD.chances)) * row.error
+                assert abs(row.measured - row.law) <= allowed, (row.what, row.parameters)
+    assert bounds >= 4
+    assert laws > 80
+
+
 def test_figures_without_chance_are_computed_again() -> None:
     checked = 0
     for name, at, case in list_cases():
@@ -121,6 +138,18 @@ def test_points_of_the_grid_have_not_drifted() -> None:
         again = grid.measure_point(source, point.num_bits, point.items, point.num_hashes, 2, 50_000)
         assert again.law == pytest.approx(point.law)
         assert abs(again.deviation) <= bound(len(points)), (seed, point)
+
+
+def test_a_share_of_zero_is_written_with_its_error() -> None:
+    rows = {row.what: row for some in RECORD.rows.values() for row in some}
+    row = next(row for row in rows.values() if row.error)
+    for measured, error, text in (
+        (0.0, 0.024, "0.000 ± 0.024"),
+        (0.0, 2e-6, "(0.0 ± 2.0)e-6"),
+        (4e-4, 0.01, "0.000 ± 0.010"),
+        (4e-4, 1e-5, "(4.00 ± 0.10)e-4"),
+    ):
+        assert page.format_measured(replace(row, measured=measured, error=error)) == text
 
 
 def test_a_drift_is_detected() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import math
 import os
 import random
 import subprocess
 import sys
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -25,7 +29,7 @@ import dask.dataframe as dd
 import distributed
 import psutil
 
-from fullbloom.engines.dask import bloom_join, build, contains, deduplicate
+from fullbloom.engines.dask import bloom_join, build, contains, deduplicate, identify
 
 FPR = 1e-9
 #: Seconds of the start, of each test and of the end; a test takes 5 at most on a quiet machine.
@@ -137,6 +141,22 @@ def test_parameters_are_refused_before_anything_runs():
         deduplicate(frame, [])
 
 
+def test_keys_of_another_type_are_an_error_of_the_query():
+    known = BloomFilter(10)
+    known.update([1, 2])
+    texts = dask.bag.from_sequence(["1", None, "2"], npartitions=1)
+    for keys in (frame_of({"k": ["1", "2"]}, parts=1)["k"], frame_of({"a": [1], "b": [2]}, parts=1), texts):
+        for _ in range(2):  # also in a process that has warned
+            with pytest.raises(KeyTypeError, match="in a filter that holds keys of type integer"):
+                contains(keys, known).compute()
+    mixed = dask.bag.from_sequence(["1", 2, None], npartitions=1)
+    assert contains(mixed, known).compute() == [False, True, None]
+    ready, empty = BloomFilter(10), BloomFilter(10)
+    ready.add_hashed([fullbloom.hash_key("1")])
+    assert contains(texts, ready).compute() == [True, None, False]
+    assert contains(texts, empty).compute() == [False, None, False]
+
+
 def test_values_that_are_no_keys_are_an_error():
     with pytest.raises(KeyTypeError):
         build(dask.bag.from_sequence([["a list"]], npartitions=1), capacity=10)
@@ -205,6 +225,59 @@ def test_items_without_repeats_are_the_distinct_keys():
     kept = deduplicate(dask.bag.from_sequence(items, npartitions=6)).compute()
     assert len(kept) == 1 + 1 + 1 + 1 + 1 + 1 + len(range(2, 600))
     assert deduplicate(dask.bag.from_sequence([], npartitions=1)).compute() == []
+
+
+def die_once(item, flag):
+    """End the process of the first worker that comes here, without a word."""
+    with contextlib.suppress(FileExistsError):
+        Path(flag).touch(exist_ok=False)
+        os._exit(1)
+    return item
+
+
+def test_a_worker_that_dies_mid_build_changes_nothing(client, tmp_path):
+    flag = tmp_path / "died"
+    before = {*client.run(os.getpid).values()}
+    keys = dask.bag.from_sequence(range(3000), npartitions=6).map(die_once, str(flag))
+    known, alone = build(keys, capacity=3000, fpr=FPR), BloomFilter(3000, FPR)
+    alone.update(range(3000))
+    assert flag.exists()
+    assert known.bits() == alone.bits()
+    client.wait_for_workers(2)
+    assert {*client.run(os.getpid).values()} != before
+
+
+EQUAL_KEYS = {
+    "integers": [1, True, np.int64(1), np.uint8(1), np.bool_(True)],
+    "floats": [1.0, np.float64(1), np.float32(1), np.float16(1)],
+    "missing": [math.nan, np.float64("nan"), np.float32("nan")],
+    "text": ["a", b"a", np.str_("a"), np.bytes_(b"a")],
+    "bytes": [UUID(int=1), UUID(int=1).bytes],
+    "dates": [dt.date(2020, 1, 1), np.datetime64("2020-01-01")],
+    "times": [dt.datetime(2020, 1, 1), pd.Timestamp(2020, 1, 1), np.datetime64("2020-01-01T00", "ns")],
+    "moments": [dt.datetime(2020, 1, 1, tzinfo=dt.UTC), pd.Timestamp("2020-01-01 01:00", tz="Europe/Berlin")],
+    "durations": [dt.timedelta(1), np.timedelta64(1, "D"), pd.Timedelta(days=1)],
+    "decimals": [Decimal("1.0"), Decimal("1.00")],
+    "tuples": [(1, "a"), (np.int64(1), np.str_("a"))],
+}
+
+
+def test_items_of_several_types_that_are_one_key_are_repeats():
+    items = [item for group in EQUAL_KEYS.values() for item in group]
+    for item in items:
+        for other in items:
+            is_equal = fullbloom.hash_key(item) == fullbloom.hash_key(other)
+            assert (identify(item) == identify(other)) == is_equal, (item, other)
+    kept = deduplicate(dask.bag.from_sequence(items, npartitions=4)).compute()
+    assert {fullbloom.hash_key(item) for item in kept} == {fullbloom.hash_key(item) for item in items}
+    assert len(kept) == len(EQUAL_KEYS)
+
+
+def test_a_column_that_occurs_twice_is_refused():
+    frame = dd.from_pandas(pd.DataFrame([[1, 2], [1, 2]], columns=["a", "a"]), npartitions=1)
+    for call in (lambda: deduplicate(frame, "a"), lambda: build(frame, "a", capacity=10)):
+        with pytest.raises(ParameterError, match="'a' is ambiguous"):
+            call()
 
 
 def test_a_frame_of_other_types_is_left_to_dask():

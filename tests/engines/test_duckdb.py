@@ -9,6 +9,7 @@ import uuid
 import weakref
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hostile.container import File
 
@@ -269,6 +270,42 @@ def test_a_semi_join_of_types_whose_keys_differ_is_refused(connection):
         semi_join(connection, numbers, small, on="y")
     with pytest.raises(ParameterError, match="at least one column"):
         semi_join(connection, numbers, small, on=[])
+
+
+@pytest.mark.parametrize("collation", ["nocase", "noaccent", "nfc", "de", "nocase.noaccent"])
+@pytest.mark.parametrize("collated", ["big", "small"])
+def test_texts_that_a_collation_calls_equal_are_not_lost(connection, collation, collated):
+    clause = {"big": "", "small": ""} | {collated: f"collate {collation}"}
+    connection.execute(f"create table big (x varchar {clause['big']})")
+    connection.execute(f"create table small (x varchar {clause['small']})")
+    connection.execute("insert into big values ('A'), ('e\u0301')")
+    connection.execute("insert into small values ('a'), ('\u00e9')")
+    assert query(connection, "select x from big where x in (select x from small)")
+    with pytest.raises(ParameterError, match="'x' has a collation"):
+        semi_join(connection, connection.table("big"), connection.table("small"), on="x")
+
+
+def test_the_default_collation_counts_and_a_binary_one_does_no_harm(connection):
+    connection.execute("create table t (x varchar collate c); insert into t values ('A')")
+    assert semi_join(connection, connection.table("t"), connection.table("t"), on="x").fetchall() == [("A",)]
+    connection.execute("create table u as select 'A' as x; pragma default_collation = 'nocase'")
+    with pytest.raises(ParameterError, match="collation"):
+        semi_join(connection, connection.table("u"), connection.sql("select 'a' as x"), on="x")
+
+
+def test_a_large_side_that_can_be_read_once_is_read_with_the_result(connection):
+    read = []
+
+    def batches():
+        for number in range(3):
+            read.append(number)
+            yield pa.record_batch({"x": pa.array([f"t{number}", "other"])})
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("x", pa.string())]), batches())
+    joined = semi_join(connection, connection.from_arrow(reader), connection.sql("select 't1' as x"), on="x")
+    assert read == []
+    assert joined.fetchall() == [("t1",)]
+    assert read == [0, 1, 2]
 
 
 def test_an_empty_small_side_has_no_partners(connection):

@@ -136,3 +136,15 @@ def test_a_build_that_cannot_be_is_refused():
         build(frame, "list", capacity=10)
     with pytest.raises(ParameterTypeError, match="got list"):
         build([1], "x", capacity=10)
+
+
+@pytest.mark.parametrize("column", ["*", "^a.*$", "a.b", "a b", "len"])
+def test_names_that_look_like_patterns_are_names(column):
+    frame = pl.DataFrame({column: [1, 2], "ab": [3, 4], "group": ["x", "y"]})
+    assert build(frame, column, capacity=10).contains_many([1, 2, 3]) == [True, True, False]
+    groups = build_groups(frame, "group", column, capacity=10)
+    assert {name: one.contains_many([1, 2]) for name, one in groups.items()} == {
+        "x": [True, False],
+        "y": [False, True],
+    }
+    assert {*build_groups(frame, column, "ab", capacity=10)} == {1, 2}

@@ -233,6 +233,30 @@ def test_texts_that_a_collation_calls_equal_are_duplicates(session, engine, func
     assert engine.deduplicate(folded).count() == 2
 
 
+def test_names_with_dots_and_quotes_are_names(session, engine):
+    frame = session.createDataFrame(
+        [(number % 5, number % 7, number) for number in range(50)], "a long, b long, c long"
+    )
+    frame = frame.toDF("a.b", "x`y", "c")
+    small = session.createDataFrame([(1, 1, "x")], "a long, b long, n string").toDF("a.b", "x`y", "n")
+    assert engine.build(frame, "a.b", capacity=100).contains_many([4, 5]) == [True, False]
+    columns = ["a.b", "x`y"]
+    for on in ("a.b", columns):
+        joined = engine.bloom_join(frame, small, on=on, use_filter=True)
+        assert rows(joined) == rows(frame.join(small, [on] if isinstance(on, str) else on))
+        assert joined.count() in (2, 10)
+    assert engine.find_duplicates(frame, columns).count() == 30
+    assert engine.deduplicate(frame, columns).count() == 35
+
+
+@pytest.mark.parametrize("kind", ["map<int,int>", "struct<m:map<int,int>>", "array<map<int,int>>"])
+def test_values_that_spark_does_not_compare_are_one_error(session, engine, kind):
+    frame = session.createDataFrame([], f"k {kind}, n int")
+    for call in (engine.find_duplicates, engine.deduplicate):
+        with pytest.raises(ParameterError, match=r"'k' has the type .*map<int,int>.*, whose"):
+            call(frame, ["n", "k"])
+
+
 def test_zeros_and_nan_inside_structs_are_duplicates(session, engine, functions):
     numbers = session.createDataFrame([(0.0,), (-0.0,), (math.nan,), (math.nan,), (1.0,)], "x double")
     rows_of_structs = numbers.select(functions.struct("x").alias("s"), functions.array("x").alias("a"))

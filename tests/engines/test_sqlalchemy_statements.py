@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from engines.tables import Exact, Other, User, names
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.pool import StaticPool
 
 from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
 from fullbloom.engines.sqlalchemy import PreCheck
@@ -93,6 +94,97 @@ def test_a_write_that_cannot_be_read_sends_lookups_to_the_database_until_a_load(
     queries = check.stats().queries
     assert not check.exists(session, "absent")
     assert check.stats().queries == queries
+
+
+RENAMES = {
+    "renamed table": [
+        "create table staging as select * from users where 1 = 0",
+        "insert into staging (id, user_name) values (1, 'x')",
+        "drop table users",
+        "alter table staging rename to users",
+    ],
+    "table from a query": ["drop table users", "create table users as select 1 as id, 'x' as user_name"],
+    "renamed column": [
+        "alter table users drop column user_name",
+        "alter table users add user_name text default 'x'",
+    ],
+}
+
+
+@pytest.mark.parametrize("statements", RENAMES.values(), ids=RENAMES)
+@pytest.mark.parametrize("make", [sa.text, sa.DDL], ids=["text", "ddl"])
+def test_rows_that_come_with_another_table_are_found(tmp_path, statements, make):
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
+    table = sa.Table("users", sa.MetaData(), sa.Column("id", sa.Integer), sa.Column("user_name", sa.String))
+    table.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.insert(table).values(id=1, user_name="before"))
+    check = PreCheck(BloomFilter(100), table.c.user_name)
+    check.load(engine)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(make(statement))
+    with engine.connect() as connection:
+        assert check.exists(connection, "x")
+    assert not check.stats().is_complete
+
+
+OTHER_NAMES = {
+    "schema": lambda: sa.Table("users", sa.MetaData(), sa.Column("user_name", sa.String), schema="main"),
+    "case": lambda: sa.table("Users", sa.column("user_name")),
+    "case of the column": lambda: sa.table("users", sa.column("USER_NAME")),
+    "key": lambda: sa.Table("users", sa.MetaData(), sa.Column("user_name", sa.String, key="name")),
+}
+
+
+@pytest.mark.parametrize("describe", OTHER_NAMES.values(), ids=OTHER_NAMES)
+def test_a_table_may_be_described_by_several_objects(tmp_path, describe):
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
+    table = sa.Table("users", sa.MetaData(), sa.Column("user_name", sa.String))
+    table.metadata.create_all(engine)
+    check = PreCheck(BloomFilter(100), table.c.user_name)
+    check.load(engine)
+    other = describe()
+    (column,) = other.c
+    with engine.begin() as connection:
+        connection.execute(sa.insert(other), [{column.key: "ada"}])
+    with engine.connect() as connection:
+        assert check.exists(connection, "ada")
+
+
+def test_a_table_of_another_schema_is_another_one():
+    engine = sa.create_engine("sqlite://", poolclass=StaticPool)
+    with engine.begin() as connection:
+        connection.execute(sa.text("attach ':memory:' as archive"))
+    tables = [
+        sa.Table("users", sa.MetaData(), sa.Column("user_name", sa.String), schema=schema)
+        for schema in ("main", "archive")
+    ]
+    for table in tables:
+        table.metadata.create_all(engine)
+    known = Exact()
+    check = PreCheck(known, tables[0].c.user_name)
+    check.load(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.insert(tables[1]), [{"user_name": "ada"}])
+    assert not known
+    assert check.stats().is_complete
+
+
+@pytest.mark.parametrize("onupdate", ["x", lambda: "x", sa.func.lower("X")], ids=["value", "function", "sql"])
+def test_keys_that_an_update_sets_by_itself_are_read(tmp_path, onupdate):
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
+    columns = [sa.Column("shop", sa.Integer), sa.Column("user_name", sa.String, onupdate=onupdate)]
+    table = sa.Table("users", sa.MetaData(), *columns)
+    table.metadata.create_all(engine)
+    check = PreCheck(BloomFilter(100), table.c.user_name)
+    check.load(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.insert(table).values(shop=1, user_name="before"))
+        connection.execute(sa.update(table).values(shop=2))
+    with engine.connect() as connection:
+        assert check.exists(connection, "x")
+    assert check.stats().is_complete == (not isinstance(onupdate, sa.ClauseElement))
 
 
 @pytest.mark.parametrize("dialect", [postgresql, sqlite])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -184,3 +185,20 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(FormatError, match="is_new"):
         Receipt.from_bytes(Receipt("a", "b", 1, None, is_new=True).to_bytes().replace(b"true", b"1"))
     assert node.nbytes > 0
+
+
+def test_a_message_is_bounded_before_it_is_parsed() -> None:
+    """JSON of a megabyte can decode to thirty."""
+    name = "\x01" * 1024  # the longest when escaped
+    values = [-(1e300 - number * 1e290) for number in range(1023)] + [int(1e300)]
+    longest = Offer(name, name, values[0], tuple(values)).to_bytes()
+    assert Offer.from_bytes(longest).earlier == tuple(values)
+    forged = b'{"source":"a","target":"b","value":1,"earlier":[' + b"{}," * 400_000 + b"{}]}"
+    tracemalloc.start()
+    try:
+        for kind in (Offer, Receipt):
+            with pytest.raises(FormatError, match="must have at most 524288 bytes"):
+                kind.from_bytes(forged)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import Counter
 from contextlib import suppress
 from typing import Any
@@ -274,29 +275,32 @@ def test_packets_return_what_was_put_in_and_refuse_the_rest(seed: int) -> None:
         message = encode_indexes(indexes, count)
         assert decode_indexes(message, count) == indexes
         if indexes and message[0] in (0, 1):
-            with pytest.raises(FormatError, match="below"):
+            with pytest.raises(FormatError, match=r"below|at most"):
                 decode_indexes(message, indexes[-1])
         capacity, values = draw.choice([1, 5, 1000]), draw.choice([1, 50, 10**6, 10**12])
         packets = HashPackets(capacity, values)
         hashes = sorted({draw.getrandbits(64) for _ in range(draw.randint(0, capacity))})
         packet = packets.encode(hashes)
-        assert packets.decode(packet) == sorted({each * packets.universe >> 64 for each in hashes})
+        assert packets.decode(packet, capacity) == sorted({each * packets.universe >> 64 for each in hashes})
         if packet:
+            found = packets.decode(packet, capacity)
+            with pytest.raises(FormatError, match="at most"):
+                packets.decode(packet, len(found) - 1)
             container = bytes([1]) + GolombSet.build_hashed([], capacity=capacity + 1).to_bytes()
             with pytest.raises(FormatError, match="was due"):
-                packets.decode(container)
+                packets.decode(container, capacity)
         keys = list({draw.randbytes(draw.choice([0, 1, 127, 128, 300])) for _ in range(draw.randint(0, 20))})
         message = encode_keys(keys)
-        assert decode_keys(message) == keys
+        assert decode_keys(message, len(keys)) == keys
         forged = bytearray(message + b"\0")
         forged[draw.randrange(len(forged))] ^= 1 << draw.randrange(8)
         with suppress(FormatError):
-            decode_keys(bytes(forged[: draw.randint(0, len(forged))]))
+            decode_keys(bytes(forged[: draw.randint(0, len(forged))]), 100)
     with pytest.raises(FormatError, match="start with a byte up to 3, got 7"):
         decode_indexes(b"\x07", 10)
     for broken in (b"\x01", bytes(16), encode_keys([b"a", b"b"])[:-1], encode_keys([b"a", b"a"])):
         with pytest.raises(FormatError):
-            decode_keys(broken)
+            decode_keys(broken, 100)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -334,6 +338,66 @@ def test_most_values_of_a_large_universe_fit_in_a_list() -> None:
         for low in (0, max(0, universe - 2 * count)):
             values = sorted({*draw.sample(range(low, universe), count - 1), universe - 1})
             assert decode_list(encode_list(values, universe), universe) == values
+
+
+class Forger(CountingElement):
+    """Sends forged messages, by their number, in the place of honest ones."""
+
+    def __init__(self, element: ProcessingElement, forged: dict[int, bytes]) -> None:
+        super().__init__(element)
+        self.forged = forged
+
+    def send(self, to: int, message: bytes) -> None:
+        super().send(to, self.forged.get(self.messages_sent, message))
+
+
+def run_forged(forged: dict[int, bytes], **options: Any) -> int:
+    """Run two elements, of which rank 1 forges messages; return the peak of Python's memory in rank 0."""
+    peaks: list[int] = []
+
+    def job(element: LocalElement) -> None:
+        if element.rank:
+            find_duplicates(Forger(element, forged), range(100), **options)
+            return
+        tracemalloc.start()
+        try:
+            find_duplicates(element, range(100), **options)
+        finally:
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+
+    with pytest.raises(PeerError, match="rank 1 sent an invalid packet"):
+        run_local(2, job)
+    return peaks[0]
+
+
+def test_a_peer_cannot_take_more_memory_than_max_keys_allows() -> None:
+    """Packets hold four values in a byte, and a value takes 40 bytes when it is read."""
+    draw, count = random.Random(1), 400_000
+    sizes = count.to_bytes(8, "little") * 2
+    packets = HashPackets(count, round((count + 100) / (2 * 0.9)))
+    packet = packets.encode(sorted({draw.getrandbits(64) for _ in range(count)}))
+    # Message 0 has the options, 1 the sizes, 2 the packet.
+    assert run_forged({1: sizes, 2: packet}, fprs=(0.9,), max_keys=1000) < 4 << 20
+    keys = encode_keys([number.to_bytes(3, "big") for number in range(400_000)])
+    assert run_forged({1: keys}, fprs=(), max_keys=1000) < 4 << 20
+    many = b"".join(number.to_bytes(8, "little") for number in (1 << 31, 1 << 30))
+    assert run_forged({1: many}, fprs=(0.125,)) < 4 << 20
+    # More lengths than the number of keys that was stated.
+    endless = (5).to_bytes(8, "little") + count.to_bytes(8, "little") + bytes(count)
+    assert run_forged({1: endless}, fprs=()) < 4 << 20
+
+
+def test_more_keys_than_max_keys_are_refused_before_anything_is_sent() -> None:
+    element = CountingElement(LocalElement.group(2)[0])
+    with pytest.raises(ParameterError, match="may have 10 keys, got 11; raise max_keys in all elements"):
+        find_duplicates(element, range(11), max_keys=10)
+    assert element.messages_sent == 0
+    for most, error in ((0, ParameterError), (1 << 64, ParameterError), (1.5, ParameterTypeError)):
+        with pytest.raises(error, match="max_keys"):
+            find_duplicates(element, [1], max_keys=most)  # type: ignore[arg-type]
+    with pytest.raises(PeerError, match="may have 10 keys, got 11; max_keys= raises"):
+        run_local(2, lambda e: find_duplicates(e, range(10 + e.rank), max_keys=10 + e.rank))
 
 
 def test_a_single_text_is_no_collection_of_keys() -> None:

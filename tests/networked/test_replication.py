@@ -140,3 +140,12 @@ def test_a_keyed_filter_is_refused_without_its_secret_and_from_a_peer() -> None:
 
     with pytest.raises(PeerError, match="sent a filter that cannot be merged"):
         run_local(2, job)
+
+
+def test_a_filter_above_the_receivers_limit_is_refused() -> None:
+    def job(element: LocalElement) -> int:
+        own = QuotientFilter(100 if element.rank else 100_000, 0.001)
+        return replicate(element, own, max_bytes=10_000 if element.rank else None).nbytes
+
+    with pytest.raises(PeerError, match=r"rank 0 sent a filter that cannot be merged: .*max_bytes"):
+        run_local(2, job)

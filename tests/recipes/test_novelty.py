@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import pytest
 
-from fullbloom import BloomFilter, ParameterError
+from fullbloom import BloomFilter, ParameterError, ParameterTypeError
 from fullbloom.recipes.novelty import HashUnits, NoveltyFilter, Projection
 
 SEED = random.SystemRandom().getrandbits(32)
+
+#: The inputs of each unit, the units chosen, and the novelty of six inputs, as written down in 2026.
+GOLDEN_INPUTS = [
+    [0, 2, 3],
+    [1, 5, 7],
+    [0, 3, 5],
+    [0, 1, 4],
+    [0, 1, 5],
+    [1, 3, 4],
+    [0, 4, 6],
+    [1, 2, 4],
+    [0, 2, 5],
+    [0, 4, 5],
+    [4, 5, 7],
+    [2, 4, 5],
+    [4, 6, 7],
+    [0, 3, 4],
+    [0, 1, 2],
+    [0, 1, 2],
+    [2, 3, 7],
+    [1, 6, 7],
+    [1, 3, 4],
+    [1, 3, 4],
+]
+GOLDEN_UNITS = [12, 10, 17, 1, 16]
+GOLDEN_NOVELTY = [
+    "0x1.0000000000000p+0",
+    "0x1.0000000000000p+0",
+    "0x1.b851eb851eb85p-1",
+    "0x1.2d0e560418937p-1",
+    "0x1.75c28f5c28f5cp-1",
+    "0x1.df3b645a1cac0p-3",
+]
 
 
 class Fixed:
@@ -69,6 +103,50 @@ def test_scaling_an_input_does_not_change_its_units():
     item = [draw.random() for _ in range(20)]
     assert units(item) == units([4.0 * number for number in item])
     assert len(set(units(item))) == units.num_winners == 15
+
+
+def test_units_are_ranked_by_exact_sums_whatever_the_magnitudes():
+    """Sums of floats depend on their order, and from Python 3.12 on on the release."""
+    draw = random.Random(SEED)
+    for seed in range(10):
+        units = Projection(12, num_units=40, winners=1.0, inputs_per_unit=5, seed=seed)
+        item = [draw.choice([1e16, -1e16, 1.0, 3.0, 1e300, -1e300, 2.0**-40]) for _ in range(12)]
+        sums = [sum(Fraction(item[at]) for at in chosen) for chosen in units.inputs]
+        # Equal up to the rounding of the exact sum: its float.
+        expected = sorted(range(40), key=lambda unit: (-float(sums[unit]), unit))
+        assert list(units(item)) == expected, (SEED, seed)
+
+
+def test_projection_and_novelty_are_pinned():
+    """Golden vectors: the same on every machine, and for every release of Python and NumPy."""
+    units = Projection(8, num_units=20, inputs_per_unit=3, winners=0.25, seed=42)
+    assert units.inputs == GOLDEN_INPUTS
+    item = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    assert list(units(item)) == GOLDEN_UNITS
+    fly = NoveltyFilter(units, decay=0.3, recovery=0.01)
+    draw = [[(7 * row + 3 * at) % 11 / 10 for at in range(8)] for row in range(6)]
+    assert [fly.observe(row).hex() for row in draw] == GOLDEN_NOVELTY
+
+
+def test_numpy_numbers_of_any_width_count_as_their_values():
+    """Sums in 8 bits would wrap, and in 32 bits round."""
+    np = pytest.importorskip("numpy")
+    units = Projection(20, num_units=100, seed=SEED)
+    values = [random.Random(SEED + at).randrange(150, 256) for at in range(20)]
+    for dtype in (np.uint8, np.float32, np.float64, np.int64):
+        assert list(units(np.array(values, dtype))) == list(units(values)), dtype
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), 1e308, 10**400])
+def test_numbers_without_an_order_or_a_sum_are_refused(bad):
+    with pytest.raises(ParameterError, match="from -1e"):
+        Projection(6)([1.0, bad, 1.0, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("bad", ["1", None, b"1", 1j])
+def test_inputs_must_be_numbers(bad):
+    with pytest.raises(ParameterTypeError, match="numbers"):
+        Projection(6)([1.0, bad, 1.0, 1.0, 1.0, 1.0])
 
 
 def test_a_known_input_becomes_novel_again_with_time():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -94,6 +97,30 @@ def test_a_clock_that_goes_back_forgets_nothing():
     revoked.revoke("a")
     now = 0.0
     assert revoked.is_revoked("a")
+
+
+def test_threads_may_share_revoked_tokens():
+    draw = random.Random(SEED)
+    clock = itertools.count(1000).__next__  # each reading is later than the one before, in any thread
+    revoked = RevokedTokens(100_000, lifetime=1e6, fpr=1e-9, is_listed=lambda _: True, clock=clock)
+    seeds = [draw.getrandbits(30) for _ in range(8)]
+
+    def work(seed):
+        own = [(seed, number) for number in range(2000)]
+        for token in own:
+            revoked.revoke(token)
+            assert revoked.is_revoked(token)
+        return sum(map(revoked.is_revoked, own))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(work, seeds)) == [2000] * 8
+    finally:
+        sys.setswitchinterval(interval)
+    assert (revoked.checks, revoked.queries) == (32_000, 32_000)
+    assert revoked.filter.now == clock() - 1
 
 
 @pytest.mark.parametrize("options", [{"capacity": 0}, {"lifetime": 0.0}, {"fpr": 0.0}])

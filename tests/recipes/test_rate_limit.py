@@ -92,6 +92,35 @@ def test_memory_does_not_grow_with_clients():
     assert limiter.nbytes == before
 
 
+def test_memory_does_not_grow_with_items():
+    limiter = RateLimiter(100, 60.0, clients=100, items=50, clock=Clock())
+    before = limiter.nbytes
+    for number in range(5000):
+        limiter.allow(number % 100, item=number)
+    assert limiter.nbytes == before
+    assert before < RateLimiter(100, 60.0, clients=100, items=500, clock=Clock()).nbytes
+
+
+def test_items_of_very_many_clients_give_nobody_more_than_the_limit():
+    """Filters of items beyond their capacity would find new items, which are then not counted."""
+    limiter = RateLimiter(2, 60.0, clients=1000, fpr=0.001, items=200, clock=Clock())
+    for number in range(900):
+        limiter.allow(f"attacker {number}", item=number)
+    assert sum(limiter.allow("victim", item=f"item {number}") for number in range(2000)) <= 2 + 5
+    # What the filters know is allowed as before.
+    assert limiter.allow("attacker 0", item=0)
+
+
+def test_the_room_for_items_returns_with_the_window():
+    clock = Clock()
+    limiter = RateLimiter(5, 40.0, clients=10, items=3, clock=clock)
+    assert [limiter.allow("a", item=number) for number in range(5)] == [True] * 3 + [False] * 2
+    clock.now = 10.0
+    assert limiter.allow("a", item=3)  # the next of four slices
+    clock.now = 100.0
+    assert limiter.allow("a", item=4)
+
+
 def test_threads_together_stay_within_the_limit():
     limiter = RateLimiter(500, 1e6, clients=10, clock=Clock())
     with ThreadPoolExecutor(8) as pool:
@@ -115,6 +144,8 @@ def test_numbers_out_of_range_are_refused(arguments):
         RateLimiter(*arguments)
     with pytest.raises(ParameterError):
         RateLimiter(1, 1.0, 10, slices=0)
+    with pytest.raises(ParameterError):
+        RateLimiter(1, 1.0, 10, items=0)
 
 
 def test_a_client_must_be_a_key():

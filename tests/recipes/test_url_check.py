@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from fullbloom import BloomFilter, KeyTypeError, ParameterError
-from fullbloom.recipes.url_check import UrlCheck, build_list, hash_expression, list_expressions
+from fullbloom.recipes.url_check import Answer, UrlCheck, build_list, hash_expression, list_expressions
 
 SEED = random.SystemRandom().getrandbits(32)
 #: From the documentation of Safe Browsing: a URL, and its canonical host and path.
@@ -103,6 +105,135 @@ def test_listed_pages_are_found_and_others_are_not():
         assert check.find(f"http://good{number}.example/{draw.getrandbits(60)}") is None
     expected = trials * 2 / 2**bits  # each with two expressions
     assert check.questions - before <= expected + 5 * expected**0.5, SEED
+
+
+class Server:
+    """The server of a list, which counts the questions and can change."""
+
+    def __init__(self, *listed):
+        self.listed = set(listed)
+        self.lifetimes = None
+
+    def __call__(self, prefix):
+        hashes = {full for full in map(hash_expression, self.listed) if full.startswith(prefix)}
+        return hashes if self.lifetimes is None else Answer(hashes, *self.lifetimes)
+
+
+def watch(*expressions):
+    """Return a filter that finds these expressions."""
+    listed = BloomFilter(10_000)
+    listed.update(expressions)
+    return listed
+
+
+def test_a_page_that_is_listed_later_is_found_when_the_negative_answer_expires():
+    now, server = [1000.0], Server()
+    check = UrlCheck(watch("a.example/"), server, negative_lifetime=60.0, clock=lambda: now[0])
+    assert check.find("a.example") is None
+    server.listed.add("a.example/")
+    now[0] += 59.9
+    assert (check.find("a.example"), check.questions) == (None, 1)
+    now[0] += 0.1
+    assert (check.find("a.example"), check.questions) == ("a.example/", 2)
+
+
+def test_a_page_that_is_taken_off_the_list_is_free_when_the_positive_answer_expires():
+    now, server = [0.0], Server("a.example/")
+    check = UrlCheck(
+        watch("a.example/"), server, positive_lifetime=10.0, negative_lifetime=1e6, clock=lambda: now[0]
+    )
+    assert check.find("a.example") == "a.example/"
+    server.listed.clear()
+    now[0] = 9.9
+    assert check.find("a.example") == "a.example/"
+    now[0] = 10.0
+    assert check.find("a.example") is None
+    now[0] = 9e5
+    assert (check.find("a.example"), check.questions) == (None, 2)
+
+
+def test_a_server_may_shorten_the_lifetimes_but_not_lengthen_them():
+    for stated, asked_again_at in [(5.0, 5.0), (1e9, 300.0), (-1.0, 0.0), (float("nan"), 0.0)]:
+        now, server = [0.0], Server()
+        server.lifetimes = (stated, stated)
+        check = UrlCheck(watch("a.example/"), server, clock=lambda now=now: now[0])
+        check.find("a.example")
+        if asked_again_at:
+            now[0] = asked_again_at * 0.999
+            check.find("a.example")
+            assert check.questions == 1, stated
+        now[0] = asked_again_at
+        check.find("a.example")
+        assert check.questions == 2, stated
+
+
+def test_answers_from_before_a_clock_went_back_do_not_last():
+    now, server = [1e9], Server()
+    check = UrlCheck(watch("a.example/"), server, clock=lambda: now[0])
+    check.find("a.example")
+    now[0] = 0.0
+    check.find("a.example")
+    assert check.questions == 2
+
+
+@pytest.mark.parametrize("lifetime", [-1.0, float("inf"), float("nan")])
+def test_an_answer_cannot_be_cached_forever(lifetime):
+    with pytest.raises(ParameterError, match="finite"):
+        UrlCheck(watch(), Server(), negative_lifetime=lifetime)
+    with pytest.raises(ParameterError, match="finite"):
+        UrlCheck(watch(), Server(), positive_lifetime=lifetime)
+
+
+def test_the_cache_is_bounded_in_answers_and_in_hashes():
+    class Everything:
+        def __contains__(self, _):
+            return True
+
+    def confirm(prefix):
+        # A server that wastes memory: as many hashes as it likes, and many that were not asked for.
+        return {prefix + bytes(24) + n.to_bytes(4, "big") for n in range(size)} | {bytes(32), b"\xff" * 32}
+
+    check = UrlCheck(Everything(), confirm)
+    size = 32
+    for number in range(5000):
+        check.find(f"{number}.example")
+    assert len(check._entries) == 4096
+    assert max(len(entry.hashes) for entry in check._entries.values()) <= 32
+    size = 40
+    asked = check.questions
+    for _ in range(2):
+        check.find("long.example")
+    assert check.questions == asked + 2
+    assert len(check._entries) <= 4096
+
+
+def test_threads_that_share_a_check_get_right_answers():
+    listed = {f"bad{number}.example/" for number in range(0, 6000, 2)}
+    hashes = {hash_expression(expression) for expression in listed}
+    check = UrlCheck(
+        watch(*(f"bad{number}.example/" for number in range(6000))),
+        lambda prefix: by_prefix.get(prefix, ()),
+    )
+    by_prefix = {}
+    for full in hashes:
+        by_prefix.setdefault(full[:4], []).append(full)
+
+    def work(seed):
+        draw = random.Random(seed)
+        for _ in range(3000):
+            number = draw.randrange(6000)
+            found = check.find(f"bad{number}.example")
+            assert found == (f"bad{number}.example/" if number % 2 == 0 else None)
+        return True
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(work, range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert check.urls == 24_000
 
 
 def test_answers_are_kept_and_errors_are_not():

@@ -15,11 +15,14 @@ Needs Dask with dataframes, and distributed for worker processes (``pip install 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import fullbloom
+from fullbloom import BloomFilter
 from fullbloom.engines.kinds import create_filter, create_mergeable
-from fullbloom.errors import EngineError, ParameterError, ParameterTypeError, SecretError
+from fullbloom.errors import EngineError, KeyTypeError, ParameterError, ParameterTypeError, SecretError
 from fullbloom.extras import require_extra
 
 with require_extra("dask"):
@@ -39,12 +42,16 @@ __all__ = ["bloom_join", "build", "contains", "deduplicate"]
 _SHOWN = 200
 #: Filters, or sets of hashes, that one task merges.
 _FAN_IN = 8
+#: Keys of a partition whose types are compared with those of the filter.
+_CHECKED = 100
 #: A filter that keeps more of the rows costs more than it saves; its sample reads rows of some partitions.
 _MOST_KEPT, _SAMPLED_PARTITIONS, _SAMPLED_ROWS = 0.5, 8, 2000
 #: Digits that a hash has per row at least, rows per owner of hashes, and the rate of the filter of repeats.
 _SPREAD, _ROWS_PER_OWNER, _FPR = 256, 1 << 22, 0.001
 #: Kinds of NumPy types whose equal values are equal keys: integers, floats, booleans, timestamps.
 _EXACT_KINDS = "iufbM"
+#: Kinds of NumPy types whose values are the keys of plain values of Python.
+_PLAIN_KINDS = frozenset("biufSU")
 
 
 def build(
@@ -85,7 +92,9 @@ def contains(keys: Any, filter_: Any) -> Any:
 
     ``keys`` is a series, a bag, or a dataframe whose rows are looked up as tuples. A null gives ``<NA>`` in
     the series, of type ``boolean``, and None in the bag. Each worker process receives the filter once, as it
-    is now. Raises ParameterTypeError for another collection or what is not a filter.
+    is now. Raises ParameterTypeError for another collection or what is not a filter; the result raises
+    KeyTypeError if the first keys of a partition are of types that the filter does not hold, because the
+    warning of a worker would not be seen.
 
     >>> import pandas as pd
     >>> from fullbloom import BloomFilter
@@ -189,17 +198,27 @@ def identify(item: Any) -> Any:
     >>> identify(1) == identify(True), identify(1) == identify(1.0), identify("a") == identify(b"a")
     (True, False, True)
     """
-    if isinstance(item, str):
-        return "text", item.encode("utf-8", "surrogatepass")
-    if isinstance(item, bytes | bytearray | memoryview):
-        return "text", bytes(item)
+    # Numbers and texts of NumPy are the keys of plain ones. Its times are compared by hash, like all times.
+    if getattr(getattr(item, "dtype", None), "kind", "") in _PLAIN_KINDS:
+        item = item.item()
+    if isinstance(item, str | bytes | bytearray | memoryview | UUID):
+        return "text", _read_bytes(item)
     if isinstance(item, int):
         return "integer", int(item)
     if isinstance(item, float):
         return "float", "nan" if math.isnan(item) else float(item)
     if isinstance(item, tuple):
         return "tuple", tuple(identify(part) for part in item)
-    return type(item).__name__, item
+    if item is None or isinstance(item, Decimal):
+        return type(item).__name__, item
+    # Dates, times and durations are eight bytes, of which this hash maps no two to one value.
+    return "time", fullbloom.hash_key(item)
+
+
+def _read_bytes(item: str | bytes | bytearray | memoryview | UUID) -> bytes:
+    if isinstance(item, UUID):
+        return item.bytes
+    return item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item)
 
 
 def _check_workers() -> None:
@@ -261,6 +280,8 @@ def _check_frame(frame: Any, columns: list[str]) -> list[Any]:
         if column not in frame.columns:
             known = ", ".join(map(str, frame.columns))[:_SHOWN]
             raise ParameterError(f"column {str(column)[:_SHOWN]!r} does not exist; the columns are {known}")
+        if [*frame.columns].count(column) > 1:
+            raise ParameterError(f"column {str(column)[:_SHOWN]!r} is ambiguous; rename one of them")
     return [frame.dtypes[column] for column in columns]
 
 
@@ -315,6 +336,7 @@ def _merge_filters(parts: list[Any]) -> Any:
 
 
 def _look_up(keys: Any, known: Any) -> Any:
+    _check_domains(keys.head(_CHECKED).dropna(), known)
     marks = known.contains_many(keys).astype("boolean")
     if hasattr(keys, "isna"):
         missing = keys.isna() if not hasattr(keys, "columns") else keys.isna().any(axis=1)
@@ -322,8 +344,23 @@ def _look_up(keys: Any, known: Any) -> Any:
     return marks.rename(None if hasattr(keys, "columns") else keys.name)
 
 
+def _check_domains(keys: Any, known: Any) -> None:
+    """Raise KeyTypeError if no key is of a type that the filter holds, so that it would find none of them."""
+    held = {*getattr(known, "key_domains", "unknown").split(", ")}
+    if held & {"none", "hashed", "unknown"} or not len(keys):
+        return
+    probe = BloomFilter(_CHECKED)
+    probe.update(keys)
+    if not held & {*probe.key_domains.split(", ")}:
+        raise KeyTypeError(
+            f"keys of type {probe.key_domains} were looked up in a filter that holds keys of type "
+            f"{known.key_domains}; cast the keys"
+        )
+
+
 def _look_up_items(items: Any, known: Any) -> list[bool | None]:
     listed = [*items]
+    _check_domains([item for item in listed[:_CHECKED] if item is not None], known)
     marks = iter(known.contains_many([item for item in listed if item is not None]))
     return [None if item is None else next(marks) for item in listed]
 

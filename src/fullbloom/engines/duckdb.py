@@ -53,6 +53,9 @@ _INTEGERS = frozenset(
     f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 )
 
+#: Texts that collations without case, without accents, of normal forms, and of a language make equal.
+_COLLATED = (("A", "a"), ("\u00e9", "e"), ("\u00e9", "e\u0301"), ("a\u200b", "a"))
+
 # The function holds the same dictionary, so it lives as long as the database needs it.
 _registered: weakref.WeakKeyDictionary[Any, dict[str, Filter]] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
@@ -118,13 +121,15 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
     """Return a relation of the rows of ``big`` that have a partner in ``small``: exactly, each at most once.
 
     ``big`` and ``small`` are relations of ``connection``, and ``on`` names the columns that both have. The
-    keys of the small side are read now, for a filter, and again with the result, for the join. The plan of
-    the result applies the filter to ``big`` below the join. It pays if what lies between the two is
-    expensive; the ``semi`` join of tables in memory is faster. A null has no partner.
+    keys of the small side are read now, for a filter, and again with the result, for the join: it must give
+    the same rows each time, so materialize a sample or a limit without an order, and call this again after a
+    change. The large side is read once, with the result. The plan of the result applies the filter to ``big``
+    below the join. It pays if what lies between the two is expensive; the ``semi`` join of tables in memory
+    is faster. A null has no partner.
 
     The filter is released with the returned relation, so keep it while a relation derived from it is in use.
-    Raises ParameterError if a column does not exist or has different types on the two sides, and the errors
-    of `register`.
+    Raises ParameterError if a column does not exist, has different types on the two sides, or a collation in
+    which different texts are equal, and the errors of `register`.
     """
     columns = [on] if isinstance(on, str) else [*on]
     if not columns:
@@ -135,6 +140,9 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
     key = quoted[0] if len(quoted) == 1 else f"row({', '.join(quoted)})"
     name = f"semi_join_{secrets.token_hex(8)}"
     with _TranslateErrors():
+        for column in columns:
+            _check_collation(column, big)
+            _check_collation(column, small)
         ((rows,),) = small.aggregate("count(*)").fetchall()
         known = build(small.project(f"{key} as key"), "key", capacity=max(1, rows), fpr=fpr)
         register(connection, **{name: known})
@@ -216,6 +224,24 @@ def _check_types(column: str, big: str, small: str) -> None:
         raise ParameterError(
             f"column {column[:_SHOWN]!r} has the type {big} on the big side and {small} on the small side; "
             "cast one, because equal values of these types are different keys"
+        )
+
+
+def _check_collation(column: str, relation: Any) -> None:
+    """Raise ParameterError if a column calls different texts equal, which are different keys.
+
+    The type of a column does not tell its collation, so texts are compared that only a collation makes equal:
+    as values of that column in a result without rows.
+    """
+    if _find_type(relation, column) != "VARCHAR":
+        return
+    value = f"coalesce(any_value({_quote(column)}), '%s')"
+    compared = ", ".join(f"{value % one} = {value % other}" for one, other in _COLLATED)
+    (found,) = relation.limit(0).aggregate(compared).fetchall()
+    if any(found):
+        raise ParameterError(
+            f"column {column[:_SHOWN]!r} has a collation in which different texts are equal; join it without "
+            "a filter, because these texts are different keys"
         )
 
 

@@ -138,10 +138,12 @@ def build_groups(
     create_filter(kind, capacity, fpr, **parameters)  # refuses parameters before the query runs
     groups: dict[Any, Any] = {}
     for batch in _stream(frame, [by, column]):
-        for (group,), rows in batch.partition_by(by, as_dict=True).items():
+        # partition_by() takes patterns, too.
+        renamed = pl.DataFrame({"group": batch[by], "key": batch[column]})
+        for (group,), rows in renamed.partition_by("group", as_dict=True).items():
             if group not in groups:
                 groups[group] = create_filter(kind, capacity, fpr, **parameters)
-            groups[group].update(rows[column])
+            groups[group].update(rows["key"])
     return groups
 
 
@@ -154,5 +156,6 @@ def _stream(frame: pl.LazyFrame | pl.DataFrame, columns: list[str]) -> Iterator[
         if column not in names:
             known = ", ".join(names)[:_SHOWN]
             raise ParameterError(f"column {str(column)[:_SHOWN]!r} does not exist; the columns are {known}")
-    chosen = frame.lazy().select([*dict.fromkeys(columns)])
+    # As plain names: Polars takes "*" and "^...$" in select() for patterns.
+    chosen = frame.lazy().select(pl.selectors.by_name(*dict.fromkeys(columns)))
     yield from chosen.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=False, engine="streaming")

@@ -18,22 +18,25 @@ True
 
 from __future__ import annotations
 
+import math
 import random
 from heapq import nlargest
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, SupportsFloat, TypeVar
 
 from fullbloom import BloomFilter
-from fullbloom.errors import ParameterError
+from fullbloom.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from fullbloom.keys import Key
 
 __all__ = ["HashUnits", "NoveltyFilter", "Projection", "Units"]
 
 T_contra = TypeVar("T_contra", contravariant=True)
+
+#: The sum of 10^8 such numbers is still a float.
+_MOST = 1e300
 
 
 class Units(Protocol[T_contra]):
@@ -50,7 +53,10 @@ class Projection:
 
     num_inputs: numbers of an input; the fly has 50 kinds of receptors. num_units: the fly has 2,000.
     inputs_per_unit: inputs that a unit sums. winners: share of the units that are chosen. seed: of the choice
-    of inputs. Raises ``ParameterError`` for numbers out of range. A call costs about ``num_units`` x 0.3 us.
+    of inputs. Raises ``ParameterError`` for numbers out of range. A call costs about ``num_units`` x 0.5 us.
+
+    A sum is exact, rounded once to a float (`math.fsum`), so no order of additions changes the units: they
+    are the same on every machine.
     """
 
     def __init__(
@@ -71,16 +77,45 @@ class Projection:
         draw = random.Random(seed)  # noqa: S311 - no secret
         self.num_inputs, self.num_units = num_inputs, num_units
         self.num_winners = max(round(winners * num_units), 1)
-        inputs = [draw.sample(range(num_inputs), inputs_per_unit) for _ in range(num_units)]
-        # With a single index, itemgetter returns the item instead of a tuple.
-        self._pick: list[Callable[[Any], Any]] = [itemgetter(*chosen, chosen[0]) for chosen in inputs]
+        #: The inputs that each unit sums.
+        self.inputs = [_sample(draw, num_inputs, inputs_per_unit) for _ in range(num_units)]
 
     def __call__(self, item: Sequence[float], /) -> Sequence[int]:
-        """Return the units with the largest sums; of equal sums, those of smaller numbers."""
+        """Return the units with the largest sums; of equal sums, those of smaller numbers.
+
+        Raises ``ParameterError`` for another number of inputs, and for numbers that are not from -1e300 to
+        1e300, ``ParameterTypeError`` for anything but numbers.
+        """
         if len(item) != self.num_inputs:
             raise ParameterError(f"an input must have {self.num_inputs} numbers, got {len(item)}")
-        sums = [sum(pick(item)) - pick(item)[-1] for pick in self._pick]
+        values = [_read_number(number) for number in item]
+        sums = [math.fsum([values[at] for at in chosen]) for chosen in self.inputs]
         return nlargest(self.num_winners, range(self.num_units), key=sums.__getitem__)
+
+
+def _sample(draw: random.Random, size: int, count: int) -> list[int]:
+    """Return ``count`` distinct numbers below ``size``, ascending.
+
+    Of Python's generator, only ``random()`` returns the same numbers in every release; ``sample()`` may not.
+    """
+    chosen: set[int] = set()
+    for last in range(size - count, size):
+        # Floyd's algorithm.
+        number = int(draw.random() * (last + 1))
+        chosen.add(last if number in chosen else number)
+    return sorted(chosen)
+
+
+def _read_number(number: object) -> float:
+    if not isinstance(number, SupportsFloat):
+        raise ParameterTypeError(f"an input must have numbers, got {type(number).__name__}")
+    try:
+        value = float(number)
+    except OverflowError:
+        value = math.inf
+    if not -_MOST <= value <= _MOST:
+        raise ParameterError(f"an input must have numbers from -{_MOST:g} to {_MOST:g}, got {value:g}")
+    return value
 
 
 class HashUnits:
@@ -116,7 +151,7 @@ class NoveltyFilter(Generic[T_contra]):
     def measure(self, item: T_contra) -> float:
         """Return the novelty of ``item``, the mean weight of its units, without an exposure."""
         units = set(self.units(item))
-        return sum(map(self._weigh, units)) / len(units)
+        return math.fsum(map(self._weigh, units)) / len(units)
 
     def observe(self, item: T_contra) -> float:
         """Return the novelty of ``item``, then expose the filter to it."""
@@ -126,7 +161,7 @@ class NoveltyFilter(Generic[T_contra]):
         for unit, weight in weights.items():
             self._weights[unit] = weight * self.decay
             self._changed[unit] = self.exposures
-        return sum(weights.values()) / len(weights)
+        return math.fsum(weights.values()) / len(weights)
 
     def _weigh(self, unit: int) -> float:
         """Return a weight, with what it recovered in the exposures of other units."""

@@ -38,12 +38,14 @@ class RateLimiter:
 
     clients: clients that have events in one slice. fpr: share of the clients whose count may be too high,
     while there are no more than that. slices: parts of the window, 1 to 64. One slice more than the window
-    is counted, so a client with steady events gets ``slices / (slices + 1)`` of its limit. clock: seconds
-    that never go back. The hash has a random secret, so no client can choose a name that shares the
+    is counted, so a client with steady events gets ``slices / (slices + 1)`` of its limit. items: new items
+    of all clients in one slice, if events have items; by default as many as ``clients`` may have. clock:
+    seconds that never go back. The hash has a random secret, so no client can choose a name that shares the
     cells of another. Raises ``ParameterError`` for numbers out of range.
 
-    Memory: ``slices + 1`` filters of some 80 bits per client for limits up to 255, 160 above. Threads may
-    share it.
+    Memory: ``slices + 1`` filters of some 80 bits per client for limits up to 255, 160 above. With items,
+    ``slices + 1`` more of 10 bits per item at the default rate: by default 10 x ``limit`` bits per client,
+    created at the first item. None of them grows. Threads may share it.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class RateLimiter:
         *,
         fpr: float = 0.01,
         slices: int = 4,
+        items: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 1 <= limit < 1 << _COUNTER_BITS[-1]:
@@ -66,8 +69,10 @@ class RateLimiter:
         self._counts = [
             SpectralBloomFilter(clients, fpr, counter_bits=width, secret=True) for _ in range(slices + 1)
         ]
-        self._clients, self._fpr = clients, fpr
+        self._most_items, self._fpr = clients * limit if items is None else items, fpr
         self._items: list[BloomFilter] = []
+        if items is not None:
+            self._get_items()
         self._slice = self._find_slice()
         #: Events allowed and refused.
         self.allowed = self.refused = 0
@@ -76,20 +81,24 @@ class RateLimiter:
         """Return whether ``client`` may have an event now, and count it if so.
 
         item: what the event concerns, such as a recipient. An item of the present window is allowed again
-        without being counted, at the limiter's rate also one that is new. Refused events are not counted.
-        Raises ``KeyTypeError`` for a client that is not a key.
+        without being counted, and so is a new one by mistake, at the rate ``fpr`` in each slice. If there are
+        more than ``items`` new ones in a slice, the rest are refused: in a filter beyond its capacity, nearly
+        every item would seem known. Refused events are not counted. Raises ``KeyTypeError`` for a client that
+        is not a key, ``FilterMemoryError`` if the filters of the items cannot be created.
         """
         with self._lock:
             self._advance()
             if item is not None and any((client, item) in seen for seen in self._get_items()):
                 self.allowed += 1
                 return True
-            if sum(counts.count(client) for counts in self._counts) >= self.limit:
+            at = self._slice % (self.slices + 1)
+            is_full = item is not None and self._items[at].num_added >= self._most_items
+            if is_full or sum(counts.count(client) for counts in self._counts) >= self.limit:
                 self.refused += 1
                 return False
-            self._counts[self._slice % (self.slices + 1)].add(client)
+            self._counts[at].add(client)
             if item is not None:
-                self._get_items()[self._slice % (self.slices + 1)].add((client, item))
+                self._items[at].add((client, item))
             self.allowed += 1
             return True
 
@@ -112,6 +121,5 @@ class RateLimiter:
 
     def _get_items(self) -> list[BloomFilter]:
         if not self._items:  # their memory is only needed with items
-            capacity = self._clients * self.limit
-            self._items = [BloomFilter(capacity, self._fpr, secret=True) for _ in self._counts]
+            self._items = [BloomFilter(self._most_items, self._fpr, secret=True) for _ in self._counts]
         return self._items

@@ -139,7 +139,7 @@ def ask(
     here, there, _ = decoder.decoded() if found is None else found
     peer.send(b"W", b"".join(key.to_bytes(_HASH, "little") for key in there))
     answer = peer.receive(b"l", limit)
-    mine, theirs = [side.by_hash[key] for key in here], peer.unpack(answer[_HASH:])
+    mine, theirs = [side.by_hash[key] for key in here], peer.unpack(answer[_HASH:], len(there))
     both = (side.checksum + checksum(theirs, secret)) % _SUM
     their_sum = int.from_bytes(answer[:_HASH], "little")
     if set(_core.hash_many(theirs, secret=secret)) != set(there) or len(theirs) != len(there):
@@ -214,7 +214,8 @@ def serve(
     peer.send(b"l", side.checksum.to_bytes(_HASH, "little") + pack_lines(mine))
     theirs: list[bytes] = []
     if take and (answer := peer.last(b"L")) is not None:
-        theirs = peer.unpack(answer[_HASH:])
+        # A symbol shows one difference at most.
+        theirs = peer.unpack(answer[_HASH:], max(_MOST_EXPECTED, encoder.symbols))
         if int.from_bytes(answer[:_HASH], "little") != (side.checksum + checksum(theirs, secret)) % _SUM:
             raise FormatError("the checksums of the merged sets differ; no line is added, run it again")
         take(theirs)
@@ -265,8 +266,11 @@ class _Peer:
         self._left -= length
         return kind, self._channel.read(length)
 
-    def unpack(self, data: bytes) -> list[bytes]:
-        """Return the lines of a payload of `pack_lines`, limited in size."""
+    def unpack(self, data: bytes, most: int) -> list[bytes]:
+        """Return the lines of a payload of `pack_lines`, limited in size and number.
+
+        A short line takes some 60 bytes here, 2 in the text, and a hundredth of one in the payload.
+        """
         decompressor = zlib.decompressobj()
         try:
             text = decompressor.decompress(data, self._limit)
@@ -274,6 +278,8 @@ class _Peer:
             raise FormatError("the peer sent lines that do not unpack") from None
         if not decompressor.eof or decompressor.unused_data:
             raise FormatError(f"the peer sent lines that are damaged, or longer than {self._limit:,} bytes")
+        if (count := text.count(b"\n")) > most:
+            raise FormatError(f"the peer sent {count:,} lines where {most:,} may be missing")
         lines = text.split(b"\n")
         if lines.pop():
             raise FormatError("the peer sent a line without end")

@@ -15,6 +15,7 @@ False
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,10 @@ class RevokedTokens:
     seconds that never go back. Raises ``ParameterError`` for numbers out of range.
 
     A revoked token is always found. Remember one from a list of all servers on each of them.
+
+    Threads may call ``revoke`` and ``is_revoked`` at the same time. Time moves in one step under a lock, and
+    a token is found by every thread as soon as ``revoke`` has returned. The lock is not held during a call of
+    ``is_listed``, which several threads may make at once.
     """
 
     def __init__(
@@ -48,7 +53,7 @@ class RevokedTokens:
         is_listed: Callable[[Key], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.is_listed, self._clock = is_listed, clock
+        self.is_listed, self._clock, self._lock = is_listed, clock, threading.Lock()
         self.filter = RollingBloomFilter(capacity, fpr, window=lifetime, secret=True)
         self.filter.advance(clock())
         #: Tokens checked, and queries.
@@ -61,16 +66,20 @@ class RevokedTokens:
 
     def is_revoked(self, token: Key) -> bool:
         """Return whether a token was revoked. Raises the errors of ``is_listed``."""
-        self._tick()
-        self.checks += 1
+        self._tick(checks=1)
         if token not in self.filter:
             return False
         if self.is_listed is None:
             return True
-        self.queries += 1
+        with self._lock:
+            self.queries += 1
         return self.is_listed(token)
 
-    def _tick(self) -> None:
-        now = self._clock()
-        if self.filter.now is None or now > self.filter.now:
-            self.filter.advance(now)
+    def _tick(self, checks: int = 0) -> None:
+        """Advance the filter to the present, unless the clock went back; count checks."""
+        with self._lock:
+            # Reading the clock is part of the step: another thread may otherwise advance further meanwhile.
+            now = self._clock()
+            if self.filter.now is None or now > self.filter.now:
+                self.filter.advance(now)
+            self.checks += checks

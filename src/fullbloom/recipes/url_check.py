@@ -15,10 +15,14 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import math
 import posixpath
 import re
+import threading
+import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from fullbloom import GolombSet
@@ -29,10 +33,14 @@ if TYPE_CHECKING:
 
     from fullbloom.protocols import Filter
 
-__all__ = ["UrlCheck", "build_list", "hash_expression", "list_expressions"]
+__all__ = ["Answer", "UrlCheck", "build_list", "hash_expression", "list_expressions"]
 
-#: Characters of a URL, times that escapes are resolved, and answers of the server that are kept.
-_URL_LENGTH, _UNESCAPES, _ANSWERS = 65_536, 16, 4096
+#: Characters of a URL, and times that escapes are resolved.
+_URL_LENGTH, _UNESCAPES = 65_536, 16
+#: Cached answers, and hashes of an answer that is cached. A list of 4 billion entries has one per prefix.
+_MOST_ANSWERS, _MOST_HASHES = 4096, 32
+#: Seconds for which an answer is cached: the five minutes that Safe Browsing's servers usually grant.
+_LIFETIME = 300.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _WEB = re.compile(r"^(https?):/*", re.IGNORECASE)
 _QUERY = re.compile(r"[?#]")
@@ -120,16 +128,66 @@ def build_list(expressions: Iterable[str], *, bits: int = _BITS) -> GolombSet:
     return GolombSet.build(list(expressions), bits=bits)
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server of a list returned for four bytes, if it states how long that may be cached.
+
+    hashes: the full hashes of the list that begin with these bytes. positive_lifetime, negative_lifetime:
+    seconds for which a listed and an unlisted URL may be answered from the cache, like ``cacheDuration`` and
+    ``negativeCacheDuration`` of Safe Browsing. `UrlCheck` never caches for longer than its own lifetimes.
+    """
+
+    hashes: Collection[bytes]
+    positive_lifetime: float = math.inf
+    negative_lifetime: float = math.inf
+
+
+class _Entry(NamedTuple):
+    """A cached answer: the times are those of the clock."""
+
+    hashes: frozenset[bytes]
+    asked: float
+    positive_until: float
+    negative_until: float
+
+    def is_current(self, full: bytes, now: float) -> bool:
+        until = self.positive_until if full in self.hashes else self.negative_until
+        return self.asked <= now < until
+
+
 class UrlCheck:
     """Finds URLs of a list with a filter of it, and asks for confirmation of what the filter finds.
 
     listed: the filter, from `build_list` or any other of the expressions. confirm: returns the full hashes
-    of the list that begin with these four bytes; its answers are kept for the last 4,096 prefixes.
+    of the list that begin with these four bytes, or an `Answer`, which also has lifetimes. positive_lifetime:
+    seconds until the server is asked again about a listed URL, so that a page becomes reachable after it was
+    taken off the list. negative_lifetime: seconds until it is asked again about an unlisted one. 0 caches
+    nothing. clock: seconds; if it goes back, cached answers are dropped.
+
+    The server is asked only about what the filter finds. For new pages, replace ``listed`` at any time.
+
+    The cache has the answers for the last 4,096 prefixes, each of up to 32 hashes: 20 MB at most. A longer
+    answer is used once. Threads may share a check; two of them may ask the same question at the same time.
+    Raises ``ParameterError`` for lifetimes that are negative or not finite.
     """
 
-    def __init__(self, listed: Filter, confirm: Callable[[bytes], Collection[bytes]]) -> None:
+    def __init__(
+        self,
+        listed: Filter,
+        confirm: Callable[[bytes], Collection[bytes] | Answer],
+        *,
+        positive_lifetime: float = _LIFETIME,
+        negative_lifetime: float = _LIFETIME,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not (0 <= positive_lifetime < math.inf and 0 <= negative_lifetime < math.inf):
+            raise ParameterError(
+                f"lifetimes must be at least 0 and finite, got {positive_lifetime} and {negative_lifetime}"
+            )
         self.listed, self.confirm = listed, confirm
-        self._answers: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()
+        self.positive_lifetime, self.negative_lifetime = positive_lifetime, negative_lifetime
+        self._clock, self._lock = clock, threading.Lock()
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         #: URLs checked, and questions to the server.
         self.urls = self.questions = 0
 
@@ -138,18 +196,41 @@ class UrlCheck:
 
         Raises as `list_expressions`, and the errors of ``confirm``.
         """
-        self.urls += 1
+        with self._lock:
+            self.urls += 1
         for expression in list_expressions(url):
-            if expression in self.listed:
-                full = hash_expression(expression)
-                if full in self._ask(full[:_PREFIX_BYTES]):
-                    return expression
+            if expression in self.listed and self._is_confirmed(hash_expression(expression)):
+                return expression
         return None
 
-    def _ask(self, prefix: bytes) -> frozenset[bytes]:
-        if prefix not in self._answers:
+    def _is_confirmed(self, full: bytes) -> bool:
+        prefix, now = full[:_PREFIX_BYTES], self._clock()
+        with self._lock:
+            entry = self._entries.get(prefix)
+            if entry is not None and entry.is_current(full, now):
+                return full in entry.hashes
+            self._entries.pop(prefix, None)
             self.questions += 1
-            self._answers[prefix] = frozenset(self.confirm(prefix))
-            if len(self._answers) > _ANSWERS:
-                self._answers.popitem(last=False)
-        return self._answers[prefix]
+        # A slow server must not delay other threads. The lifetime begins with the question: what the list
+        # became meanwhile may be missing from the answer.
+        found = self.confirm(prefix)
+        answer = found if isinstance(found, Answer) else Answer(found)
+        hashes = frozenset(each for each in answer.hashes if each.startswith(prefix))
+        if len(hashes) <= _MOST_HASHES:
+            entry = _Entry(
+                hashes,
+                now,
+                now + _bound(answer.positive_lifetime, self.positive_lifetime),
+                now + _bound(answer.negative_lifetime, self.negative_lifetime),
+            )
+            with self._lock:
+                self._entries.pop(prefix, None)
+                self._entries[prefix] = entry
+                if len(self._entries) > _MOST_ANSWERS:
+                    self._entries.popitem(last=False)
+        return full in hashes
+
+
+def _bound(stated: float, most: float) -> float:
+    """Return a lifetime that a server stated, at most ``most``; 0 for a negative one and for NaN."""
+    return min(stated, most) if stated > 0 else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections import Counter
+from functools import partial
 from itertools import chain, compress, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -33,8 +34,8 @@ _NEXT_SEED = 0x9E3779B97F4A7C15
 #: Number of hashes of an element, and the most that it sends to one owner.
 _SIZES = struct.Struct("<QQ")
 _LEAST_FPR = 1e-9
-#: Packets have a block for each 128 keys, so a peer that lies about its keys may cost 0.1 GB.
-_MOST_KEYS = 1 << 31
+#: By default, a peer may have as many keys as take 2 GB here.
+_MOST_KEYS = 1 << 24
 
 
 class Round(NamedTuple):
@@ -74,6 +75,7 @@ def find_duplicates(
     seed: int = 0,
     secret: bytes | None = None,
     encode: Callable[[Any], bytes] = encode_key,
+    max_keys: int = _MOST_KEYS,
 ) -> DuplicateReport:
     """Find the keys that occur more than once in all elements together; all elements call this function.
 
@@ -89,7 +91,9 @@ def find_duplicates(
     keys are sent (repartition). keep: False marks all occurrences of a duplicate; "first" leaves out the
     first, in the order of ranks and positions, so that removing the marked keys removes the duplicates.
     encode: bytes of a key for the exact comparison, different for different keys. All elements must pass
-    equal options, which they compare first.
+    equal options, which they compare first. max_keys: keys that each element may have, 2^24 by default. It
+    bounds the memory that a peer can make this element take, some 120 bytes per key; packets are so dense
+    that the length of a message does not.
 
     Sends about n (log2(P / fpr) + 1.5) bits for n keys in P elements, plus the answers
     (`theory.single_shot_bits`), instead of n whole keys. Costs some 5 us per key. Raises ``PeerError`` if a
@@ -107,10 +111,14 @@ def find_duplicates(
     >>> [report.mask for report in reports]
     [[True, True, True], [False, True], [False]]
     """
-    _check_options(fprs, exact, keep)
+    _check_options(fprs, exact, keep, max_keys)
     if isinstance(keys, (str, bytes)):
         raise KeyTypeError(f"keys must be an iterable of keys, got one {type(keys).__name__}")
     keys = list(keys)
+    if len(keys) > max_keys:
+        raise ParameterError(
+            f"an element may have {max_keys} keys, got {len(keys)}; raise max_keys in all elements"
+        )
     counter, rounds = CountingElement(element), []
     _compare_options(counter, hash_key((*map(float, fprs), exact, bool(keep)), seed=seed, secret=secret))
     candidates, mask = list(range(len(keys))), [False] * len(keys)
@@ -126,10 +134,10 @@ def find_duplicates(
         before = counter.bits_sent if number else 0
         if fpr is None:
             names = [encode(keys[at]) for at in candidates]
-            found = _compare_keys(counter, names, hashes, first=first)
+            found = _compare_keys(counter, names, hashes, first=first, most=max_keys)
             returned, num_sent = [name in found for name in names], len(names)
         else:
-            flagged, num_sent = _filter_hashes(counter, hashes, fpr, first=first)
+            flagged, num_sent = _filter_hashes(counter, hashes, fpr, first=first, most=max_keys)
             returned = [value in flagged for value in hashes]
         candidates = list(compress(candidates, returned))
         rounds.append(Round(fpr, num_sent, len(candidates), counter.bits_sent - before))
@@ -143,7 +151,7 @@ def find_duplicates(
     return DuplicateReport(mask, rounds)
 
 
-def _check_options(fprs: Sequence[float], exact: bool, keep: object) -> None:
+def _check_options(fprs: Sequence[float], exact: bool, keep: object, max_keys: int) -> None:
     for fpr in fprs:
         if not isinstance(fpr, (int, float)):
             raise ParameterTypeError(f"fprs must be numbers, got {fpr!r}")
@@ -153,6 +161,10 @@ def _check_options(fprs: Sequence[float], exact: bool, keep: object) -> None:
         raise ParameterError("give at least one rate in fprs, or exact=True")
     if keep not in (False, "first"):
         raise ParameterError(f'keep must be False or "first", got {keep!r}')
+    if type(max_keys) is not int:
+        raise ParameterTypeError(f"max_keys must be an int, got {max_keys!r}")
+    if not 1 <= max_keys < _HASHES:
+        raise ParameterError(f"max_keys must be at least 1 and below 2**64, got {max_keys}")
 
 
 def _compare_options(element: CountingElement, token: int) -> None:
@@ -193,16 +205,16 @@ def _group_repeats(
 
 
 def _filter_hashes(
-    element: CountingElement, hashes: Sequence[int], fpr: float, *, first: bool
+    element: CountingElement, hashes: Sequence[int], fpr: float, *, first: bool, most: int
 ) -> tuple[set[int], int]:
     """Return the hashes that owners received from two elements, and the number of hashes sent.
 
-    first: leave out those that no element of a lower rank sent.
+    first: leave out those that no element of a lower rank sent. most: hashes that an element may have.
     """
     size = element.size
     slices = _split_by_owner(sorted(set(hashes)), size)
     lengths = [len(part) for part in slices]
-    sizes = _share_sizes(element, sum(lengths), max(lengths))
+    sizes = _share_sizes(element, sum(lengths), max(lengths), most)
     total, largest = sum(each[0] for each in sizes), max(each[1] for each in sizes)
     if largest == 0:
         return set(), 0
@@ -210,7 +222,10 @@ def _filter_hashes(
     # Within its owner's range, a hash is the rest of its 64 bits scaled by the number of owners.
     within = [[value * size % _HASHES for value in part] for part in slices]
     incoming = _exchange(element, [packets.encode(part) for part in within])
-    received = [_decode(packets.decode, source, packet) for source, packet in enumerate(incoming)]
+    received = [
+        _decode(partial(packets.decode, most=stated), source, packet)
+        for source, (packet, (_, stated)) in enumerate(zip(incoming, sizes, strict=True))
+    ]
     marked = _mark_shared(received, first=first)
     answers = [encode_indexes(found, len(values)) for found, values in zip(marked, received, strict=True)]
     flagged: set[int] = set()
@@ -225,14 +240,16 @@ def _filter_hashes(
 
 
 def _compare_keys(
-    element: CountingElement, names: Sequence[bytes], hashes: Sequence[int], *, first: bool
+    element: CountingElement, names: Sequence[bytes], hashes: Sequence[int], *, first: bool, most: int
 ) -> set[bytes]:
     """Return the keys that their owners received from two elements, by comparison of the keys."""
     parts: list[list[bytes]] = [[] for _ in range(element.size)]
     for name, value in zip(names, hashes, strict=True):
         parts[value * element.size >> 64].append(name)
     incoming = _exchange(element, [encode_keys(part) for part in parts])
-    received = [_decode(decode_keys, source, message) for source, message in enumerate(incoming)]
+    received = [
+        _decode(partial(decode_keys, most=most), source, message) for source, message in enumerate(incoming)
+    ]
     marked = _mark_shared(received, first=first)
     answers = [encode_indexes(found, len(keys)) for found, keys in zip(marked, received, strict=True)]
     shared: set[bytes] = set()
@@ -248,16 +265,16 @@ def _split_by_owner(hashes: Sequence[int], size: int) -> list[Sequence[int]]:
     return [hashes[low:high] for low, high in pairwise(ends)]
 
 
-def _share_sizes(element: CountingElement, count: int, largest: int) -> list[tuple[int, int]]:
-    """Return the number of hashes and the largest packet of each element, by rank."""
+def _share_sizes(element: CountingElement, count: int, largest: int, limit: int) -> list[tuple[int, int]]:
+    """Return the number of hashes, up to ``limit``, and the largest packet of each element, by rank."""
     messages = _exchange(element, [_SIZES.pack(count, largest)] * element.size)
 
     def read(message: bytes) -> tuple[int, int]:
         if len(message) != _SIZES.size:
             raise FormatError(f"two sizes take {_SIZES.size} bytes, got {len(message)}")
         total, most = _SIZES.unpack(message)
-        if total > _MOST_KEYS:
-            raise FormatError(f"an element has at most {_MOST_KEYS} keys, got {total}")
+        if total > limit:
+            raise FormatError(f"an element may have {limit} keys, got {total}; max_keys= raises this limit")
         # The largest of several parts is at least their mean.
         if not total <= most * element.size <= total * element.size:
             raise FormatError(f"{total} hashes cannot have a largest packet of {most}")

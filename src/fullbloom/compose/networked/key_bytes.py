@@ -18,6 +18,7 @@ __all__ = ["decode_keys", "encode_key", "encode_keys"]
 _COUNT = struct.Struct("<QQ")
 _LENGTH_BITS = 7
 _MORE = 1 << _LENGTH_BITS
+_MORE_BYTES = bytes(range(_MORE, 256))
 
 
 def encode_key(key: object) -> bytes:
@@ -57,18 +58,28 @@ def encode_keys(keys: Sequence[bytes]) -> bytes:
     return b"".join([_COUNT.pack(len(keys), len(lengths)), lengths, *keys])
 
 
-def decode_keys(message: bytes) -> list[bytes]:
-    """Return the keys in a message; raise ``FormatError`` unless they are distinct and fill it exactly."""
+def decode_keys(message: bytes, most: int) -> list[bytes]:
+    """Return the keys in a message; raise ``FormatError`` unless they are distinct and fill it exactly.
+
+    most: keys that the message may have. A short key takes some 100 bytes here, and 3 in a message.
+    """
     if not message:
         return []
     if len(message) < _COUNT.size:
         raise FormatError(f"a list of keys has at least {_COUNT.size} bytes, got {len(message)}")
     count, taken = _COUNT.unpack_from(message)
-    at, keys = _COUNT.size + taken, []
-    if not 0 < count <= taken <= len(message) - _COUNT.size:
-        raise FormatError(f"{count} keys with lengths of {taken} bytes do not fit in {len(message)} bytes")
+    at = _COUNT.size + taken
+    lengths = message[_COUNT.size : at]
+    if not 0 < count <= min(taken, most) or taken > len(message) - _COUNT.size:
+        raise FormatError(
+            f"{count} keys (at most {most}) with lengths of {taken} bytes do not fit in {len(message)} bytes"
+        )
+    # The last byte of a length is below _MORE.
+    if len(lengths.translate(None, _MORE_BYTES)) != count:
+        raise FormatError(f"the lengths of {taken} bytes are not those of {count} keys")
+    keys: list[bytes] = []
     length = shift = 0
-    for byte in message[_COUNT.size : _COUNT.size + taken]:
+    for byte in lengths:
         length |= byte % _MORE << shift
         shift += _LENGTH_BITS
         if length > len(message) - at:
@@ -77,7 +88,7 @@ def decode_keys(message: bytes) -> list[bytes]:
             keys.append(message[at : at + length])
             at += length
             length = shift = 0
-    if len(keys) != count or shift or at != len(message):
+    if shift or at != len(message):
         raise FormatError(f"{count} keys must fill {len(message)} bytes, got {len(keys)} keys to byte {at}")
     if len(set(keys)) != count:
         raise FormatError("a list of keys holds a key twice")

@@ -58,13 +58,18 @@ class HashPackets:
         packet = GolombSet.build_hashed(hashes, self._fpr, capacity=self._capacity, rice_bits=width)
         return bytes([_CONTAINER]) + packet.to_bytes()
 
-    def decode(self, packet: bytes) -> list[int]:
-        """Return the values in a packet, ascending and distinct; raise ``FormatError`` for any other."""
+    def decode(self, packet: bytes, most: int) -> list[int]:
+        """Return the values in a packet, ascending and distinct; raise ``FormatError`` for any other.
+
+        most: values that the packet may have. A value takes 40 bytes here, and a quarter of one in a packet.
+        """
         if not packet:
             return []
         if _read_form(packet, _CONTAINER) == 0:
-            return decode_list(packet[1:], self._universe)
+            return decode_list(packet[1:], self._universe, most)
         values = GolombSet.from_bytes(packet[1:])
+        if values.num_added > most:
+            raise FormatError(f"a packet of at most {most} hashes was due, got one of {values.num_added}")
         if (values.capacity, values.universe) != (self._capacity, self._universe):
             raise FormatError(
                 f"a packet of {self._capacity} hashes below {self._universe} was due, "
@@ -102,7 +107,7 @@ def decode_indexes(message: bytes, count: int) -> list[int]:
         if listed and listed[-1] >= count:
             raise FormatError(f"values must be below {count}, got {listed[-1]}")
     else:
-        listed = decode_list(message[1:], count)
+        listed = decode_list(message[1:], count, count)
     if not form & _OMITTED:
         return listed
     omitted = set(listed)

@@ -27,21 +27,25 @@ class Replicable(Protocol):
         """Return the filter as bytes."""
 
     @staticmethod
-    def from_bytes(data: bytes, *, secret: bytes | None = None) -> Any:
+    def from_bytes(data: bytes, *, secret: bytes | None = None, max_bytes: int | None = None) -> Any:
         """Return the filter in ``data``; raise ``FormatError`` for anything else."""
 
 
 F = TypeVar("F", bound=Replicable)
 
 
-def replicate(element: ProcessingElement, filter_: F, *, secret: bytes | None = None) -> F:
+def replicate(
+    element: ProcessingElement, filter_: F, *, secret: bytes | None = None, max_bytes: int | None = None
+) -> F:
     """Return the union of the filters of all elements, in each element; ``filter_`` is not changed.
 
     All elements call this function with filters of equal parameters. secret: that of a keyed filter, which
-    its bytes do not contain. In step i of log2(P), an element exchanges filters with the one whose rank
-    differs in bit i, and merges; it then holds the keys of 2^(i+1) elements. If the number P of elements is
-    not a power of two, those beyond the largest power send their filters to a partner first and receive the
-    result at the end. Each filter is merged exactly once into each result, so counting filters add up, too.
+    its bytes do not contain. max_bytes: most bytes of cells of a filter that a peer sends; by default, only
+    the length of its message limits them. In step i of log2(P), an element exchanges filters with the one
+    whose rank differs in bit i, and merges; it then holds the keys of 2^(i+1) elements. If the number P of
+    elements is not a power of two, those beyond the largest power send their filters to a partner first and
+    receive the result at the end. Each filter is merged exactly once into each result, so counting filters
+    add up, too.
 
     Sends P log2(P) filters in all for a power of two: `theory.replication_bits`. For a Bloom filter of more
     than a few kB, the header of some 200 bytes per message does not matter. Raises ``PeerError`` if a peer
@@ -64,29 +68,30 @@ def replicate(element: ProcessingElement, filter_: F, *, secret: bytes | None = 
     if getattr(filter_, "keyed", False) and secret is None:
         raise ParameterError("the filter has a secret; pass it as secret=")
     result, rank = filter_.copy(), element.rank
+    options = {"secret": secret, "max_bytes": max_bytes}
     core = 1 << (element.size.bit_length() - 1)
     if rank >= core:
         element.send(rank - core, result.to_bytes())
         # The partner's filter holds the own keys already; the merge only checks that both are alike.
-        return _merge(element, rank - core, result, secret)
+        return _merge(element, rank - core, result, options)
     folded = rank + core < element.size
     if folded:
-        _merge(element, rank + core, result, secret)
+        _merge(element, rank + core, result, options)
     distance = 1
     while distance < core:
         element.send(rank ^ distance, result.to_bytes())
-        _merge(element, rank ^ distance, result, secret)
+        _merge(element, rank ^ distance, result, options)
         distance *= 2
     if folded:
         element.send(rank + core, result.to_bytes())
     return result
 
 
-def _merge(element: ProcessingElement, source: int, result: F, secret: bytes | None) -> F:
+def _merge(element: ProcessingElement, source: int, result: F, options: dict[str, Any]) -> F:
     """Merge the filter that ``source`` sends into ``result``; return it, too."""
     message = element.receive(source)
     try:
-        other: F = type(result).from_bytes(message, secret=secret)
+        other: F = type(result).from_bytes(message, **options)
         result.merge(other)
     except FullbloomError as error:
         raise PeerError(source, f"sent a filter that cannot be merged: {error}") from error

@@ -50,15 +50,18 @@ def encode_list(values: Sequence[int], universe: int) -> bytes:
     return _HEADER.pack(width, len(values)) + int(bits, 2).to_bytes(len(bits) // 8 + 1, "big")[1:]
 
 
-def decode_list(data: bytes, universe: int) -> list[int]:
-    """Return the values in ``data``; raise ``FormatError`` unless it is such a list below ``universe``."""
+def decode_list(data: bytes, universe: int, most: int = MOST_VALUES) -> list[int]:
+    """Return the values in ``data``; raise ``FormatError`` unless it is such a list below ``universe``.
+
+    most: values that the list may have, up to `MOST_VALUES`.
+    """
     if not data:
         return []
     if len(data) <= _HEADER.size:
         raise FormatError(f"a list of values must have more than {_HEADER.size} bytes, got {len(data)}")
     width, count = _HEADER.unpack_from(data)
-    if count > MOST_VALUES:
-        raise FormatError(f"a list must have at most {MOST_VALUES} values, got {count}")
+    if count > min(most, MOST_VALUES):
+        raise FormatError(f"a list must have at most {min(most, MOST_VALUES)} values, got {count}")
     codes = data[_HEADER.size :]
     if not 1 <= width <= _MOST_RICE_BITS or not 0 < count <= 8 * len(codes) // (width + 1):
         raise FormatError(f"{count} values with remainders of {width} bits do not fit in {len(codes)} bytes")

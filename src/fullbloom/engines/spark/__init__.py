@@ -4,7 +4,7 @@
 >>> customers = build(orders, "customer", capacity=1_000_000)      # doctest: +SKIP
 >>> visits.where(contains("customer", customers)).count()          # doctest: +SKIP
 
-Needs pyspark 4.1 or newer and pyarrow (``pip install 'fullbloom[spark]'``), on every worker in the version
+Needs pyspark 4.3 or newer and pyarrow (``pip install 'fullbloom[spark]'``), on every worker in the version
 of the driver. docs/engines/spark.md has runnable examples.
 """
 

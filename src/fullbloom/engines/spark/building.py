@@ -13,6 +13,7 @@ from fullbloom.engines.spark.sessions import (
     check_key_type,
     check_result_size,
     count_local_cores,
+    pick,
 )
 from fullbloom.engines.spark.shipping import TranslateErrors, ship
 from fullbloom.errors import ParameterError, ParameterTypeError
@@ -54,7 +55,7 @@ def build(
         )
     result = create_mergeable(kind, capacity, fpr, **parameters)
     width = check_result_size(frame.sparkSession, result.nbytes)
-    keys = frame.select(frame[column])
+    keys = frame.select(pick(frame, column).alias("key"))  # mapInArrow resolves names without quotes
     arguments = (kind, capacity, fpr, parameters)
     parts = _PARTS_PER_CORE * count_local_cores(frame.sparkSession)
     with TranslateErrors(), limit_batches_by_rows(keys):

@@ -15,7 +15,7 @@ from fullbloom.engines.spark.jvm import (
     might_contain,
 )
 from fullbloom.engines.spark.lookups import create_lookup, send_filter
-from fullbloom.engines.spark.sessions import is_classic
+from fullbloom.engines.spark.sessions import is_classic, pick
 from fullbloom.engines.spark.shipping import TranslateErrors, ship
 
 #: Rows of each partition that a sample reads.
@@ -32,7 +32,7 @@ def hash_columns(frame: Any, columns: list[str]) -> Any:
     """
     keys = []
     for column in columns:
-        key, key_type = frame[column], frame.schema[column].dataType
+        key, key_type = pick(frame, column), frame.schema[column].dataType
         if isinstance(key_type, spark_types.IntegralType):
             key = key.cast("long")
         elif isinstance(key_type, (spark_types.FloatType, spark_types.DoubleType)):

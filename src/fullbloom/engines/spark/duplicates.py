@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Window, functions
@@ -11,7 +12,13 @@ from fullbloom.engines import hash_sets
 from fullbloom.engines.kinds import create_mergeable
 from fullbloom.engines.spark.batches import limit_batches_by_rows
 from fullbloom.engines.spark.candidates import hash_columns, keep_candidates
-from fullbloom.engines.spark.sessions import check_frame, count_local_cores, is_repeatable
+from fullbloom.engines.spark.sessions import (
+    SHOWN,
+    check_frame,
+    count_local_cores,
+    is_repeatable,
+    pick,
+)
 from fullbloom.engines.spark.shipping import TranslateErrors, ship
 from fullbloom.errors import ParameterError
 
@@ -29,6 +36,8 @@ _ROWS_PER_OWNER, _MOST_OWNERS = 1 << 22, 1 << 10
 _MOST_CANDIDATES = 0.3
 #: Rate of the filter of repeated digits.
 _FPR = 0.001
+#: In the names of types that have neither hashes nor an order.
+_INCOMPARABLE = re.compile(r"\bmap<|\bvariant\b")
 _SENT, _ANSWERED = "owner int, sent binary, repeated binary", "owner int, repeated binary"
 
 
@@ -41,14 +50,14 @@ def find_duplicates(frame: Any, columns: str | Sequence[str], *, rounds: int = 2
     and compared. The frame is counted and read once per round now, and again with the result, so it must give
     the same rows each time: where Spark says that it does not, this groups all rows.
 
-    Raises ParameterError if a column does not exist or ``rounds`` is not from 1 to 3, EngineError if a worker
-    lacks this package.
+    Raises ParameterError if a column does not exist, or has maps or variants, and if ``rounds`` is not from 1
+    to 3; EngineError if a worker lacks this package.
     """
     names = [columns] if isinstance(columns, str) else [*columns]
     condition = _find_candidates(frame, names, rounds)
     candidates = frame if condition is None else frame.where(condition)
     count = _choose_name(frame, "count")
-    window = Window.partitionBy(*(candidates[name] for name in names))
+    window = Window.partitionBy(*(pick(candidates, name) for name in names))
     counted = candidates.withColumn(count, functions.count(functions.lit(1)).over(window))
     return counted.where(counted[count] > 1).drop(count)
 
@@ -72,6 +81,12 @@ def _find_candidates(frame: Any, columns: list[str], rounds: int) -> Any:
     types = check_frame(frame, columns)
     if not 1 <= rounds <= 3:  # noqa: PLR2004 - the digits of a hash suffice for three
         raise ParameterError(f"rounds must be from 1 to 3, got {rounds}")
+    for column, one in zip(columns, types, strict=True):
+        name = one.simpleString()
+        if _INCOMPARABLE.search(name):
+            raise ParameterError(
+                f"column {column[:SHOWN]!r} has the type {name[:SHOWN]}, whose values Spark does not compare"
+            )
     # Texts that a collation calls equal have other bytes, and so other hashes.
     if not is_repeatable(frame) or any("collate" in one.simpleString() for one in types):
         return None

@@ -51,6 +51,12 @@ def check_frame(frame: Any, columns: list[str]) -> Any:
     return [fields[column] for column in columns]
 
 
+def pick(frame: Any, column: str) -> Any:
+    """Return a column by its name as it is: without quotes, Spark takes a dot for a field of a struct."""
+    quoted = column.replace("`", "``")
+    return frame[f"`{quoted}`"]
+
+
 def check_key_type(column: str, key_type: Any) -> None:
     """Raise KeyTypeError if values of a type of Spark are no keys, before anything runs."""
     if isinstance(key_type, spark_types.StructType):

@@ -55,7 +55,8 @@ class PreCheck:
     The pre-check never changes an answer, as long as all rows are written through engines that it watches. A
     key is added to the filter after the commit of its row, and until then lookups of that key go to the
     database. A rollback, also to a savepoint, adds nothing. The filter fails open: while it is not loaded or
-    raises errors, the database answers.
+    raises errors, the database answers. It is the filter of one table: with ``schema_translate_map``, create
+    a check per schema, load it with an engine of that map, and ask it in sessions of that map only.
 
     Without ``normalize``, the columns must be of the types Integer, String, Uuid, LargeBinary or Date,
     without a collation. Raises ParameterError for others: rounding, padding and letter case make different
@@ -95,8 +96,9 @@ class PreCheck:
 
         Statements of SQLAlchemy are read from their parameters: flushes, ``insert()`` and ``update()`` of
         both ORM and Core. A statement whose keys cannot be read so (``insert().from_select()``, an expression
-        as a key, SQL as text) makes the filter incomplete once it commits: `load` again. Triggers, and
-        programs that do not use these engines, are not seen.
+        as a key, SQL as text, a change of the table's definition) makes the filter incomplete once it
+        commits: `load` again. Writes by triggers and functions of the database, through views, by cursors of
+        the driver, and by programs that do not use these engines are not seen.
         """
         engine = getattr(engine, "sync_engine", engine)
         if not isinstance(engine, sqlalchemy.Engine):

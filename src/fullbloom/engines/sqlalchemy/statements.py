@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 from sqlalchemy.dialects.postgresql import CITEXT
+from sqlalchemy.schema import ExecutableDDLElement
 
 from fullbloom.errors import ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Statements in text that may write rows.
-_WRITES = re.compile(r"\b(insert|update|merge|copy|replace)\b", re.IGNORECASE)
+#: Statements in text that may write rows, also by renaming another table, or creating one from a query.
+_WRITES = re.compile(r"\b(insert|update|merge|copy|replace|alter|create|into)\b", re.IGNORECASE)
 #: Types of columns whose values are equal exactly if they are in Python, and the type of those values.
 _TYPES = (
     (sqlalchemy.Integer, int),
@@ -36,6 +37,8 @@ class Statements:
         self._table = columns[0].table
         self._names = [column.key for column in columns]
         self._types = types
+        #: Updates write these columns even if they do not name them.
+        self._is_updated_always = any(column.onupdate or column.server_onupdate for column in columns)
         self._in_text = re.compile(rf"(?<!\w){re.escape(self._table.name)}(?!\w)", re.IGNORECASE)
         generated = list(self._table.primary_key.columns)
         #: Places of the columns in the primary key, if they are all part of it.
@@ -47,7 +50,7 @@ class Statements:
         if written is None:
             return bool(_WRITES.search(statement) and self._in_text.search(statement))
         is_write = context.isinsert or context.isupdate
-        return bool(is_write and written.table.fullname == self._table.fullname)
+        return bool(is_write and self._may_be_table(written.table))
 
     def read(self, context: Any) -> list[tuple[Any, ...]] | None:
         """Return the keys of a statement that may write; None if its parameters do not have them."""
@@ -56,7 +59,8 @@ class Statements:
             return None
         if context.isupdate:
             changed = {getattr(name, "key", name) for name in getattr(written, "_values", None) or ()}
-            if not {*self._names} & (changed | {*(context.compiled.column_keys or ())}):
+            changed |= {*(context.compiled.column_keys or ())}
+            if not self._is_updated_always and not {*self._names} & changed:
                 return []
         elif written.select is not None or self._has_conflict_update(written):
             return None
@@ -74,10 +78,19 @@ class Statements:
             return None
         return self._check([tuple(row[place] for place in self._places) for row in rows])
 
+    def _may_be_table(self, table: Any) -> bool:
+        """Return whether a table of a statement may be ours, which another object can describe.
+
+        Databases ignore the case of names without quotes, and a table without a schema is in the default one.
+        """
+        schemas = {one.schema.lower() for one in (table, self._table) if getattr(one, "schema", None)}
+        return bool(table.name.lower() == self._table.name.lower() and len(schemas) <= 1)
+
     def _find_statement(self, context: Any) -> Any:
-        """Return the statement as an expression; None if it is text."""
+        """Return the statement as an expression; None if it is text, or changes tables."""
         statement = getattr(context.compiled, "statement", None)
-        return None if isinstance(statement, sqlalchemy.TextClause) else statement
+        is_text = isinstance(statement, sqlalchemy.TextClause | ExecutableDDLElement)
+        return None if is_text else statement
 
     def _read_parameters(self, parameters: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         if all(name in parameters for name in self._names):

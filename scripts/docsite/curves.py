@@ -58,7 +58,7 @@ def draw_lines(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> str:
         parts.append(f'<path d="M{at} 34h24" stroke="{one.colour}" stroke-width="2.5"{dash}/>')
         parts.append(draw_text(at + 30, 39, escape(one.label), INK, "start", 13))
     parts.append(draw_text((LEFT + RIGHT) / 2, BOTTOM + 48, escape(x.label), GREY, size=13))
-    parts.append(draw_text(LEFT - 60, 16, escape(y.label), GREY, "start", 13))
+    parts.append(draw_text(LEFT - 60, 20, escape(y.label), GREY, "start", 13))
     return render_svg(WIDTH, HEIGHT, escape(title), parts)
 
 

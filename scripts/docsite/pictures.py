@@ -105,7 +105,7 @@ def draw_precheck() -> str:
         draw_text(605, 150, "a false positive costs one query", GREY, size=13),
     ]
     return render_svg(
-        710, 240, "A filter in front of a database: a no saves the query, a maybe asks the database", parts
+        730, 240, "A filter in front of a database: a no saves the query, a maybe asks the database", parts
     )
 
 

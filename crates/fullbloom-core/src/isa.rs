@@ -15,20 +15,28 @@ pub enum Isa {
     Avx2 = 2,
     /// 128-bit vectors of AArch64.
     Neon = 3,
+    /// 128-bit vectors of WebAssembly.
+    Simd128 = 4,
 }
 
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// False where there is one set only: the compiler then drops the second copy of each kernel. On WebAssembly these are a
-/// tenth of the module.
-const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+/// The set of a target that has one only: the compiler then drops the second copy of each kernel. On WebAssembly these
+/// are a tenth of the module.
+const ONLY: Option<Isa> = if cfg!(all(target_arch = "wasm32", target_feature = "simd128")) {
+    Some(Isa::Simd128)
+} else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+    None
+} else {
+    Some(Isa::Portable)
+};
 
 impl Isa {
     /// The best set this machine runs, or the one [`Isa::force`] chose.
     #[inline(always)]
     pub fn current() -> Isa {
-        if !HAS_VECTORS {
-            return Isa::Portable;
+        if let Some(only) = ONLY {
+            return only;
         }
         match CHOSEN.load(Ordering::Relaxed) {
             1 => Isa::Portable,
@@ -42,7 +50,7 @@ impl Isa {
     /// [`Isa::current`] it was not; every memory asks that when it is made.
     #[inline(always)]
     pub fn is_vector() -> bool {
-        HAS_VECTORS && CHOSEN.load(Ordering::Relaxed) > Isa::Portable as u8
+        ONLY.map_or_else(|| CHOSEN.load(Ordering::Relaxed), |only| only as u8) > Isa::Portable as u8
     }
 
     #[cold]
@@ -54,6 +62,9 @@ impl Isa {
 
     /// Every set this machine runs, slowest first.
     pub fn available() -> Vec<Isa> {
+        if let Some(only) = ONLY {
+            return vec![only];
+        }
         #[allow(unused_mut)]
         let mut sets = vec![Isa::Portable];
         #[cfg(target_arch = "x86_64")]
@@ -80,6 +91,7 @@ impl Isa {
             Isa::Portable => "portable",
             Isa::Avx2 => "avx2",
             Isa::Neon => "neon",
+            Isa::Simd128 => "simd128",
         }
     }
 }

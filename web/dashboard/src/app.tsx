@@ -209,7 +209,7 @@ function ThemeChoice(): JSX.Element {
           window.dispatchEvent(new Event("themechange"));
         }}
       >
-        <option value="system">System</option>
+        <option value="system">Auto</option>
         <option value="light">Light</option>
         <option value="dark">Dark</option>
       </select>

@@ -3,6 +3,8 @@
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use std::arch::aarch64::*;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use std::arch::wasm32::*;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
@@ -57,6 +59,8 @@ register!(__m256i, |a, b|
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 register!(uint64x2_t, |a, b|
     or: vorrq_u64(a, b), without: vbicq_u64(a, b), is_zero: vmaxvq_u32(vreinterpretq_u32_u64(a)) == 0);
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+register!(v128, |a, b| or: v128_or(a, b), without: v128_andnot(a, b), is_zero: !v128_any_true(a));
 
 /// The widest register of this machine that kernels use.
 #[cfg(target_arch = "x86_64")]
@@ -64,8 +68,15 @@ pub type Widest = __m256i;
 /// The widest register of this machine that kernels use.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub type Widest = uint64x2_t;
+/// The widest register of this machine that kernels use.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub type Widest = v128;
 /// The widest register of this machine that kernels use: a word, without vectors.
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+#[cfg(not(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little"),
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
 pub type Widest = u64;
 
 /// [`Widest`] registers that hold `words` words.

@@ -165,9 +165,56 @@ impl<const T: usize> LineScheme for Columns<T> {
         }
     }
 
-    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+    // A lane has no shift of its own, so the bits of each position are read from a table, the low and the high word of
+    // its column in one register. In a filter of 1.2 MB a lookup takes 10 ns instead of 16 with words, an insertion 12
+    // instead of 18 (Node 20, without the hash).
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        use std::arch::wasm32::*;
+        // SAFETY: a position is below 128, and each has 16 bytes of the table.
+        let bits = |p: u64| unsafe { v128_load(POSITIONS.as_ptr().add(p as usize).cast()) };
+        let (g, g2) = (hash.wrapping_mul(M1), hash.wrapping_mul(M2));
+        let [a, b, c, d] = [0, 1, 2, 3].map(|j| {
+            let p1 = (g >> (57 - 7 * j)) & 127;
+            let mut column = bits(p1);
+            if T >= 2 {
+                let x2 = (g >> (29 - 7 * j)) & 127;
+                let d2 = x2 | u64::from(x2 == 0);
+                column = v128_or(column, bits(p1 ^ d2));
+                if T >= 3 {
+                    let e = 1 + ((g2 >> (57 - 7 * j)) & 127).min(125);
+                    column = v128_or(column, bits(p1 ^ (e + u64::from(e >= d2))));
+                }
+            }
+            column
+        });
+        [
+            i64x2_shuffle::<0, 2>(a, b),
+            i64x2_shuffle::<0, 2>(c, d),
+            i64x2_shuffle::<1, 3>(a, b),
+            i64x2_shuffle::<1, 3>(c, d),
+        ]
+    }
+
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little"),
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )))]
     #[inline(always)]
     unsafe fn registers(hash: u64) -> Self::Registers {
         Self::words(hash)
     }
 }
+
+/// The bit of each position of a column, in its low or in its high word.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+static POSITIONS: [[u64; 2]; 128] = {
+    let (mut positions, mut p) = ([[0; 2]; 128], 0);
+    while p < 128 {
+        positions[p][p >> 6] = 1 << (p & 63);
+        p += 1;
+    }
+    positions
+};

@@ -66,7 +66,20 @@ impl LineScheme for Parquet {
         }
     }
 
-    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+    // A lane has no shift of its own, so words are put into registers.
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    unsafe fn registers(hash: u64) -> Self::Registers {
+        use std::arch::wasm32::u64x2;
+        let [a, b, c, d] = Self::words(hash);
+        [u64x2(a, b), u64x2(c, d)]
+    }
+
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little"),
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )))]
     #[inline(always)]
     unsafe fn registers(hash: u64) -> Self::Registers {
         Self::words(hash)

@@ -59,6 +59,8 @@ run() {
     fi
     # Files of every structure are inputs as they are.
     [[ "$target" == container ]] && corpora+=(tests/golden) && length=3072
+    # The longest head of a format has 1280 bytes.
+    [[ "$target" == foreign ]] && length=1536
     echo "fuzz: $target, $seconds s"
     ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \
         FULLBLOOM_FUZZ_DRIVER="$build/libdriver.so" FULLBLOOM_FUZZ_LAST="fuzz/work/$target.last" \

@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 
 use super::BitFilter;
+use super::integers::Block;
 use super::lanes::Lanes;
 use super::remainder::Remainder;
 use super::rounds::{self, BLOCK, Rounds};
@@ -17,8 +18,7 @@ use crate::foreign::rules::halves::{Ints, Steps, Sum};
 use crate::foreign::rules::probes::Probe;
 use crate::foreign::rules::spark::{Sums32, Sums64};
 use crate::foreign::rules::{Digest, Rule, Walk};
-use crate::hash::murmur3_spark::murmur32_columns;
-use crate::isa::{Isa, prefetch};
+use crate::isa::prefetch;
 use crate::scheme::ahead::mark;
 use crate::scheme::lines;
 use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
@@ -167,14 +167,8 @@ impl BitFilter {
         if self.num_hashes > MOST {
             return false;
         }
-        let work =
-            Block { words: self.memory.words(), lanes, seed: self.seed.number, num_hashes: self.num_hashes as usize };
-        #[cfg(target_arch = "x86_64")]
-        if Isa::current() == Isa::Avx2 {
-            // SAFETY: the instruction set was detected.
-            return unsafe { work.look_up_avx2(keys, found) };
-        }
-        work.look_up(keys, found)
+        let num_hashes = self.num_hashes as usize;
+        Block { words: self.memory.words(), lanes, seed: self.seed.number, num_hashes }.look_up(keys, found)
     }
 
     /// Adds many keys; marks those that were new if the caller wants to know.
@@ -223,35 +217,6 @@ impl BitFilter {
     /// Words of whole blocks; the memory ends with a whole line.
     fn block_words(&self) -> usize {
         (self.num_bits / 64) as usize / BLOCK_WORDS * BLOCK_WORDS
-    }
-}
-
-/// What a block of integers is looked up in, by Spark's rule.
-struct Block<'a> {
-    words: &'a [u64],
-    lanes: Lanes,
-    seed: u32,
-    num_hashes: usize,
-}
-
-impl Block<'_> {
-    /// # Safety
-    /// AVX2 must be present.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn look_up_avx2(&self, keys: &[[u8; 8]; BLOCK], found: &mut [u8]) -> bool {
-        self.look_up(keys, found)
-    }
-
-    #[inline(always)]
-    fn look_up(&self, keys: &[[u8; 8]; BLOCK], found: &mut [u8]) -> bool {
-        let (mut first, mut second, mut rounds) = ([0; BLOCK], [0; BLOCK], [[0; BLOCK]; rounds::MOST]);
-        murmur32_columns(keys, self.seed, &mut first, &mut second);
-        let is_placed = self.lanes.place(&first, &second, self.num_hashes, &mut rounds);
-        if is_placed {
-            rounds::look_up(self.words, &rounds[..self.num_hashes], found);
-        }
-        is_placed
     }
 }
 

@@ -1,12 +1,13 @@
 //! [`BitFilter`]: a Bloom filter under the rule of another program.
 //!
 //! * [`kernel`]: lookups and additions, one key or many;
-//! * [`rounds`]: lookups of a block of keys; [`lanes`]: their positions by Spark's rule;
+//! * [`rounds`]: lookups of a block of keys; [`integers`] and [`lanes`]: of integers by Spark's rule;
 //! * [`parts`]: keys whose digests take several parts;
 //! * [`remainder`]: positions modulo the number of bits;
 //! * [`file`]: the filter in a container of ours.
 
 mod file;
+mod integers;
 mod kernel;
 mod lanes;
 mod parts;

@@ -27,6 +27,8 @@ use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
 const GROUP: usize = 16;
 /// Positions of a key that are computed ahead: more are rare, and follow one by one. Both groups take 4 KiB.
 const MOST: u32 = rounds::MOST as u32;
+/// Keys that are looked up one by one, because memory for positions costs more.
+const FEW: usize = 16;
 /// Hashes of blocks that are passed on together: 8 KiB.
 const BLOCKS: usize = 1024;
 
@@ -102,12 +104,19 @@ impl BitFilter {
 
     /// Looks up many keys; both slices are equally long.
     pub fn contains_many(&self, digests: &[Digest], found: &mut [u8]) {
+        if digests.len() < FEW {
+            digests.iter().zip(found).for_each(|(digest, found)| *found = self.contains(*digest).into());
+            return;
+        }
+        self.look_up(digests, found, &mut [[0; BLOCK]; rounds::MOST]);
+    }
+
+    /// [`BitFilter::contains_many`] with memory for positions.
+    fn look_up(&self, digests: &[Digest], found: &mut [u8], rounds: &mut Rounds<u64>) {
         let words = self.memory.words();
         by_walk!(self.format.rule, W => {
-            let mut rounds = [[0; BLOCK]; rounds::MOST];
             for (digests, found) in digests.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
-                let rounds = self.place::<W>(digests, &mut rounds);
-                rounds::look_up(words, rounds, found);
+                rounds::look_up(words, self.place::<W>(digests, rounds), found);
                 self.look_up_rest(digests, found);
             }
         }, blocks => {
@@ -126,19 +135,34 @@ impl BitFilter {
         if !hashing.takes_words() || hashing.parts() > 1 {
             return false;
         }
-        let lanes = Lanes::of(self.num_bits).filter(|_| self.format.rule == Rule::Spark64);
-        let mut digests = [[0; 2]; BLOCK];
-        for (keys, found) in words.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
-            if let (Some(lanes), Ok(keys)) = (lanes, keys.try_into())
-                && self.look_up_lanes(lanes, keys, found)
-            {
-                continue;
-            }
-            let digests = &mut digests[..keys.len()];
-            hashing.digest_words(keys, digests);
-            self.contains_many(digests, found);
+        if self.format.rule == Rule::Spark64
+            && self.num_hashes <= MOST
+            && let Some(lanes) = Lanes::of(self.num_bits)
+        {
+            self.look_up_lanes(lanes, words, found);
+            return true;
+        }
+        let (mut digests, mut rounds) = ([[0; 2]; BLOCKS], [[0; BLOCK]; rounds::MOST]);
+        for (words, found) in words.chunks(BLOCKS).zip(found.chunks_mut(BLOCKS)) {
+            let digests = &mut digests[..words.len()];
+            hashing.digest_words(words, digests);
+            self.look_up(digests, found, &mut rounds);
         }
         true
+    }
+
+    /// Looks up integers by Spark's rule; blocks that need wider lanes, and what is left of a block, by their digests.
+    fn look_up_lanes(&self, lanes: Lanes, words: &[[u8; 8]], found: &mut [u8]) {
+        let num_hashes = self.num_hashes as usize;
+        let block = Block { words: self.memory.words(), lanes, seed: self.seed.number, num_hashes };
+        let (mut digests, mut rounds) = ([[0; 2]; BLOCK], [[0; BLOCK]; rounds::MOST]);
+        for (words, found) in words.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
+            if !words.try_into().is_ok_and(|words| block.look_up(words, &mut rounds, found)) {
+                let digests = &mut digests[..words.len()];
+                self.hashing().digest_words(words, digests);
+                self.contains_many(digests, found);
+            }
+        }
     }
 
     /// The positions of at most a block of keys, round by round.
@@ -160,15 +184,6 @@ impl BitFilter {
                 *found = self.contains(*digest).into();
             }
         }
-    }
-
-    /// Looks up a block of integers by Spark's rule; false, and no results, if they need wider lanes, or more positions.
-    fn look_up_lanes(&self, lanes: Lanes, keys: &[[u8; 8]; BLOCK], found: &mut [u8]) -> bool {
-        if self.num_hashes > MOST {
-            return false;
-        }
-        let num_hashes = self.num_hashes as usize;
-        Block { words: self.memory.words(), lanes, seed: self.seed.number, num_hashes }.look_up(keys, found)
     }
 
     /// Adds many keys; marks those that were new if the caller wants to know.

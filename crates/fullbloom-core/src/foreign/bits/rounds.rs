@@ -1,5 +1,5 @@
 //! Lookups of a block of keys, round by round: a round tests one or two positions of each key that all rounds before found
-//! set. An absent key of a half-full filter costs about two probes, not k, and no branch depends on a bit.
+//! set. An absent key of a half-full filter costs about three probes, not k, and no branch depends on a bit.
 //!
 //! A round writes its bits to fixed places; a pass over these, which are in the first-level cache, then selects the keys that
 //! are left. Selecting them in the same loop would make the address of each store depend on a load that misses the
@@ -43,37 +43,44 @@ fn is_set(words: &[u64], position: impl Position) -> u8 {
 /// Looks up as many keys as `found` has, a block at most, by their positions in `rounds`.
 #[inline(always)]
 pub(super) fn look_up<P: Position>(words: &[u64], rounds: &[[P; BLOCK]], found: &mut [u8]) {
-    let (mut hits, mut left) = ([0u8; BLOCK], [0u8; BLOCK]);
-    let mut count = found.len().min(BLOCK);
-    for (i, left) in left.iter_mut().enumerate() {
-        *left = i as u8;
-    }
+    let (mut hits, mut left) = ([1u8; BLOCK], [0u8; BLOCK]);
+    let (mut count, mut is_whole) = (found.len().min(BLOCK), true);
+    // A round is two positions: half of the time of one is the passes over its bits.
     for pair in rounds.chunks(2) {
-        match pair {
-            // Half of the time of a round is the pass over its bits.
-            [first, second] => {
-                for (hit, &key) in hits[..count].iter_mut().zip(&left) {
-                    let key = usize::from(key);
-                    *hit = is_set(words, first[key]) & is_set(words, second[key]);
-                }
+        let (Some(first), Some(second)) = (pair.first(), pair.last()) else { break };
+        let hits = &mut hits[..count];
+        if is_whole {
+            for (hit, (&first, &second)) in hits.iter_mut().zip(first.iter().zip(second)) {
+                *hit &= is_set(words, first) & is_set(words, second);
             }
-            [only, ..] => {
-                for (hit, &key) in hits[..count].iter_mut().zip(&left) {
-                    *hit = is_set(words, only[usize::from(key)]);
-                }
+        } else {
+            for (hit, &key) in hits.iter_mut().zip(&left) {
+                let key = usize::from(key);
+                *hit &= is_set(words, first[key]) & is_set(words, second[key]);
             }
-            [] => {}
         }
-        let mut kept = 0;
-        for i in 0..count {
-            left[kept] = left[i];
-            kept += usize::from(hits[i]);
-        }
-        count = kept;
-        if count == 0 {
+        let kept = hits.iter().map(|&hit| u32::from(hit)).sum::<u32>() as usize;
+        if kept == 0 {
+            count = 0;
             break;
         }
+        // Keys of which few are absent stay: selecting all others takes longer than testing these again.
+        if kept * 8 < count * 7 {
+            let mut end = 0;
+            for (i, hit) in hits.iter().enumerate() {
+                left[end] = if is_whole { i as u8 } else { left[i] };
+                end += usize::from(*hit);
+            }
+            hits[..kept].fill(1);
+            (count, is_whole) = (kept, false);
+        }
+    }
+    if is_whole && count > 0 {
+        found.copy_from_slice(&hits[..count]);
+        return;
     }
     found.fill(0);
-    left[..count].iter().for_each(|&key| found[usize::from(key)] = 1);
+    for (&hit, &key) in hits[..count].iter().zip(&left) {
+        found[usize::from(key)] = hit;
+    }
 }

@@ -138,7 +138,7 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt requirements/formats.txt
+$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt requirements/formats.txt requirements/redisbloom.txt
 	PYTHON=$(PYTHON) scripts/setup.sh tools
 	@mkdir -p $(@D) && touch $@
 

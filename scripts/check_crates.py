@@ -20,6 +20,7 @@ USE = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^}]*)\}")
 KERNELS = {
     "cells/memory.rs",
     "container/file.rs",
+    "foreign/bits/integers.rs",
     "hash/murmur3_spark.rs",
     "hash/xxh3.rs",
     "isa.rs",

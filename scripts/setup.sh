@@ -67,3 +67,5 @@ command -v java >/dev/null || want default-jre-headless "Java, with which filter
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt
 .venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
     echo "setup: other programs cannot be installed, and the tests that compare filters with theirs are skipped"
+.venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||
+    echo "setup: RedisBloom's module has no wheel for this machine, and the tests that load dumps into it are skipped"

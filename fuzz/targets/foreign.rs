@@ -47,6 +47,7 @@ fn check(format: &Format, mut filter: BitFilter, data: &[u8]) {
     }
     assert!(filter.nbytes() <= data.len() as u64);
     let hashing = filter.hashing();
+    check_words(format, &filter, data);
     let mut parts = vec![[0; 2]; hashing.parts()];
     for (domain, key) in [(Domain::Text, &b"key"[..]), (Domain::Integer, &[7; 8])] {
         if !hashing.digest_parts(domain, key, &mut parts) {
@@ -56,6 +57,24 @@ fn check(format: &Format, mut filter: BitFilter, data: &[u8]) {
         filter.contains_keys(&parts, &mut found);
         assert_eq!(found[0] == 1, filter.contains_key(&parts), "{}", format.name);
         assert!(filter.add_key(&parts).is_ok() && filter.contains_key(&parts), "{}", format.name);
+    }
+}
+
+/// Integers have the same answers in blocks as one by one: pieces of the input, and others behind its end.
+fn check_words(format: &Format, filter: &BitFilter, data: &[u8]) {
+    let words: Vec<[u8; 8]> = (0..300u64)
+        .map(|i| {
+            let word = data.get(i as usize..).and_then(<[u8]>::first_chunk).copied();
+            word.unwrap_or_else(|| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
+        })
+        .collect();
+    let mut found = vec![2; words.len()];
+    if !filter.contains_words(&words, &mut found) {
+        return;
+    }
+    for (word, found) in words.iter().zip(found) {
+        let digest = filter.hashing().digest(Domain::Integer, word);
+        assert_eq!(digest.map(|digest| filter.contains(digest)), Some(found == 1), "{}", format.name);
     }
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import random
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import fullbloom
-from fullbloom import ForeignFilter, FormatError, KeyTypeError, ParameterError
+from fullbloom import ForeignFilter, FormatError, IncompatibleFilters, KeyTypeError, ParameterError
 from fullbloom.formats import detect, open_foreign
 
 if TYPE_CHECKING:
@@ -83,6 +85,84 @@ def test_pyprobables_files_are_read(capacity: int, fpr: float, tmp_path: Path) -
         ours = ForeignFilter.with_shape(name, bloom.num_bits, bloom.num_hashes)
         ours.update(keys)
         assert ours == bloom
+
+
+#: A file of pybloomfiltermmap3 0.6.3, compressed, its pointer cleared: capacity 40, four seeds, five keys.
+MAPPED = zlib.decompress(
+    base64.b64decode(
+        "eNrzdfIMcQwKcozUYGQAgw0sDAwaECbDDrnW14E75tkDhRhA0v+BQPRsNDs7wygYBaNgpAJGxmHkmQVMDgwGjA4wrgAQ"
+        "cwkwcDAwKDCABT0VGABO9A95"
+    )
+)
+
+
+def test_the_golden_file_of_pybloomfiltermmap3_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "theirs"
+    path.write_bytes(MAPPED)
+    bloom: Any = fullbloom.open(path)
+    assert (bloom.format, bloom.num_bits, bloom.num_hashes) == ("pybloomfiltermmap3", 296, 4)
+    assert bloom.contains_many(["a", "b", "hello", "café", b"\x00\xff"]) == [True] * 5
+    assert sum(bloom.contains_many(ABSENT)) < 20
+    bloom.add("more")
+    bloom.save(tmp_path / "ours.bloom")
+    assert fullbloom.open(tmp_path / "ours.bloom") == bloom
+    assert bloom != ForeignFilter.with_shape("pybloomfiltermmap3", 296, 4)
+    with pytest.raises(ParameterError, match="read and not written"):
+        bloom.to_foreign()
+    with pytest.raises(KeyTypeError):
+        bloom.add(1)
+
+
+@pytest.mark.parametrize(
+    ("at", "bytes_", "why"),
+    [
+        (0, b"N", "MBITARRAY"),
+        (9, b"\x30", "follow its header"),
+        (9, bytes(8), "number of bits is 0"),
+        (9, b"\x29", "number of bits is 297"),
+        (16, b"\xff", "number of bits"),
+        (17, b"\xb1", "1201 bytes, not 1200"),
+        (37, bytes(4), "number of hashes is 0"),
+        (37, b"\x21", "number of hashes is 33"),
+        (40, b"\x80", "number of hashes"),
+        (1077, b"\x02", "version is 2"),
+    ],
+)
+def test_lies_of_pybloomfiltermmap3_files_are_refused(at: int, bytes_: bytes, why: str) -> None:
+    lie = MAPPED[:at] + bytes_ + MAPPED[at + len(bytes_) :]
+    with pytest.raises(FormatError, match=f'format "pybloomfiltermmap3".*{why}'):
+        open_foreign(lie, "pybloomfiltermmap3")
+    assert detect(lie) is None
+
+
+def test_cut_pybloomfiltermmap3_files_are_refused() -> None:
+    for end in [*range(0, 1280, 7), *range(1270, len(MAPPED))]:
+        with pytest.raises(FormatError, match="pybloomfiltermmap3"):
+            open_foreign(MAPPED[:end], "pybloomfiltermmap3")
+    with pytest.raises(FormatError, match="38 follow its header"):
+        open_foreign(MAPPED + b"\x00", "pybloomfiltermmap3")
+
+
+@pytest.mark.parametrize(("capacity", "fpr"), SIZES)
+def test_pybloomfiltermmap3_files_are_read(capacity: int, fpr: float, tmp_path: Path) -> None:
+    pybloomfilter = pytest.importorskip("pybloomfilter", reason="pip install pybloomfiltermmap3==0.6.3")
+    path = tmp_path / "theirs"
+    theirs = pybloomfilter.BloomFilter(capacity, fpr, str(path))
+    added = [*draw_texts(min(capacity, 300), seed=5), b"", b"\x00\xff" * 40]
+    for key in added:
+        theirs.add(key)
+    others = [-1, 12345, ("a", 1)]
+    for other in others:
+        theirs.add(other)
+    theirs.sync()
+    bloom: Any = fullbloom.open(path)
+    assert all(hash(other).to_bytes(8, "little", signed=True) in bloom for other in others)
+    assert (bloom.num_bits, bloom.num_hashes) == (theirs.num_bits, theirs.num_hashes)
+    ours = ForeignFilter("pybloomfiltermmap3", capacity, fpr, seed=9)
+    assert (ours.num_bits, ours.num_hashes, ours.seed) == (bloom.num_bits, bloom.num_hashes, 9)
+    check_answers(bloom, added, ABSENT, [key in theirs for key in ABSENT])
+    with pytest.raises(IncompatibleFilters, match="seed"):
+        bloom.merge(ours)
 
 
 @pytest.mark.parametrize(("capacity", "fpr"), SIZES)

@@ -96,6 +96,17 @@ LAYOUTS: dict[str, tuple[int, int, list[Field]]] = {
             Field("slice", "<Q", 16, (*U64, 2**40, 1, 250, 300)),
         ],
     ),
+    "pybloomfiltermmap3": (
+        1024,
+        4,
+        [
+            Field("MBITARRAY", "B", 0, (0, 255)),
+            Field("bits", "<Q", 9, (*U64, 1016, 1023, 1032)),
+            Field("header", "<i", 17, (0, -1, 1199, 1201, 2**31 - 1)),
+            Field("number of hashes", "<I", 37, (0, 33, 2**31, 2**32 - 1)),
+            Field("version", "B", 1077, (0, 2, 255)),
+        ],
+    ),
     "pyprobables": (96, 7, PYPROBABLES),
     "pyprobables-bytes": (96, 7, PYPROBABLES),
 }
@@ -117,6 +128,9 @@ def golden(name: str) -> bytes:
     bits = bloom.to_bytes()[-lines:][: bloom.nbytes]
     if name == "pybloom-live":
         return struct.pack("<dQQQQ", 0.1, num_hashes, num_bits // num_hashes, 100, 5) + bits
+    if name == "pybloomfiltermmap3":
+        head = struct.pack("<9sQiQdI", b"MBITARRAY", num_bits, 1200, 100, 0.1, num_hashes)
+        return head.ljust(1077, b"\0") + b"\x01" + bytes(202) + bits
     # 10 elements at 1 % take 96 bits.
     return bits + struct.pack("<QQf", 10, 5, 0.01)
 

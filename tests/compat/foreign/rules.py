@@ -42,7 +42,7 @@ def murmur32_spark(data: bytes, seed: int) -> int:
     return h ^ h >> 16
 
 
-def murmur128(data: bytes) -> tuple[int, int]:
+def murmur128(data: bytes, seed: int = 0) -> tuple[int, int]:
     c1, c2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
 
     def scrambled(k1: int, k2: int) -> tuple[int, int]:
@@ -55,7 +55,7 @@ def murmur128(data: bytes) -> tuple[int, int]:
         k = (k ^ k >> 33) * 0xC4CEB9FE1A85EC53 & MASK64
         return k ^ k >> 33
 
-    h1 = h2 = 0
+    h1 = h2 = seed
     whole = len(data) // 16 * 16
     for at in range(0, whole, 16):
         k1, k2 = scrambled(*struct.unpack_from("<QQ", data, at))
@@ -95,6 +95,19 @@ def guava(data: bytes, num_bits: int, num_hashes: int, _seed: int = 0) -> Iterat
     for _ in range(num_hashes):
         yield (number & 2**63 - 1) % num_bits
         number = (number + step) & MASK64
+
+
+def mixed(word: int) -> int:
+    """The finalizer of SplitMix64, by which our filters draw the seeds of a pybloomfiltermmap3 filter."""
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & MASK64
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & MASK64
+    return word ^ word >> 31
+
+
+def pybloomfiltermmap3(data: bytes, num_bits: int, num_hashes: int, seed: int = 0) -> Iterator[int]:
+    for i in range(num_hashes):
+        first, second = murmur128(data, mixed(seed << 32 | i) & MASK32)
+        yield (first ^ second) % num_bits
 
 
 def guava_32(data: bytes, num_bits: int, num_hashes: int, _seed: int = 0) -> Iterator[int]:
@@ -183,6 +196,7 @@ RULES: dict[str, Rule] = {
     "guava": guava,
     "guava-32": guava_32,
     "parquet": parquet,
+    "pybloomfiltermmap3": pybloomfiltermmap3,
     **probes.RULES,
     **BARE,
     **{f"{name}-msb": rule for name, rule in BARE.items()},

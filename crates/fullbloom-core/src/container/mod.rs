@@ -116,6 +116,7 @@ numbers! {
         KEY_DOMAINS = 93, "Domains of the keys that were added, a bit each; bit 32 for ready hashes.";
         FOREIGN_FORMAT = 94, "Number of the format of another program's filter.";
         FOREIGN_KEYS = 95, "Number of the type of the keys of such a filter.";
+        FOREIGN_SEED = 96, "Seed of a hash of such a filter, where each has its own.";
         MAX_OWNERS = 110, "Most owners of a bank, 0 for any number.";
         NUM_ENTRIES = 111, "Entries of a table of a bank: owners (index 0), later stages (index 1).";
         NUM_STAGES = 112, "Stages of the largest owner of a bank.";

@@ -117,7 +117,13 @@ fn scrambled128(block: &[u8; 16]) -> (u64, u64) {
 /// `MurmurHash3_x64_128` of `bytes`, both halves.
 #[inline]
 pub fn murmur128(bytes: &[u8]) -> [u64; 2] {
-    let (mut h1, mut h2) = (0u64, 0u64);
+    murmur128_seeded(bytes, 0)
+}
+
+/// [`murmur128`] under `seed`.
+#[inline]
+pub fn murmur128_seeded(bytes: &[u8], seed: u32) -> [u64; 2] {
+    let (mut h1, mut h2) = (u64::from(seed), u64::from(seed));
     let (blocks, rest) = bytes.as_chunks::<16>();
     for block in blocks {
         (h1, h2) = mixed128(h1, h2, scrambled128(block));

@@ -5,6 +5,7 @@ use fullbloom_core::foreign::formats::{self, Format};
 use fullbloom_core::foreign::rules::Range;
 use pyo3::prelude::*;
 
+use super::files::Wanted;
 use crate::errors::{OrRaise, parameter};
 use crate::files::OpenOptions;
 use crate::parameters;
@@ -46,6 +47,17 @@ pub(super) fn shape(
         }
         _ => Err(parameter(py, "num_bits and num_hashes describe bits alone together; say both")),
     }
+}
+
+/// Reads `format=`, `key_type=` and `max_bytes=` of bytes, each of which may be None.
+pub(super) fn wanted<'a>(
+    format: Option<&Bound<'_, PyAny>>,
+    key_type_name: Option<&'a Bound<'_, PyAny>>,
+    shape: Option<Range>,
+    max_bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Wanted<'a>> {
+    let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
+    Ok(Wanted { format: optional_format(format)?, key_type: key_type(key_type_name)?, shape, max_bytes })
 }
 
 /// Refuses a secret.

@@ -3,11 +3,15 @@
 //! [`keys::batch`](crate::keys::batch) passes on a hash of 64 bits for each key; the digests of other programs are wider,
 //! and computed from the bytes of the keys. Containers are read by the same code.
 
+use std::sync::Mutex;
+
 use fullbloom_core::cells::allocation::{reserve, zeroed};
 use fullbloom_core::foreign::bits::Hashing;
 use fullbloom_core::foreign::rules::Digest;
 use fullbloom_core::key::KeyHasher;
+use fullbloom_core::parallel::workers;
 use fullbloom_core::structure::HashSource;
+use fullbloom_core::structure::batch::useful_threads;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -33,7 +37,11 @@ const CHUNK: usize = 1024;
 const OBJECTS: usize = 1 << 13;
 /// Rows for which the filter stays locked: 1 to 3 ms.
 const LOCKED: usize = 1 << 16;
-/// Rows whose results are collected before they become part of a column.
+/// With several threads more, so that starting them is 1 % of the work.
+const LOCKED_THREADED: usize = 1 << 22;
+/// Rows that a thread looks up at a time.
+const PART: usize = 1 << 15;
+/// Rows whose results are collected before they become part of a column; with several threads, [`LOCKED_THREADED`].
 const PORTION: usize = 1 << 20;
 
 /// What a batch does.
@@ -52,10 +60,12 @@ pub(super) struct Batch<'a, F: Target> {
     pub(super) lock: &'a BiasedLock<F>,
     pub(super) hashing: Hashing,
     pub(super) job: Job,
+    /// Threads that may look up rows of columns. Keys are added by one.
+    pub(super) threads: usize,
 }
 
-/// Why a row has no digest.
-#[derive(Clone, Copy)]
+/// Why a row has no digest; the first row is the least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Refused {
     /// A key of another type.
     Row(usize),
@@ -250,11 +260,12 @@ impl<F: Target> Batch<'_, F> {
     /// One chunk of a column, `before` rows after its beginning, a portion at a time.
     fn chunk(&self, py: Python<'_>, chunk: &Chunk, before: usize) -> PyResult<Option<crate::arrow::ArrowColumn>> {
         let (len, nullable) = (chunk.source.len(), chunk.has_nulls());
+        let portion = if self.threads > 1 { LOCKED_THREADED } else { PORTION };
         let mut column = self.is_answered().then(|| Writer::with_capacity::<u8>(py, len, nullable)).transpose()?;
-        let mut marks: Vec<u8> = zeroed(if nullable { PORTION.min(len) } else { 0 }).or_raise(py)?;
-        let mut outs: Vec<u8> = zeroed(if self.is_answered() { PORTION.min(len) } else { 0 }).or_raise(py)?;
-        for start in (0..len).step_by(PORTION) {
-            let count = PORTION.min(len - start);
+        let mut marks: Vec<u8> = zeroed(if nullable { portion.min(len) } else { 0 }).or_raise(py)?;
+        let mut outs: Vec<u8> = zeroed(if self.is_answered() { portion.min(len) } else { 0 }).or_raise(py)?;
+        for start in (0..len).step_by(portion) {
+            let count = portion.min(len - start);
             let valid = marks.get_mut(..count).unwrap_or_default();
             slices::detach_if_long(py, valid.len(), || chunk.nulls.mark(start, valid));
             let out = outs.get_mut(..count).unwrap_or_default();
@@ -269,30 +280,13 @@ impl<F: Target> Batch<'_, F> {
     }
 
     /// `count` rows of a column.
-    fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, mut out: Option<&mut [u8]>) -> PyResult<()> {
-        let (mut refused, parts) = (None, self.hashing.parts());
-        slices::run_locked(self.lock, py, count, |session, first| {
-            let end = count.min(first + LOCKED / parts);
-            let mut digests = [[0; 2]; CHUNK];
-            for start in (first..end).step_by(CHUNK / parts) {
-                let count = (CHUNK / parts).min(end - start);
-                let digests = &mut digests[..count * parts];
-                let filled = rows.digest(&self.hashing, start, digests);
-                let known = match filled {
-                    Ok(()) => count,
-                    Err(Refused::Row(row)) => row - start,
-                    Err(Refused::Column) => 0,
-                };
-                let out = out.as_deref_mut().map(|out| &mut out[start..start + known]);
-                self.known(session, &digests[..known * parts], rows.valid_from(start, known), out)?;
-                if let Err(why) = filled {
-                    refused = Some(why);
-                    return Ok(count);
-                }
-            }
-            Ok(end)
-        })?;
-        match refused {
+    fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, out: Option<&mut [u8]>) -> PyResult<()> {
+        let refused = match (self.job, out) {
+            (Job::Check, Some(out)) => self.check_rows(py, rows, out),
+            (Job::Check, None) => Ok(None),
+            (Job::Add | Job::Update, out) => self.add_rows(py, rows, count, out),
+        };
+        match refused? {
             None => Ok(()),
             Some(Refused::Row(row)) => {
                 let got = rows.source.domains().to_string();
@@ -304,30 +298,98 @@ impl<F: Target> Batch<'_, F> {
         }
     }
 
-    /// The job for rows whose digests are known; a null is none of them.
-    fn known(
+    /// Looks up a row for each of `out`; returns the first that was refused.
+    fn check_rows(&self, py: Python<'_>, rows: &Rows<'_>, out: &mut [u8]) -> PyResult<Option<Refused>> {
+        let count = out.len();
+        let locked = if self.threads > 1 { LOCKED_THREADED } else { LOCKED / self.hashing.parts() };
+        let refused = Mutex::new(None);
+        slices::run_locked(self.lock, py, count, |session, first| {
+            let end = count.min(first + locked);
+            let (out, threads) = (&mut out[first..end], useful_threads(self.threads, end - first));
+            let check = |filter: &F, start: usize, out: &mut [u8]| {
+                if let Err(why) = self.check_part(filter, rows, start, out) {
+                    let mut refused = workers::lock(&refused);
+                    *refused = Some(refused.map_or(why, |other: Refused| other.min(why)));
+                }
+            };
+            session.read(|filter| {
+                if threads == 1 {
+                    return check(filter, first, out);
+                }
+                let parts = out.chunks_mut(PART).enumerate();
+                workers::queue(parts, threads, |(i, out)| check(filter, first + i * PART, out));
+            });
+            Ok(if workers::lock(&refused).is_some() { count } else { end })
+        })?;
+        Ok(*workers::lock(&refused))
+    }
+
+    /// Looks up the rows from `start` on, one for each of `out`.
+    fn check_part(&self, filter: &F, rows: &Rows<'_>, start: usize, out: &mut [u8]) -> Result<(), Refused> {
+        if let Some(words) = rows.words(start, out.len())
+            && filter.contains_words(words, out)
+        {
+            return Ok(());
+        }
+        let (mut digests, parts) = ([[0; 2]; CHUNK], self.hashing.parts());
+        let most = CHUNK / parts;
+        for (i, out) in out.chunks_mut(most).enumerate() {
+            let digests = &mut digests[..out.len() * parts];
+            rows.digest(&self.hashing, start + i * most, digests)?;
+            filter.contains_keys(digests, out);
+        }
+        Ok(())
+    }
+
+    /// Adds `count` rows up to one that is refused, which it returns.
+    fn add_rows(
+        &self,
+        py: Python<'_>,
+        rows: &Rows<'_>,
+        count: usize,
+        mut out: Option<&mut [u8]>,
+    ) -> PyResult<Option<Refused>> {
+        let (mut refused, parts) = (None, self.hashing.parts());
+        slices::run_locked(self.lock, py, count, |session, first| {
+            let end = count.min(first + LOCKED / parts);
+            let mut digests = [[0; 2]; CHUNK];
+            for start in (first..end).step_by(CHUNK / parts) {
+                let count_here = (CHUNK / parts).min(end - start);
+                let digests = &mut digests[..count_here * parts];
+                let filled = rows.digest(&self.hashing, start, digests);
+                let known = match filled {
+                    Ok(()) => count_here,
+                    Err(Refused::Row(row)) => row - start,
+                    Err(Refused::Column) => 0,
+                };
+                let out = out.as_deref_mut().map(|out| &mut out[start..start + known]);
+                self.add_known(session, &digests[..known * parts], rows.valid_from(start, known), out)?;
+                if let Err(why) = filled {
+                    refused = Some(why);
+                    return Ok(count);
+                }
+            }
+            Ok(end)
+        })?;
+        Ok(refused)
+    }
+
+    /// Adds rows whose digests are known; a null is none of them.
+    fn add_known(
         &self,
         session: &crate::locking::biased_lock::Session<'_, F>,
         digests: &[Digest],
         valid: Option<&[u8]>,
         mut out: Option<&mut [u8]>,
     ) -> fullbloom_core::Result<()> {
-        match (self.job, valid) {
-            (Job::Check, _) => {
-                if let Some(out) = out {
-                    session.read(|filter| filter.contains_keys(digests, out));
-                }
-                Ok(())
+        let Some(valid) = valid else { return session.write(|filter| filter.add_keys(digests, out)) };
+        session.write(|filter| {
+            let keys = digests.chunks_exact(self.hashing.parts()).enumerate();
+            for (i, key) in keys.filter(|(i, _)| valid[*i] != 0) {
+                filter.add_keys(key, out.as_deref_mut().map(|out| &mut out[i..=i]))?;
             }
-            (Job::Add | Job::Update, None) => session.write(|filter| filter.add_keys(digests, out)),
-            (Job::Add | Job::Update, Some(valid)) => session.write(|filter| {
-                let keys = digests.chunks_exact(self.hashing.parts()).enumerate();
-                for (i, key) in keys.filter(|(i, _)| valid[*i] != 0) {
-                    filter.add_keys(key, out.as_deref_mut().map(|out| &mut out[i..=i]))?;
-                }
-                Ok(())
-            }),
-        }
+            Ok(())
+        })
     }
 }
 
@@ -344,12 +406,18 @@ impl Rows<'_> {
         self.valid.map(|valid| &valid[start..start + count])
     }
 
+    /// `count` rows from `start` on, if they are integers of 64 bits.
+    fn words(&self, start: usize, count: usize) -> Option<&[[u8; 8]]> {
+        let first = self.start + start;
+        self.source.as_words().map(|words| &words[first..first + count])
+    }
+
     /// Fills `out` with the digests of the rows from `start` on; those of nulls are any.
     fn digest(&self, hashing: &Hashing, start: usize, out: &mut [Digest]) -> Result<(), Refused> {
         let (first, parts) = (self.start + start, hashing.parts());
         if parts == 1
-            && let Some(words) = self.source.as_words()
-            && hashing.digest_words(&words[first..first + out.len()], out)
+            && let Some(words) = self.words(start, out.len())
+            && hashing.digest_words(words, out)
         {
             return Ok(());
         }

@@ -50,8 +50,8 @@ macro_rules! dump_class {
                 $Class { lock: BiasedLock::new(filter, <$Filter>::nbytes), path: None }
             }
 
-            fn batch(&self, job: Job) -> Batch<'_, $Filter> {
-                Batch { lock: &self.lock, hashing: <$Filter>::HASHING, job }
+            fn batch(&self, job: Job, threads: usize) -> Batch<'_, $Filter> {
+                Batch { lock: &self.lock, hashing: <$Filter>::HASHING, job, threads }
             }
 
             /// The filter in the file at `path`, as [`dump::write`] writes it.
@@ -152,23 +152,35 @@ macro_rules! dump_class {
                 self.lock.write(key.py(), |filter| filter.put(digest)).or_raise(key.py())
             }
 
-            /// Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
-            #[pyo3(signature = (*keys: "Keys") -> "None")]
-            fn update(&self, keys: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-                let batch = self.batch(Job::Update);
+            /// Adds all keys of each batch, on one thread. Nulls are skipped; keys before a refused one are added.
+            #[pyo3(signature = (*keys: "Keys", threads: "int" = 1) -> "None")]
+            fn update(
+                &self,
+                keys: &Bound<'_, pyo3::types::PyTuple>,
+                #[pyo3(from_py_with = parameters::threads)] threads: usize,
+            ) -> PyResult<()> {
+                let batch = self.batch(Job::Update, threads);
                 keys.iter().try_for_each(|keys| batch.run(&keys).map(drop))
             }
 
-            /// Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
-            #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
-            fn add_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                self.batch(Job::Add).run(keys)
+            /// Adds keys on one thread: one result per key, True if it was new, in the same container type; null returns null.
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+            fn add_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                #[pyo3(from_py_with = parameters::threads)] threads: usize,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                self.batch(Job::Add, threads).run(keys)
             }
 
             /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
-            #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
-            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                self.batch(Job::Check).run(keys)
+            #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+            fn contains_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                #[pyo3(from_py_with = parameters::threads)] threads: usize,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                self.batch(Job::Check, threads).run(keys)
             }
 
             fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {

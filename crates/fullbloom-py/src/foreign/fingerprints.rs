@@ -96,7 +96,7 @@ impl ForeignStaticFilter {
         let key_type = format.keys().named(arguments::key_type(key_type)?).or_raise(py)?;
         let lock = BiasedLock::new(Words::default(), |words| words.0.len() as u64 * 8);
         let hashing = Hashing::of_words(key_type);
-        Batch { lock: &lock, hashing, job: Job::Update }.run(keys)?;
+        Batch { lock: &lock, hashing, job: Job::Update, threads: 1 }.run(keys)?;
         let taken = lock.detach(py, |session| session.write(|words| std::mem::take(&mut words.0)));
         py.detach(|| FingerprintFilter::build(format, key_type, taken)).or_raise(py).map(Self::wrap)
     }
@@ -159,10 +159,14 @@ impl ForeignStaticFilter {
 
     /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
     ///
-    /// keys: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
-    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
-    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Batch { lock: &self.lock, hashing: self.hashing, job: Job::Check }.run(keys)
+    /// keys, threads: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
+    #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+    fn contains_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = parameters::threads)] threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Batch { lock: &self.lock, hashing: self.hashing, job: Job::Check, threads }.run(keys)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {

@@ -46,7 +46,6 @@ use crate::stored::{Stored, stored_methods};
 
 use arguments::check_no_secret;
 use batch::{Batch, Job};
-use files::Wanted;
 
 /// A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
 ///
@@ -75,8 +74,8 @@ impl ForeignFilter {
         ForeignFilter { lock: BiasedLock::new(filter, BitFilter::nbytes), hashing, format, path: None }
     }
 
-    fn batch(&self, job: Job) -> Batch<'_, BitFilter> {
-        Batch { lock: &self.lock, hashing: self.hashing, job }
+    fn batch(&self, job: Job, threads: usize) -> Batch<'_, BitFilter> {
+        Batch { lock: &self.lock, hashing: self.hashing, job, threads }
     }
 
     /// All parts of the digest of `key`.
@@ -186,10 +185,8 @@ impl ForeignFilter {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (py, bytes) = (data.py(), read_bytes("data", data)?);
-        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
-        let (format, key_type) = (arguments::optional_format(format)?, arguments::key_type(key_type)?);
         let shape = arguments::shape(py, num_bits, num_hashes)?;
-        let wanted = Wanted { format, key_type, shape, max_bytes };
+        let wanted = arguments::wanted(format, key_type, shape, max_bytes)?;
         py.detach(|| wanted.read(&bytes)).or_raise(py).map(Self::wrap)
     }
 
@@ -209,10 +206,8 @@ impl ForeignFilter {
         max_bytes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (py, path) = (path.py(), read_path(path)?);
-        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
-        let (format, key_type) = (arguments::optional_format(format)?, arguments::key_type(key_type)?);
         let shape = arguments::shape(py, num_bits, num_hashes)?;
-        let wanted = Wanted { format, key_type, shape, max_bytes };
+        let wanted = arguments::wanted(format, key_type, shape, max_bytes)?;
         py.detach(|| wanted.open(&path)).or_raise(py).map(Self::wrap)
     }
 
@@ -272,31 +267,43 @@ impl ForeignFilter {
         self.lock.write(key.py(), |filter| filter.add(digest)).or_raise(key.py())
     }
 
-    /// Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
-    #[pyo3(signature = (*keys: "Keys") -> "None")]
-    fn update(&self, keys: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-        let batch = self.batch(Job::Update);
+    /// Adds all keys of each batch, on one thread. Nulls are skipped; keys before a refused one are added.
+    #[pyo3(signature = (*keys: "Keys", threads: "int" = 1) -> "None")]
+    fn update(
+        &self,
+        keys: &Bound<'_, pyo3::types::PyTuple>,
+        #[pyo3(from_py_with = parameters::threads)] threads: usize,
+    ) -> PyResult<()> {
+        let batch = self.batch(Job::Update, threads);
         keys.iter().try_for_each(|keys| batch.run(&keys).map(drop))
     }
 
-    /// Adds keys: one result per key, True if it was new, in the same container type as the keys; null returns null.
-    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
-    fn add_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.batch(Job::Add).run(keys)
+    /// Adds keys on one thread: one result per key, True if it was new, in the same container type; null returns null.
+    #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+    fn add_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = parameters::threads)] threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.batch(Job::Add, threads).run(keys)
     }
 
     /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
     ///
     /// keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
-    /// PyCapsule interface; null returns null. The GIL is released. Raises KeyTypeError for a key of a type that the
-    /// filter does not have.
+    /// PyCapsule interface; null returns null. threads: how many may be used for columns; the GIL is released. Raises
+    /// KeyTypeError for a key of a type that the filter does not have.
     ///
     /// >>> from fullbloom import ForeignFilter
     /// >>> ForeignFilter("spark", 1000).contains_many(["a", 1])
     /// [False, False]
-    #[pyo3(signature = (keys: "Keys") -> "Answers[bool]")]
-    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.batch(Job::Check).run(keys)
+    #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
+    fn contains_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = parameters::threads)] threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.batch(Job::Check, threads).run(keys)
     }
 
     /// Merges another filter of the same format and shape: the union of both.

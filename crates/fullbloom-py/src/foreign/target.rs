@@ -13,6 +13,10 @@ use fullbloom_core::foreign::rules::Digest;
 pub(super) trait Target: Send + Sync {
     /// Looks up many keys.
     fn contains_keys(&self, digests: &[Digest], found: &mut [u8]);
+    /// Looks up integers, 8 little-endian bytes each; false, and no results, if only their digests can be looked up.
+    fn contains_words(&self, _words: &[[u8; 8]], _found: &mut [u8]) -> bool {
+        false
+    }
     /// Adds many keys; marks those that were new if the caller wants to know.
     fn add_keys(&mut self, digests: &[Digest], new: Option<&mut [u8]>) -> Result<()>;
 }
@@ -20,6 +24,9 @@ pub(super) trait Target: Send + Sync {
 impl Target for BitFilter {
     fn contains_keys(&self, digests: &[Digest], found: &mut [u8]) {
         BitFilter::contains_keys(self, digests, found);
+    }
+    fn contains_words(&self, words: &[[u8; 8]], found: &mut [u8]) -> bool {
+        BitFilter::contains_words(self, words, found)
     }
     fn add_keys(&mut self, digests: &[Digest], new: Option<&mut [u8]>) -> Result<()> {
         BitFilter::add_keys(self, digests, new)

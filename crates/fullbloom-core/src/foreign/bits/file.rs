@@ -11,6 +11,7 @@ use crate::container::{Container, ContainerIndex, FOREIGN, Header, Section, Veri
 use crate::error::{Error, Result};
 use crate::foreign::formats;
 use crate::foreign::key_type::KeyType;
+use crate::foreign::rules::Seed;
 use crate::key::{AddedDomains, KeyHasher};
 
 /// The parameters, in order.
@@ -23,10 +24,14 @@ fn damaged(what: &str) -> Error {
 impl BitFilter {
     /// As a file.
     pub fn container(&self) -> Container<'_> {
-        let hasher = KeyHasher::seeded(self.seed.into()).holding(AddedDomains::UNKNOWN);
+        let hasher = KeyHasher::seeded(self.seed.number.into()).holding(AddedDomains::UNKNOWN);
         let mut header = Header::new(FOREIGN, 0, &hasher);
         let numbers = [self.format.number.into(), self.key_type as u64, self.num_bits, u64::from(self.num_hashes)];
         TAGS.into_iter().zip(numbers).for_each(|(tag, number)| header.set(tag, 0, number));
+        if self.format.rule.has_seeds() {
+            let each = self.seed.each.iter().take(self.num_hashes as usize).zip(0..);
+            each.for_each(|(seed, i)| header.set(tag::FOREIGN_SEED, i, (*seed).into()));
+        }
         Container { header, sections: vec![Section::of(kind::BITS, &self.memory)] }
     }
 
@@ -66,7 +71,9 @@ impl BitFilter {
 
     fn restore(parsed: &ContainerIndex, max_bytes: u64, memory: impl FnOnce(Span) -> Result<Memory>) -> Result<Self> {
         let header = &parsed.header;
-        let ordered = header.params.iter().map(|&(tag, index, _)| (tag, index)).eq(TAGS.map(|tag| (tag, 0)));
+        let seeds = header.params.len().saturating_sub(TAGS.len()).min(Seed::MOST) as u16;
+        let tags = TAGS.map(|tag| (tag, 0)).into_iter().chain((0..seeds).map(|i| (tag::FOREIGN_SEED, i)));
+        let ordered = header.params.iter().map(|&(tag, index, _)| (tag, index)).eq(tags);
         if header.variant != FOREIGN || header.scheme != 0 || header.unclean || !ordered {
             return Err(damaged("header"));
         }
@@ -76,8 +83,15 @@ impl BitFilter {
         let number = |tag| header.get(tag, 0);
         let format = number(tag::FOREIGN_FORMAT).map(formats::numbered)?.ok_or_else(|| damaged("format"))?;
         let key_type = number(tag::FOREIGN_KEYS).map(KeyType::numbered)?.ok_or_else(|| damaged("type of keys"))?;
-        let seed = u32::try_from(header.seed).map_err(|_| damaged("seed"))?;
+        let narrow = |number: u64| u32::try_from(number).map_err(|_| damaged("seed"));
         let num_hashes = u32::try_from(number(tag::NUM_HASHES)?).map_err(|_| damaged("number of hashes"))?;
+        if u32::from(seeds) != if format.rule.has_seeds() { num_hashes } else { 0 } {
+            return Err(damaged("number of seeds"));
+        }
+        let mut seed = Seed::of(narrow(header.seed)?);
+        for (each, i) in seed.each.iter_mut().zip(0..seeds) {
+            *each = narrow(header.get(tag::FOREIGN_SEED, i)?)?;
+        }
         let num_bits = number(tag::NUM_BITS)?;
         let [span] = parsed.sections[..] else { return Err(damaged("number of sections")) };
         let wanted = num_bits.div_ceil(64).next_multiple_of(8).saturating_mul(8);

@@ -1,12 +1,15 @@
 //! Lookups and additions.
 //!
-//! Many keys are worked on in groups: the positions of a group are computed once, and their memory is fetched, while those
-//! of the group before are tested. No branch depends on a bit, so that half-present keys cost no mispredictions.
+//! Many keys are looked up in blocks, [round by round](super::rounds). They are added in groups: the positions of a group are
+//! computed once, and their memory is fetched, while the bits of the group before are set.
 
 use std::marker::PhantomData;
 
 use super::BitFilter;
+use super::integers::Block;
+use super::lanes::Lanes;
 use super::remainder::Remainder;
+use super::rounds::{self, BLOCK, Rounds};
 use crate::cells::bits::mask;
 use crate::error::Result;
 use crate::foreign::rules::digests::{Cut, Pair, Words};
@@ -22,8 +25,10 @@ use crate::scheme::parquet::{BLOCK_WORDS, Parquet};
 
 /// Keys of a group: twice as many are under way. With 8 a key of a 2M-key Spark filter takes 25 ns in place of 23.
 const GROUP: usize = 16;
-/// Positions of a key that are fetched ahead: more are rare, and follow one by one. Both groups take 4 KiB.
-const MOST: u32 = 16;
+/// Positions of a key that are computed ahead: more are rare, and follow one by one. Both groups take 4 KiB.
+const MOST: u32 = rounds::MOST as u32;
+/// Keys that are looked up one by one, because memory for positions costs more.
+const FEW: usize = 16;
 /// Hashes of blocks that are passed on together: 8 KiB.
 const BLOCKS: usize = 1024;
 
@@ -99,14 +104,21 @@ impl BitFilter {
 
     /// Looks up many keys; both slices are equally long.
     pub fn contains_many(&self, digests: &[Digest], found: &mut [u8]) {
+        if digests.len() < FEW {
+            digests.iter().zip(found).for_each(|(digest, found)| *found = self.contains(*digest).into());
+            return;
+        }
+        self.look_up(digests, found, &mut [[0; BLOCK]; rounds::MOST]);
+    }
+
+    /// [`BitFilter::contains_many`] with memory for positions.
+    fn look_up(&self, digests: &[Digest], found: &mut [u8], rounds: &mut Rounds<u64>) {
         let words = self.memory.words();
         by_walk!(self.format.rule, W => {
-            let mut groups = Groups::<W>::over(self.by, self.num_hashes, words.as_ptr());
-            let has_more = self.num_hashes > MOST;
-            groups.each(digests, |key, positions| {
-                let all = positions.iter().fold(1, |all, bit| all & is_set(words, *bit));
-                found[key] = u8::from(all == 1 && (!has_more || self.contains(digests[key])));
-            });
+            for (digests, found) in digests.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
+                rounds::look_up(words, self.place::<W>(digests, rounds), found);
+                self.look_up_rest(digests, found);
+            }
         }, blocks => {
             let words = &words[..self.block_words()];
             let mut hashes = [0; BLOCKS];
@@ -114,6 +126,64 @@ impl BitFilter {
                 lines::contains::<Parquet>(words, first_words(digests, &mut hashes), found);
             }
         });
+    }
+
+    /// Looks up many integers, 8 little-endian bytes each; both slices are equally long. False, and no results, if the
+    /// keys are of another type.
+    pub fn contains_words(&self, words: &[[u8; 8]], found: &mut [u8]) -> bool {
+        let hashing = self.hashing();
+        if !hashing.takes_words() || hashing.parts() > 1 {
+            return false;
+        }
+        if self.format.rule == Rule::Spark64
+            && self.num_hashes <= MOST
+            && let Some(lanes) = Lanes::of(self.num_bits)
+        {
+            self.look_up_lanes(lanes, words, found);
+            return true;
+        }
+        let (mut digests, mut rounds) = ([[0; 2]; BLOCKS], [[0; BLOCK]; rounds::MOST]);
+        for (words, found) in words.chunks(BLOCKS).zip(found.chunks_mut(BLOCKS)) {
+            let digests = &mut digests[..words.len()];
+            hashing.digest_words(words, digests);
+            self.look_up(digests, found, &mut rounds);
+        }
+        true
+    }
+
+    /// Looks up integers by Spark's rule; blocks that need wider lanes, and what is left of a block, by their digests.
+    fn look_up_lanes(&self, lanes: Lanes, words: &[[u8; 8]], found: &mut [u8]) {
+        let num_hashes = self.num_hashes as usize;
+        let block = Block { words: self.memory.words(), lanes, seed: self.seed.number, num_hashes };
+        let (mut digests, mut rounds) = ([[0; 2]; BLOCK], [[0; BLOCK]; rounds::MOST]);
+        for (words, found) in words.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
+            if !words.try_into().is_ok_and(|words| block.look_up(words, &mut rounds, found)) {
+                let digests = &mut digests[..words.len()];
+                self.hashing().digest_words(words, digests);
+                self.contains_many(digests, found);
+            }
+        }
+    }
+
+    /// The positions of at most a block of keys, round by round.
+    #[inline(always)]
+    fn place<'a, W: Walk>(&self, digests: &[Digest], rounds: &'a mut Rounds<u64>) -> &'a [[u64; BLOCK]] {
+        let rounds = &mut rounds[..self.num_hashes.min(MOST) as usize];
+        for (i, digest) in digests.iter().enumerate().take(BLOCK) {
+            let mut walk = W::start(*digest);
+            rounds.iter_mut().for_each(|round| round[i] = self.by.of(walk.next()));
+        }
+        rounds
+    }
+
+    /// Tests the positions beyond the first [`MOST`] of keys of which these are set.
+    #[inline(always)]
+    fn look_up_rest(&self, digests: &[Digest], found: &mut [u8]) {
+        if self.num_hashes > MOST {
+            for (digest, found) in digests.iter().zip(found).filter(|(_, found)| **found != 0) {
+                *found = self.contains(*digest).into();
+            }
+        }
     }
 
     /// Adds many keys; marks those that were new if the caller wants to know.
@@ -163,12 +233,6 @@ impl BitFilter {
     fn block_words(&self) -> usize {
         (self.num_bits / 64) as usize / BLOCK_WORDS * BLOCK_WORDS
     }
-}
-
-/// 1 if the bit is set.
-#[inline(always)]
-fn is_set(words: &[u64], bit: u64) -> u64 {
-    u64::from_le(words[(bit >> 6) as usize]) >> (bit & 63) & 1
 }
 
 /// Sets bits; true if one of them was clear.

@@ -1,14 +1,18 @@
 //! [`BitFilter`]: a Bloom filter under the rule of another program.
 //!
 //! * [`kernel`]: lookups and additions, one key or many;
+//! * [`rounds`]: lookups of a block of keys; [`integers`] and [`lanes`]: of integers by Spark's rule;
 //! * [`parts`]: keys whose digests take several parts;
 //! * [`remainder`]: positions modulo the number of bits;
 //! * [`file`]: the filter in a container of ours.
 
 mod file;
+mod integers;
 mod kernel;
+mod lanes;
 mod parts;
 mod remainder;
+mod rounds;
 
 use std::io::Read;
 
@@ -16,7 +20,7 @@ use remainder::Remainder;
 
 use super::formats::{self, Format, Frame, Head, Shape};
 use super::key_type::KeyType;
-use super::rules::{Digest, Range, Rule};
+use super::rules::{Digest, Range, Rule, Seed};
 use crate::cells::{Memory, bits};
 use crate::error::{Error, Result};
 use crate::key::Domain;
@@ -32,7 +36,7 @@ const PORTION: usize = 16 << 10;
 pub struct BitFilter {
     format: &'static Format,
     key_type: KeyType,
-    seed: u32,
+    seed: Seed,
     num_hashes: u32,
     num_bits: u64,
     by: Remainder,
@@ -56,25 +60,27 @@ impl BitFilter {
         num_bits: u64,
         num_hashes: u32,
     ) -> Result<Self> {
+        let seed = if format.rule.has_seeds() { Seed::spread(seed, num_hashes) } else { Seed::of(seed) };
         Self::over(format, key_type, seed, num_bits, num_hashes, || Memory::zeroed(num_bits.div_ceil(64)))
     }
 
     /// A filter of this shape without bits, of which only the positions are asked.
     pub fn without_bits(format: &'static Format, key_type: KeyType, num_bits: u64, num_hashes: u32) -> Result<Self> {
-        Self::over(format, key_type, 0, num_bits, num_hashes, || Memory::zeroed(0))
+        Self::over(format, key_type, Seed::NONE, num_bits, num_hashes, || Memory::zeroed(0))
     }
 
     /// A filter of this shape, if its format has it, over the words that `memory` gives.
     fn over(
         format: &'static Format,
         key_type: KeyType,
-        seed: u32,
+        seed: Seed,
         num_bits: u64,
         num_hashes: u32,
         memory: impl FnOnce() -> Result<Memory>,
     ) -> Result<Self> {
-        if seed != 0 && !format.is_seeded {
-            return Err(Error::parameter(format!("seed must be 0 in format {:?}, got {seed}", format.name)));
+        if seed.number != 0 && !format.is_seeded {
+            let why = format!("seed must be 0 in format {:?}, got {}", format.name, seed.number);
+            return Err(Error::parameter(why));
         }
         format.check_key_type(key_type)?;
         let (step, most) = (format.bits_step, format.most_bits);
@@ -189,9 +195,9 @@ impl BitFilter {
         self.key_type
     }
 
-    /// Seed of the hash; 0 in formats that have none.
+    /// Seed of the hash; 0 in formats that have none, and of a file that states one for each hash.
     pub fn seed(&self) -> u32 {
-        self.seed
+        self.seed.number
     }
 
     /// k.
@@ -308,7 +314,7 @@ impl BitFilter {
         if num_bits == 0 || !num_bits.is_multiple_of(256) || !self.num_bits.is_multiple_of(num_bits) {
             return refuse(&format!("cannot be folded to {num_bits}, whole blocks of 256 bits that divide it"));
         }
-        let mut folded = Self::with_shape(self.format, self.key_type, self.seed, num_bits, self.num_hashes)?;
+        let mut folded = Self::with_shape(self.format, self.key_type, self.seed.number, num_bits, self.num_hashes)?;
         let blocks = folded.memory.writable()?[..(num_bits / 64) as usize].as_chunks_mut::<BLOCK_WORDS>().0;
         let together = (self.num_bits / num_bits) as usize * BLOCK_WORDS;
         for (block, parts) in blocks.iter_mut().zip(self.memory.words().chunks(together)) {
@@ -328,14 +334,14 @@ impl BitFilter {
 pub struct Hashing {
     rule: Rule,
     key_type: KeyType,
-    seed: u32,
+    seed: Seed,
     range: Range,
 }
 
 impl Hashing {
     /// That of a rule whose digests depend on nothing but the bytes of texts.
     pub const fn of_bytes(rule: Rule) -> Self {
-        Hashing { rule, key_type: KeyType::Bytes, seed: 0, range: Range { num_bits: 1, num_hashes: 1 } }
+        Hashing { rule, key_type: KeyType::Bytes, seed: Seed::NONE, range: Range { num_bits: 1, num_hashes: 1 } }
     }
 
     /// That of filters of fingerprints.
@@ -347,7 +353,7 @@ impl Hashing {
     /// The hash of a key; `None` if it is of another type. The first part of one whose digests take several.
     #[inline(always)]
     pub fn digest(&self, domain: Domain, bytes: &[u8]) -> Option<Digest> {
-        self.key_type.feed(domain, bytes, |bytes| self.rule.digest(self.seed, self.range, 0, bytes))
+        self.key_type.feed(domain, bytes, |bytes| self.rule.digest(&self.seed, self.range, 0, bytes))
     }
 
     /// Digests of one key.
@@ -359,7 +365,7 @@ impl Hashing {
     /// Fills `out` with all parts of a key; false if it is of another type.
     pub fn digest_parts(&self, domain: Domain, bytes: &[u8], out: &mut [Digest]) -> bool {
         out.iter_mut().zip(0..).all(|(out, part)| {
-            let hash = |bytes: &[u8]| self.rule.digest(self.seed, self.range, part, bytes);
+            let hash = |bytes: &[u8]| self.rule.digest(&self.seed, self.range, part, bytes);
             self.key_type.feed(domain, bytes, hash).is_some_and(|digest| {
                 *out = digest;
                 true
@@ -372,11 +378,17 @@ impl Hashing {
         self.key_type.accepted()
     }
 
+    /// True if integers of 64 bits are keys.
+    #[inline]
+    pub fn takes_words(&self) -> bool {
+        matches!(self.key_type, KeyType::Any | KeyType::Long | KeyType::Word)
+    }
+
     /// Fills `out` with the hashes of integers, 8 little-endian bytes each; false if keys are of another type.
     pub fn digest_words(&self, words: &[[u8; 8]], out: &mut [Digest]) -> bool {
-        let takes = matches!(self.key_type, KeyType::Any | KeyType::Long | KeyType::Word);
+        let takes = self.takes_words();
         if takes {
-            self.rule.digest_words(self.seed, self.range, words, out);
+            self.rule.digest_words(&self.seed, self.range, words, out);
         }
         takes
     }

@@ -54,7 +54,7 @@ fn bytes_lead_back_and_lies_are_refused() -> Result<()> {
         let bytes = written(&filter)?;
         assert_eq!(bytes.len() as u64, filter.len_written());
         assert!(read(format, &bytes)?.equals(&filter));
-        let head = &bytes[..Head::MOST];
+        let head = &bytes[..Head::MOST.min(bytes.len())];
         assert_eq!(rows::detect(head, bytes.len() as u64).map(|found| found.name), Some(format.name));
         assert!(crate::foreign::formats::detect(head, bytes.len() as u64).is_none());
         for len in 0..bytes.len() {

@@ -12,8 +12,8 @@ use super::frame::Frame;
 use super::head::{Head, Shape};
 use super::order::Order;
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
 use crate::foreign::rules::probes::Probe;
+use crate::foreign::rules::{Rule, Seed};
 
 /// The most bytes and hashes that nodes accept.
 const MOST_BYTES: u64 = 36_000;
@@ -82,7 +82,7 @@ fn parse(head: &[u8], len: u64) -> Result<Head, String> {
     if wanted != present {
         return Err(format!("its length is {bytes}, so {wanted} bytes follow it, and there are {present}"));
     }
-    let stated = Head { len: head_len, num_hashes: 0, seed: 0, num_bits: bytes * 8 };
+    let stated = Head { len: head_len, num_hashes: 0, seed: Seed::NONE, num_bits: bytes * 8 };
     // A small filter is at hand as a whole: what is behind its bits must fit, too.
     match head.get(head_len + bytes as usize..) {
         Some(tail) if tail.len() == TAIL => finish(stated, tail, 0).map(|_| stated),
@@ -104,7 +104,7 @@ fn finish(head: Head, tail: &[u8], flag: u8) -> Result<(Head, Option<u16>), Stri
     if !(1..=MOST_HASHES).contains(&num_hashes) {
         return Err(format!("its number of hashes is {num_hashes}, not between 1 and {MOST_HASHES}"));
     }
-    let head = Head { num_hashes, seed, ..head };
+    let head = Head { num_hashes, seed: Seed::of(seed), ..head };
     match (tail[8], flag) {
         (stated, flag) if stated == flag => Ok((head, None)),
         (1 | 2, 0) => Ok((head, Some(FIRST + u16::from(tail[8])))),
@@ -114,7 +114,7 @@ fn finish(head: Head, tail: &[u8], flag: u8) -> Result<(Head, Option<u16>), Stri
 }
 
 fn tail(shape: &Shape, flag: u8) -> Vec<u8> {
-    [&shape.num_hashes.to_le_bytes()[..], &shape.seed.to_le_bytes(), &[flag]].concat()
+    [&shape.num_hashes.to_le_bytes()[..], &shape.seed.number.to_le_bytes(), &[flag]].concat()
 }
 
 /// As Bitcoin Core, which cuts a filter to the largest; here that is an error.
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn lengths_have_one_form() {
         for bytes in [1u64, 252, 253, 36_000] {
-            let shape = Shape { seed: 0, num_bits: bytes * 8, num_hashes: 1 };
+            let shape = Shape { seed: Seed::NONE, num_bits: bytes * 8, num_hashes: 1 };
             let head = head(&shape);
             assert_eq!(parse(&head, head.len() as u64 + bytes + 9).map(|head| head.num_bits), Ok(bytes * 8));
         }

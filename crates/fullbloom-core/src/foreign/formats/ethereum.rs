@@ -5,8 +5,8 @@ use super::frame::Frame;
 use super::head::Head;
 use super::order::Order;
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
 use crate::foreign::rules::probes::Probe;
+use crate::foreign::rules::{Rule, Seed};
 
 const BITS: u64 = 2048;
 
@@ -37,5 +37,5 @@ fn parse(_: &[u8], len: u64) -> Result<Head, String> {
     if len != BITS / 8 {
         return Err(format!("its length is {len}, not 256"));
     }
-    Ok(Head { len: 0, num_hashes: 3, seed: 0, num_bits: BITS })
+    Ok(Head { len: 0, num_hashes: 3, seed: Seed::NONE, num_bits: BITS })
 }

@@ -5,7 +5,7 @@ use super::head::{Head, Shape};
 use super::order::Order;
 use crate::error::{Error, Result};
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::{Range, Rule};
+use crate::foreign::rules::{Range, Rule, Seed};
 
 /// A format.
 pub struct Format {
@@ -73,7 +73,7 @@ impl Format {
             let wanted = num_bits.div_ceil(8);
             return Err(self.refuse(format!("{num_bits} bits take {wanted} bytes, and there are {len}")));
         }
-        Ok(Head { len: 0, num_hashes, seed: 0, num_bits })
+        Ok(Head { len: 0, num_hashes, seed: Seed::NONE, num_bits })
     }
 
     /// Refuses keys of a type that the format does not have.

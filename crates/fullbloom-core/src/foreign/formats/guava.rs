@@ -6,7 +6,7 @@ use super::head::{Head, Shape, i32_at, stated_bits};
 use super::order::Order;
 use super::size::optimal_bits;
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
+use crate::foreign::rules::{Rule, Seed};
 
 /// Strategy 1, the default.
 pub(super) const MITZ_64: Format = Format {
@@ -51,7 +51,7 @@ fn parse(head: &[u8], len: u64, strategy: u8) -> Result<Head, String> {
         return Err("its number of hashes is 0".into());
     }
     let num_bits = stated_bits(i32_at(head, 2)?, 6, len)?;
-    Ok(Head { len: 6, num_hashes: (*num_hashes).into(), seed: 0, num_bits })
+    Ok(Head { len: 6, num_hashes: (*num_hashes).into(), seed: Seed::NONE, num_bits })
 }
 
 fn head(shape: &Shape, strategy: u8) -> Vec<u8> {

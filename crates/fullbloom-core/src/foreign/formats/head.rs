@@ -1,5 +1,7 @@
 //! [`Head`]: the bytes before the bits.
 
+use crate::foreign::rules::Seed;
+
 /// What the bytes before the bits state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -7,22 +9,22 @@ pub struct Head {
     pub len: usize,
     /// k.
     pub num_hashes: u32,
-    /// The seed; 0 for a format without one.
-    pub seed: u32,
+    /// The seed, or each of them.
+    pub seed: Seed,
     /// m.
     pub num_bits: u64,
 }
 
 impl Head {
     /// The most bytes of a head.
-    pub const MOST: usize = 40;
+    pub const MOST: usize = 1280;
 }
 
 /// The numbers of a filter that a head states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The seed; 0 for a format without one.
-    pub seed: u32,
+    /// The seed, or each of them.
+    pub seed: Seed,
     /// m.
     pub num_bits: u64,
     /// k.

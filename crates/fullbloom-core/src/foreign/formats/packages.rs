@@ -16,8 +16,8 @@ use super::head::Head;
 use super::order::Order;
 use super::size::optimal_bits;
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
 use crate::foreign::rules::probes::Probe;
+use crate::foreign::rules::{Rule, Seed};
 
 /// 128 GiB of bits; sums of 64 positions stay in 63 bits.
 const MOST_BITS: u64 = 1 << 40;
@@ -130,7 +130,7 @@ fn parse_rbloom(head: &[u8], len: u64) -> Result<Head, String> {
     if bytes == 0 {
         return Err("no bits follow its number of hashes".into());
     }
-    Ok(Head { len: 8, num_hashes, seed: 0, num_bits: bytes.saturating_mul(8) })
+    Ok(Head { len: 8, num_hashes, seed: Seed::NONE, num_bits: bytes.saturating_mul(8) })
 }
 
 fn parse_pybloom(head: &[u8], len: u64) -> Result<Head, String> {
@@ -148,7 +148,7 @@ fn parse_pybloom(head: &[u8], len: u64) -> Result<Head, String> {
             "its {num_hashes} slices of {slice} bits take {wanted} bytes, and {present} follow its header"
         ));
     }
-    Ok(Head { len: HEAD as usize, num_hashes, seed: 0, num_bits })
+    Ok(Head { len: HEAD as usize, num_hashes, seed: Seed::NONE, num_bits })
 }
 
 /// The bits are at most these: [`finish_pyprobables`] knows them.
@@ -157,7 +157,7 @@ fn parse_pyprobables(_: &[u8], len: u64) -> Result<Head, String> {
     if bytes == 0 || bytes > MOST_BITS / 8 {
         return Err(format!("its length is {len}, with {PROBABLES_TAIL} bytes of numbers"));
     }
-    Ok(Head { len: 0, num_hashes: 1, seed: 0, num_bits: bytes * 8 })
+    Ok(Head { len: 0, num_hashes: 1, seed: Seed::NONE, num_bits: bytes * 8 })
 }
 
 fn finish_pyprobables(head: Head, tail: &[u8]) -> Result<(Head, Option<u16>), String> {

@@ -9,7 +9,7 @@ use super::frame::Frame;
 use super::head::{Head, Shape};
 use super::order::Order;
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
+use crate::foreign::rules::{Rule, Seed};
 
 /// The only algorithm, hash and compression of the specification.
 const CHOICES: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
@@ -45,7 +45,7 @@ fn parse(head: &[u8], len: u64) -> Result<Head, String> {
     if bytes != present {
         return Err(format!("its numBytes is {bytes}, and {present} bytes follow its header"));
     }
-    Ok(Head { len: head_len, num_hashes: 8, seed: 0, num_bits: bytes * 8 })
+    Ok(Head { len: head_len, num_hashes: 8, seed: Seed::NONE, num_bits: bytes * 8 })
 }
 
 /// The bytes of bits that a header states, and its own.

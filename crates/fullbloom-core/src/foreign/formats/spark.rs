@@ -13,7 +13,7 @@ use super::head::{Head, Shape, i32_at, stated_bits};
 use super::order::Order;
 use super::size::optimal_bits;
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::Rule;
+use crate::foreign::rules::{Rule, Seed};
 
 /// Version 1.
 pub(super) const V1: Format = Format {
@@ -61,12 +61,13 @@ fn parse(head: &[u8], len: u64, version: i32) -> Result<Head, String> {
     };
     let (seed, at) = if version == 1 { (0, 8) } else { (i32_at(head, 8)? as u32, 12) };
     let num_bits = stated_bits(i32_at(head, at)?, at + 4, len)?;
-    Ok(Head { len: at + 4, num_hashes, seed, num_bits })
+    Ok(Head { len: at + 4, num_hashes, seed: Seed::of(seed), num_bits })
 }
 
 fn head(shape: &Shape, version: u32) -> Vec<u8> {
     let (hashes, words) = (shape.num_hashes, (shape.num_bits / 64) as u32);
-    let fields = if version == 1 { vec![version, hashes, words] } else { vec![version, hashes, shape.seed, words] };
+    let fields =
+        if version == 1 { vec![version, hashes, words] } else { vec![version, hashes, shape.seed.number, words] };
     fields.into_iter().flat_map(u32::to_be_bytes).collect()
 }
 

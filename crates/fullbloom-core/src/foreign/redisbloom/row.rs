@@ -24,7 +24,7 @@ pub const BLOOM: Row = Row {
     name: "redisbloom",
     title: "RedisBloom Bloom filter, pieces of BF.SCANDUMP",
     rule_in_words: "h1 + i h2 of MurmurHash64A in 64 bits",
-    verified: "golden bytes of RedisBloom 2.4 and 2.8; BF.SCANDUMP and BF.LOADCHUNK of our service",
+    verified: "BF.SCANDUMP and BF.LOADCHUNK of RedisBloom 2.8 and of our service, byte for byte; golden bytes of 2.4",
     limits: "layers of powers of two, or hashed with 32 bits, are refused",
 };
 
@@ -34,7 +34,7 @@ pub const CUCKOO: Row = Row {
     name: "redisbloom-cuckoo",
     title: "RedisBloom cuckoo filter, pieces of CF.SCANDUMP",
     rule_in_words: "one byte of MurmurHash64A in one of two buckets",
-    verified: "golden header of RedisBloom; CF.SCANDUMP and CF.LOADCHUNK of our service",
+    verified: "CF.SCANDUMP and CF.LOADCHUNK of RedisBloom 2.8 and of our service",
     limits: "tables of more than 2^32 slots are refused",
 };
 

@@ -8,11 +8,13 @@ pub mod guava;
 pub mod halves;
 pub mod probes;
 pub mod redisbloom;
+mod seed;
 pub mod spark;
 pub mod split_block;
 mod walk;
 pub mod word;
 
+pub use seed::Seed;
 pub(super) use walk::Walk;
 pub use walk::{Digest, Range};
 
@@ -61,6 +63,11 @@ impl Rule {
         matches!(self, Rule::Digest(_, Cut::Seeded) | Rule::Probe(_))
     }
 
+    /// True if its filters have a seed for each hash.
+    pub const fn has_seeds(self) -> bool {
+        matches!(self, Rule::Probe(Probe::Murmurs))
+    }
+
     /// Digests of one key.
     #[inline]
     pub fn parts(self, num_hashes: u32) -> u32 {
@@ -81,9 +88,9 @@ impl Rule {
 
     /// The hash of a key's bytes: part number `part` of it.
     #[inline(always)]
-    pub fn digest(self, seed: u32, range: Range, part: u32, bytes: &[u8]) -> Digest {
+    pub fn digest(self, seed: &Seed, range: Range, part: u32, bytes: &[u8]) -> Digest {
         match self {
-            Rule::Spark32 | Rule::Spark64 => spark::digest(bytes, seed),
+            Rule::Spark32 | Rule::Spark64 => spark::digest(bytes, seed.number),
             Rule::Guava32 | Rule::Guava64 => guava::digest(bytes),
             Rule::SplitBlock | Rule::HashedWord => split_block::digest(bytes),
             Rule::Word => word::digest(bytes),
@@ -96,9 +103,9 @@ impl Rule {
     }
 
     /// The hashes of integers, 8 little-endian bytes each; the slices are equally long.
-    pub fn digest_words(self, seed: u32, range: Range, words: &[[u8; 8]], out: &mut [Digest]) {
+    pub fn digest_words(self, seed: &Seed, range: Range, words: &[[u8; 8]], out: &mut [Digest]) {
         match self {
-            Rule::Spark32 | Rule::Spark64 => spark::digest_words(words, seed, out),
+            Rule::Spark32 | Rule::Spark64 => spark::digest_words(words, seed.number, out),
             Rule::Guava32 | Rule::Guava64 => each_word(words, out, guava::digest_word),
             Rule::SplitBlock => each_word(words, out, split_block::digest_word),
             Rule::Word | Rule::HashedWord => each_word(words, out, |word| [word, 0]),

@@ -7,6 +7,7 @@
 //! pyprobables    FNV-1a of 64 bits, which begins at its basis + 31 i, mod bits; of a text its characters, not its bytes
 //! pybloom-live   slice i, of bits / k bits: piece i of the digests H(H(j) key), j = 0, 1, ..., mod bits / k
 //! rbloom         s = hash(key); s = s a + 1 mod 2^128, bits 32 to 95 of s mod bits
+//! pybloomfiltermmap3   both words of murmur3_x64_128(key, seed i), one xor the other, mod bits
 //! fastbloom-rs   (xxh3(key, 0) mod bits + i (xxh3(key, 32) mod bits)) mod bits
 //! ```
 
@@ -15,10 +16,11 @@ use sha2::digest::Digest as Hash;
 use sha2::{Sha256, Sha384, Sha512};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed, xxh3_128};
 
+use super::seed::Seed;
 use super::walk::{Digest, Range};
 use crate::hash::fnv::Fnv1a;
 use crate::hash::keccak::keccak256_prefix;
-use crate::hash::murmur3::murmur32;
+use crate::hash::murmur3::{murmur32, murmur128_seeded};
 
 /// A rule of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub enum Probe {
     FnvBytes,
     /// Of pybloom-live.
     Slices,
+    /// Of pybloomfiltermmap3.
+    Murmurs,
     /// Of rbloom, from the hash that a function of its caller returned.
     Lcg,
     /// Of fastbloom-rs.
@@ -64,7 +68,7 @@ impl Probe {
 
     /// Digest number `part` of a key.
     #[inline(never)]
-    pub(super) fn digest(self, seed: u32, range: Range, part: u32, bytes: &[u8]) -> Digest {
+    pub(super) fn digest(self, seed: &Seed, range: Range, part: u32, bytes: &[u8]) -> Digest {
         let mut digest = [0; 2];
         let first = part * PAIR;
         self.each(seed, range, bytes, first, &mut |i, position| digest[(i - first) as usize % 2] = position);
@@ -76,12 +80,12 @@ impl Probe {
     }
 
     /// Calls `take` with the positions `first` and `first + 1`, as far as the filter has them.
-    fn each(self, seed: u32, range: Range, bytes: &[u8], first: u32, take: &mut dyn FnMut(u32, u64)) {
+    fn each(self, seed: &Seed, range: Range, bytes: &[u8], first: u32, take: &mut dyn FnMut(u32, u64)) {
         let Range { num_bits, num_hashes } = range;
         let numbers = first..num_hashes.min(first + PAIR);
         match self {
             Probe::Bip37 => numbers.for_each(|i| {
-                let hash = murmur32(bytes, i.wrapping_mul(BIP37_STEP).wrapping_add(seed));
+                let hash = murmur32(bytes, i.wrapping_mul(BIP37_STEP).wrapping_add(seed.number));
                 take(i, u64::from(hash) % num_bits);
             }),
             Probe::LogsBloom => {
@@ -107,6 +111,10 @@ impl Probe {
                 let pieces = Pieces::of(slice, num_hashes);
                 numbers.for_each(|i| take(i, u64::from(i) * slice + pieces.number(bytes, i) % slice));
             }
+            Probe::Murmurs => numbers.for_each(|i| {
+                let [first, second] = murmur128_seeded(bytes, seed.each[i as usize % Seed::MOST]);
+                take(i, (first ^ second) % num_bits);
+            }),
             Probe::Lcg => {
                 let mut state = wide(bytes);
                 for i in 0..numbers.end {
@@ -228,8 +236,8 @@ mod tests {
         // keccak256("test") begins with 9c22 ff5f 21f0.
         let range = Range { num_bits: 2048, num_hashes: 3 };
         let bits = [0x9c22u64, 0xff5f, 0x21f0].map(|pair| (pair % 2048) ^ 0x7f8);
-        assert_eq!(Probe::LogsBloom.digest(0, range, 0, b"test"), [bits[0], bits[1]]);
-        assert_eq!(Probe::LogsBloom.digest(0, range, 1, b"test"), [bits[2], bits[2]]);
+        assert_eq!(Probe::LogsBloom.digest(&Seed::NONE, range, 0, b"test"), [bits[0], bits[1]]);
+        assert_eq!(Probe::LogsBloom.digest(&Seed::NONE, range, 1, b"test"), [bits[2], bits[2]]);
     }
 
     #[test]

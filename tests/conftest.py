@@ -17,6 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 #: Tests that take seconds each and rarely break: statistics of large filters, kills, real servers that fail
 #: or are overloaded, type checkers, other packages at work. Folders and files below this one.
 LONG = (
+    "compat/test_foreign_programs.py",
     "concurrency/test_gil.py",
     "conformance/test_declarations.py",
     "durability/test_full_disks.py",
@@ -49,12 +50,26 @@ LONG = (
 )
 
 
+def is_long(path: Path) -> bool:
+    """Tell whether a file or a folder is one of the long ones, or in one."""
+    name = path.relative_to(Path(__file__).parent).as_posix()
+    return any(name == long or name.startswith(f"{long}/") for long in LONG)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out long tests without importing them, which takes seconds in each worker."""
+    wanted = config.option.markexpr != "not long"
+    return (
+        None
+        if wanted or Path(__file__).parent not in collection_path.parents
+        else is_long(collection_path) or None
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the long tests."""
-    here = Path(__file__).parent
     for item in items:
-        path = item.path.relative_to(here).as_posix()
-        if any(path == long or path.startswith(f"{long}/") for long in LONG):
+        if is_long(item.path):
             item.add_marker(pytest.mark.long)
 
 

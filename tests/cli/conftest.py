@@ -16,11 +16,14 @@ PROGRAM = [sys.executable, "-m", "fullbloom"]
 #: A process that has imported the command line and forks for each command: 5 ms instead of 100. The child has
 #: the descriptors, directory and words of that command, and else what a new process has.
 SERVER = """
-import json, os, socket, sys
+import gc, importlib, json, os, pkgutil, socket, sys
 from pathlib import Path
+import fullbloom.cli
 from fullbloom.cli import main
-import fullbloom.cli.app, fullbloom.cli.parser
+for part in pkgutil.walk_packages(fullbloom.cli.__path__, "fullbloom.cli."):
+    importlib.import_module(part.name)
 fullbloom.cli.parser.build_parser()
+gc.freeze()
 here = socket.socket(fileno=int(sys.argv[1]))
 while True:
     message, streams, *_ = socket.recv_fds(here, 1 << 20, 3)

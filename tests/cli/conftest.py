@@ -37,7 +37,8 @@ while True:
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
                 os.close(stream)
-            words, directory = json.loads(message)
+            words, directory, variables = json.loads(message)
+            os.environ.update(variables)
             os.chdir(directory)
             try:
                 code = main(words)
@@ -66,10 +67,11 @@ class Commands:
         self._process = subprocess.Popen(words, pass_fds=[there.fileno()])
         there.close()
 
-    def run(self, words, *, stdin=b"", cwd=None):
+    def run(self, words, *, stdin=b"", cwd=None, variables=()):
         pipes = [os.pipe() for _ in range(3)]
         (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = pipes
-        request = json.dumps([[os.fsdecode(word) for word in words], str(cwd or Path.cwd())])
+        texts = [os.fsdecode(word) for word in words]
+        request = json.dumps([texts, str(cwd or Path.cwd()), dict(variables)])
         socket.send_fds(self._here, [request.encode()], [theirs_in, theirs_out, theirs_err])
         for theirs in (theirs_in, theirs_out, theirs_err):
             os.close(theirs)
@@ -123,12 +125,16 @@ def fullbloom(commands):
 
     def run(*arguments, stdin=b"", check=None, cwd=None, **options):
         words = [word if isinstance(word, bytes) else str(word) for word in arguments]
+        # Python itself reads other variables when it starts.
+        variables = set(options.get("env", os.environ).items()) ^ set(os.environ.items())
+        if options.keys() == {"env"} and {name for name, _ in variables} <= {"COLUMNS", "NO_COLOR"}:
+            options = {}
         if options or "--memory" in words:
             done = subprocess.run(
                 [*PROGRAM, *words], input=stdin, capture_output=True, timeout=60, cwd=cwd, **options
             )
         else:
-            done = commands.run(words, stdin=stdin, cwd=cwd)
+            done = commands.run(words, stdin=stdin, cwd=cwd, variables=variables)
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         if check is not None:
             assert done.returncode == check, done.stderr.decode()

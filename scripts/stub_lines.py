@@ -1,6 +1,6 @@
 """Fills the lines of the stub: paragraphs of docstrings, and the list of public names.
 
-In the extension the same sentences are wrapped for the indentation of Rust: their lines end at various columns.
+In the extension the sentences are wrapped for the indentation of Rust: their lines end at various columns.
 """
 
 import re

@@ -16,12 +16,14 @@ PROGRAM = [sys.executable, "-m", "fullbloom"]
 #: A process that has imported the command line and forks for each command: 5 ms instead of 100. The child has
 #: the descriptors, directory and words of that command, and else what a new process has.
 SERVER = """
-import gc, importlib, json, os, pkgutil, socket, sys
+import contextlib, gc, importlib, json, os, pkgutil, socket, sys
 from pathlib import Path
 import fullbloom.cli
 from fullbloom.cli import main
 for part in pkgutil.walk_packages(fullbloom.cli.__path__, "fullbloom.cli."):
     importlib.import_module(part.name)
+with contextlib.suppress(ImportError):
+    import pandas, pyarrow.compute, pyarrow.ipc, pyarrow.parquet  # what pyarrow imports to convert keys
 fullbloom.cli.parser.build_parser()
 gc.freeze()
 here = socket.socket(fileno=int(sys.argv[1]))

@@ -33,14 +33,15 @@ def refill_docstrings(text: str) -> str:
 
 
 def _refill(match: re.Match[str]) -> str:
-    """Refill one docstring, in one line if it fits."""
+    """Refill one docstring."""
     indent, quotes, body = match.groups()
     paragraphs = re.split(r"\n(?: *\n)+", textwrap.dedent(indent + body))
     paragraphs = [_refill_paragraph(p, _WIDTH - len(indent), 0 if i else 3) for i, p in enumerate(paragraphs)]
-    filled = "\n\n".join(paragraphs)
-    if "\n" not in filled and len(indent) + len(filled) + 6 <= _WIDTH and not filled.endswith(('"', "\\")):
-        return f"{indent}{quotes}{filled}{quotes}"
-    return indent + quotes + textwrap.indent(filled, indent).lstrip() + f"\n{indent}{quotes}"
+    filled = indent + quotes + textwrap.indent("\n\n".join(paragraphs), indent).lstrip()
+    # The quotes follow a single paragraph where they fit.
+    last = filled.rpartition("\n")[2]
+    fit = len(paragraphs) == 1 and len(last) + len(quotes) <= _WIDTH and not last.endswith(('"', "\\"))
+    return filled + (quotes if fit else f"\n{indent}{quotes}")
 
 
 def _refill_paragraph(paragraph: str, width: int, taken: int) -> str:

@@ -46,8 +46,7 @@ LINE_BYTES: Final[int]
 class _BoolMembers:
     def __bool__(self, /) -> bool:
         """True when num_added is above 0. False after creation or clear(), or when all keys were removed or have
-        expired: then the filter has no key.
-        """
+        expired: then the filter has no key."""
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """Pickles as its file's bytes. A keyed filter is refused: a pickle must not contain the secret."""
     def _repr_html_(self, /) -> str:
@@ -57,8 +56,7 @@ class _BoolMembers:
         """Keys the structure was sized for."""
     def copy(self, /) -> Self:
         """An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are
-        damaged.
-        """
+        damaged."""
     def fpr(self, /, items: float | None = None) -> float:
         """Model rate of false positives at the present load, which counts the set bits: O(nbytes).
 
@@ -68,8 +66,7 @@ class _BoolMembers:
     @property
     def key_domains(self, /) -> str:
         """The types of the keys that were added, as text: "integer, text" and so on, "none", with "hashed" for ready
-        hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
+        hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once."""
     @property
     def keyed(self, /) -> bool:
         """True when keys are hashed under a secret."""
@@ -99,8 +96,7 @@ class _BoolMembers:
         """Rate requested at capacity."""
     def to_bytes(self, /) -> bytes:
         """The filter as the bytes of its file. A secret is not included: SecretError if it was not taken (see
-        take_secret).
-        """
+        take_secret)."""
 
 class _ContainsMembers:
     def __contains__(self, key: Key, /) -> bool:
@@ -321,24 +317,21 @@ class _GeMembers:
         """
     def intersection_count(self, /, other: Self) -> tuple[float, float]:
         """Estimated number of keys in both, with its standard deviation; noise for a small overlap of large sets. (nan,
-        inf) when all cells of the union are set: the number is unknown then.
-        """
+        inf) when all cells of the union are set: the number is unknown then."""
     def intersection_update(self, /, *others: Self) -> None:
         """As intersection, in this filter."""
     def isdisjoint(self, /, other: Self) -> bool:
         """True when the cells rule out a common key; False means only that they do not."""
     def issubset(self, /, other: Self) -> bool:
         """True when no cell is above that of `other`, so that all keys of this filter are found there. Always true for
-        a subset; true for another set with the chance that all its other keys are false positives of `other`.
-        """
+        a subset; true for another set with the chance that all its other keys are false positives of `other`."""
     def issuperset(self, /, other: Self) -> bool:
         """True when all keys of `other` are found here; other.issubset(self)."""
     def jaccard(self, /, other: Self) -> float:
         """Estimated share of the union that is in both; nan when all cells of the union are set."""
     def union_count(self, /, other: Self) -> tuple[float, float]:
         """Estimated number of keys in either, with its standard deviation; both inf when all cells of the union are
-        set.
-        """
+        set."""
 
 class _IorMembers:
     def __ior__(self, other: Self, /) -> Self: ...
@@ -358,8 +351,7 @@ class _DiscardMembers:
         """As remove, but returns True when the key was removed, False when remove raises KeyError."""
     def remove(self, key: Key, /) -> None:
         """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note then
-        says so), and nothing changes. Removing a key that was never added may remove others: see the class.
-        """
+        says so), and nothing changes. Removing a key that was never added may remove others: see the class."""
 
 class _DiscardManyMembers:
     @overload
@@ -654,8 +646,7 @@ class AgingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> AgingBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -770,8 +761,7 @@ class BinaryFuseFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BinaryFuseFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -860,8 +850,7 @@ class BitSet(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BitSet:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: the union: bitwise or.
 
@@ -995,8 +984,7 @@ class BloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def hash(
         self, /
@@ -1207,8 +1195,7 @@ class BloomierMap(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomierMap:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def get(self, key: Key, default: Any = None, /) -> int | Any:
         """The value of a key, never wrong for one it was built from; `default` for one that is certainly absent.
 
@@ -1306,8 +1293,7 @@ class BloomierMap(
 @final
 class CandidateDuplicates:
     """The exact second pass of `dedup --verify`: collects the lines that the filter reported as known, then separates
-    true duplicates from false positives.
-    """
+    true duplicates from false positives."""
     def __len__(self, /) -> int:
         """Number of candidate lines, each counted once."""
     def __new__(cls, /) -> CandidateDuplicates: ...
@@ -1315,12 +1301,10 @@ class CandidateDuplicates:
         self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
     ) -> tuple[int, int]:
         """First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines are not added
-        again: for structures in which copies take slots.
-        """
+        again: for structures in which copies take slots."""
     def collect_keys(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
         """First pass: adds the keys of `records` to `filter`; how many were new. With `once`, known keys are not added
-        again.
-        """
+        again."""
     @property
     def nbytes(self, /) -> int:
         """Memory in use, approximately."""
@@ -1447,8 +1431,7 @@ class CompactApproximator(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CompactApproximator:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def get(self, key: Key, /) -> int:
         """The value of a key: never below the join of those added with it; the bottom when there was none."""
     @overload
@@ -1571,8 +1554,7 @@ class CountingBloomFilter(
     ) -> CountingBloomFilter: ...
     def contains(self, key: Key, /, *, at_least: int = ...) -> bool:
         """True when the key seems to have been added `at_least` times more than removed, False when it certainly was
-        not. Beyond the counters' maximum the result is that for the maximum.
-        """
+        not. Beyond the counters' maximum the result is that for the maximum."""
     @overload
     def contains_many_at_least(self, /, keys: _Series, at_least: int) -> _Series:
         """As contains, for many keys; takes and returns what contains_many does."""
@@ -1588,15 +1570,13 @@ class CountingBloomFilter(
     def contains_many_at_least(self, /, keys: OtherColumns, at_least: int) -> Any: ...
     def fpr_at_least(self, /, at_least: int) -> float:
         """Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came twice. Counts the
-        counters in use: O(nbytes).
-        """
+        counters in use: O(nbytes)."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CountingBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked"]:
         """The layout's name."""
@@ -1722,8 +1702,7 @@ class CuckooFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CuckooFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def full(self, /) -> bool:
         """True when adds are refused until a key is removed: past capacity, without a free slot."""
@@ -1845,8 +1824,7 @@ class DLeftCountingFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DLeftCountingFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: the multiset of both: fingerprints are inserted again, counts add;
         FilterFull changes nothing.
@@ -1962,8 +1940,7 @@ class DeletableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DeletableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so
         fewer keys can be removed afterwards.
@@ -2110,8 +2087,7 @@ class DynamicCuckooFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DynamicCuckooFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def full(self, /) -> bool:
         """True when adds are refused until a key is removed."""
@@ -2241,8 +2217,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
     def add_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
     def approx_count(self, /, owner: Key) -> tuple[float, float]:
         """Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner
-        that is not in the bank.
-        """
+        that is not in the bank."""
     @property
     def capacity(self, /) -> int:
         """Keys of an owner before it grows."""
@@ -2300,8 +2275,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterBank:
         """The bank in `data`, the bytes of a file, all of which is checked. Raises FormatError, and FilterMemoryError
-        for a bank of more than max_bytes; it does not grow beyond them either.
-        """
+        for a bank of more than max_bytes; it does not grow beyond them either."""
     @property
     def growth(self, /) -> float:
         """Factor between the capacities of successive stages."""
@@ -2309,8 +2283,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers):
         """True for an owner to which a key was added and that was not removed."""
     def info(self, /, owner: Key | None = None) -> dict[str, Any]:
         """Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain
-        values.
-        """
+        values."""
     @property
     def keyed(self, /) -> bool:
         """True when owners and keys are hashed under a secret."""
@@ -2489,17 +2462,14 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterCascade:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def includes(self, key: Key, /) -> bool:
         """True for a key of `included`, False for one of `excluded`. For any other key the result means nothing: query
-        only keys of the world that it was built from.
-        """
+        only keys of the world that it was built from."""
     @overload
     def includes_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """As includes for many keys, in the same container type; takes what contains_many takes elsewhere, null
-        returns null.
-        """
+        returns null."""
     @overload
     def includes_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
@@ -2578,8 +2548,7 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
         """The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError,
-        FilterMemoryError.
-        """
+        FilterMemoryError."""
     @staticmethod
     def from_chunks(
         pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
@@ -2618,8 +2587,7 @@ class ForeignCuckooFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _AddM
         """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once."""
     def remove(self, /, key: Key) -> bool:
         """Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another
-        one.
-        """
+        one."""
 
 @final
 class ForeignFilter(
@@ -2651,8 +2619,7 @@ class ForeignFilter(
     ) -> ForeignFilter: ...
     def add(self, /, key: Key) -> bool:
         """Adds a key: True if it was new. Raises KeyTypeError for a key of another type, ReadOnlyFilter for a mapped
-        filter.
-        """
+        filter."""
     def approx_count(self, /) -> tuple[float, float]:
         """Estimated number of keys, and its standard deviation, from the set bits: O(nbytes)."""
     def clear(self, /) -> None:
@@ -2695,8 +2662,7 @@ class ForeignFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignFilter:
         """The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError,
-        FilterMemoryError.
-        """
+        FilterMemoryError."""
     @staticmethod
     def from_foreign(
         data: bytes | bytearray | memoryview,
@@ -2747,8 +2713,7 @@ class ForeignFilter(
         max_bytes: int | None = None,
     ) -> ForeignFilter:
         """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as
-        from_foreign().
-        """
+        from_foreign()."""
     @property
     def rule(self, /) -> str:
         """How a key sets bits, in words."""
@@ -2784,8 +2749,7 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
     ) -> ForeignScalableFilter: ...
     def approx_count(self, /) -> tuple[float, float]:
         """Estimated number of keys, and its standard deviation, from the set bits: O(nbytes). num_added is the
-        program's count.
-        """
+        program's count."""
     @property
     def capacity(self, /) -> int:
         """Keys that all layers are sized for."""
@@ -2797,8 +2761,7 @@ class ForeignScalableFilter(_CopyMembers, _ReprMembers, _ContainsMembersOf4, _Ad
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
         """The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError,
-        FilterMemoryError.
-        """
+        FilterMemoryError."""
     @staticmethod
     def from_chunks(
         pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
@@ -2890,8 +2853,7 @@ class ForeignStaticFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignStaticFilter:
         """The filter in `data`, the bytes of a file of ours, all of which is checked. Raises FormatError,
-        FilterMemoryError.
-        """
+        FilterMemoryError."""
     @staticmethod
     def from_foreign(
         data: bytes | bytearray | memoryview,
@@ -2934,8 +2896,7 @@ class ForeignStaticFilter(
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
         """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as
-        from_foreign().
-        """
+        from_foreign()."""
     @property
     def rule(self, /) -> str:
         """How a key selects cells, in words."""
@@ -3031,8 +2992,7 @@ class GolombSet(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> GolombSet:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def intersection(self, /, *others: Self) -> Self:
         """A new set of the values that this one and all others have: it holds every common key, and of the others
         those that each set finds, at the product of their rates. The bytes are those of the set of the common values.
@@ -3048,8 +3008,7 @@ class GolombSet(
         """
     def intersection_count(self, /, other: Self) -> int:
         """The number of values that both have, exactly: of common keys, and of about num_added * other.num_added /
-        universe that chance brings together. Creates no set.
-        """
+        universe that chance brings together. Creates no set."""
     def isdisjoint(self, /, other: Self) -> bool:
         """True when the two have no value in common, and so no key."""
     @property
@@ -3182,8 +3141,7 @@ class InvertibleBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> InvertibleBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: sums added, cell by cell: the table of both sets, in which shared keys
         count twice.
@@ -3253,12 +3211,10 @@ class KeyedRecords:
         self, /, filter: _Filter, *, once: bool = False, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
         """Adds every key; (records kept, their bytes, those of the others). Records with a new key, or without a key,
-        are kept. With `once`, known keys are not added again: for structures in which copies take slots.
-        """
+        are kept. With `once`, known keys are not added again: for structures in which copies take slots."""
     def add_some(self, /, filter: _Filter, start: int, count: int, *, once: bool = False) -> bytes:
         """Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have no
-        mark.
-        """
+        mark."""
     def check(
         self, /, filter: _Filter, *, found: bool = True, absent: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
@@ -3277,16 +3233,14 @@ class KeyedRecords:
     def of_column(filter: _Filter, keys: object) -> KeyedRecords:
         """The rows of an Arrow column of keys; a null is not a key. Their bytes are their numbers, 4 bytes each in
         native byte
-        order: there is no text, so a second pass cannot compare it.
-        """
+        order: there is no text, so a second pass cannot compare it."""
     def part(
         self, /, marks: bytes, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
         """As `add`, for keys that were added and marked before."""
     def remember(self, /, filter: _Filter, marks: bytes | None = None, written: int | None = None) -> None:
         """Adds the keys that `marks` marks, only those of the first `written` kept bytes if that is given; without
-        marks, all.
-        """
+        marks, all."""
     def select_new(
         self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None, bytes]:
@@ -3298,8 +3252,7 @@ class KeyedRecords:
 @final
 class LastOccurrences:
     """Where keys occur last, for `dedup --keep last`: a first pass collects keys that a filter reported as known, a
-    second selects. Two keys with one hash count as one key, with probability 2^-64 per pair.
-    """
+    second selects. Two keys with one hash count as one key, with probability 2^-64 per pair."""
     def __new__(cls, /) -> LastOccurrences: ...
     def collect(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
         """First pass: adds the keys of `records`; how many were new."""
@@ -3378,8 +3331,7 @@ class LayeredBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> LayeredBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def layer_counts(self, /) -> list[float]:
         """Estimated number of keys in each layer, first to last: keys that were added at least once, twice, ..."""
     @property
@@ -3460,8 +3412,7 @@ class PrefixFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> PrefixFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def mapped(self, /) -> bool:
         """True when the bins are in a mapped file."""
@@ -3568,8 +3519,7 @@ class QuotientFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> QuotientFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def grow(self, /) -> None:
         """Doubles the slots, and with them the capacity, without the keys: one bit of every remainder moves to the
         quotient, and no answer changes.
@@ -3771,8 +3721,7 @@ class RetouchedBloomFilter(
     ) -> RetouchedBloomFilter: ...
     def add_false_positive(self, key: Key, /) -> bool:
         """Records a key that is found and should not be, for the schemes of retouch; clears no bit. False, and no
-        change, when it is not found.
-        """
+        change, when it is not found."""
     @overload
     def add_false_positives(self, /, keys: _Series) -> _Series:
         """As add_false_positive for many keys, in the same container type; takes what contains_many takes, skips nulls.
@@ -3796,8 +3745,7 @@ class RetouchedBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RetouchedBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -3837,8 +3785,7 @@ class RetouchedBloomFilter(
         self, /, keys: _Series, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> _Series:
         """As retouch for many keys, one after the other, in the same container type; takes what contains_many takes,
-        skips nulls.
-        """
+        skips nulls."""
     @overload
     def retouch_many(
         self, /, keys: Frame[_Series], scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
@@ -3930,8 +3877,7 @@ class RibbonFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RibbonFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def num_cells(self, /) -> int:
         """Number of slots."""
@@ -4009,8 +3955,7 @@ class RollingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RollingBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -4105,8 +4050,7 @@ class ScalableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ScalableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def growth(self, /) -> float:
         """Factor between the capacities of successive stages."""
@@ -4282,8 +4226,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         """The number of candidates(), without a list of them."""
     def expected_share(self, /, query: Keys | Mapping[str, Any]) -> float:
         """The share of rows that are candidates if slices are independent: the product of the densities of those that
-        `query` reads, counted. Costs a pass over each of these.
-        """
+        `query` reads, counted. Costs a pass over each of these."""
     @property
     def fill(self, /) -> float:
         """The share of set bits of rank 0, counted; private slices are left out."""
@@ -4349,8 +4292,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers):
         """The absolute path of the file that it was opened from, or None for an index in memory."""
     def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
         """The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms
-        come behind num_bits[0].
-        """
+        come behind num_bits[0]."""
     def save(self, /, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """Writes the index to `path`, atomically: the old file or the new one. Waits for the disk."""
     def search(
@@ -4451,8 +4393,7 @@ class SpatialBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpatialBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def label(self, key: Key, /) -> int:
         """The label of a key: 0 when it is certainly in no area, never below its own."""
     def label_cells(self, /) -> list[int]:
@@ -4568,8 +4509,7 @@ class SpectralBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpectralBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def mode(self, /) -> Literal["minimum-selection", "minimal-increase", "recurring-minimum"]:
         """How keys are added."""
@@ -4666,8 +4606,7 @@ class StableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> StableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def num_hashes(self, /) -> int:
         """Cells of a key, K."""
@@ -4800,8 +4739,7 @@ class VariableIncrementFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> VariableIncrementFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def increments(self, /) -> int:
         """L: increments are L to 2L - 1."""
@@ -4850,12 +4788,10 @@ class WireBatch:
         """How many keys were found, or new."""
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """The commands for some of its shards: (number, name of the string, a name on the same node for temporary
-        bits). With `asking` each command follows an ASKING.
-        """
+        bits). With `asking` each command follows an ASKING."""
     def go_by_key(self, /, *, always: bool = False) -> None:
         """From now on, sends each key by itself instead of all keys of a shard together; with `always`, in later
-        batches, too.
-        """
+        batches, too."""
     @property
     def hashes(self, /) -> bytes:
         """The hashes, 8 bytes each, grouped by shard."""
@@ -4928,8 +4864,7 @@ class WireCounterBatch:
     def __len__(self, /) -> int: ...
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
         """The commands for some of its shards, (number, name of the string, a name on the same node), without keys
-        whose reply has arrived. With `asking` each command follows an ASKING.
-        """
+        whose reply has arrived. With `asking` each command follows an ASKING."""
     def hashes(self, /, *, all: bool) -> bytes:
         """The hashes, 8 bytes each: of the keys that were found, or new; with `all`, of all keys."""
     @property
@@ -4939,8 +4874,7 @@ class WireCounterBatch:
         """Stores the results of an exchange."""
     def then(self, /) -> WireCounterBatch:
         """The batch to send next: after a count, the removal of the keys found; after such a removal, the additions
-        that undo part of it.
-        """
+        that undo part of it."""
 
 @final
 class WireCounterKeys:
@@ -4949,8 +4883,7 @@ class WireCounterKeys:
     @overload
     def answers(self, /, keys: _Series) -> _Series:
         """For each key, in the same container type as the keys: whether it was new, or was found. The keys must be
-        those of the hashes.
-        """
+        those of the hashes."""
     @overload
     def answers(self, /, keys: Frame[_Series]) -> _Series: ...
     @overload
@@ -5024,17 +4957,14 @@ class WireExchange:
         """The number of replies that have not arrived."""
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
         """Takes bytes as they arrive; True when all replies have arrived. Raises FormatError for a reply that does not
-        match its command.
-        """
+        match its command."""
     def feed_part(self, /, data: bytes | bytearray | memoryview) -> int | None:
         """As feed(), if replies to other commands may follow: the number of bytes left over, None until all replies
-        have arrived.
-        """
+        have arrived."""
     @property
     def is_whole(self, /) -> bool:
         """True when keys are sent together as one string of bits, which a server may refuse although it accepts them
-        one by one.
-        """
+        one by one."""
     @property
     def refusals(self, /) -> list[tuple[int, str]]:
         """The errors of the server: (shard, text), each once for all consecutive replies that repeat it."""
@@ -5150,8 +5080,7 @@ class XorFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> XorFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -5246,8 +5175,7 @@ class ZoneFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ZoneFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def num_hashes(self, /) -> int:
         """Cells of a key, one for each prime."""
@@ -5311,8 +5239,7 @@ def detect_foreign(source: bytes | bytearray | memoryview | str | os.PathLike[st
 
 def fast_paths() -> dict[str, bool]:
     """Which objects are read in place on this interpreter; the others take CPython's documented calls, which return
-    the same keys more slowly.
-    """
+    the same keys more slowly."""
 
 def force_isa(name: str) -> None:
     """Chooses the instructions for the whole process: for tests and measurements."""
@@ -5444,8 +5371,7 @@ def parquet_chunks(
     footer: bytes, size: int, column: str | None = None
 ) -> list[tuple[int, int, str, str, int | None, int | None, bool]]:
     """The columns of all row groups, or the one of this name: (row group, rows, column, physical type, offset and
-    length of the filter or None, whether it is encrypted).
-    """
+    length of the filter or None, whether it is encrypted)."""
 
 def parquet_filter_len(head: bytes) -> int:
     """Bytes of the filter that begins with the 32 bytes `head`, with its header."""
